@@ -9,7 +9,7 @@ use export::{Export, Format, Holds, Options};
 use profile::{Evaluation, Evaluator, Sampler, Timeline, Window};
 
 use crate::cli::ReportArgs;
-use crate::failure::{BadInput, bad_input, cannot_write, whole};
+use crate::failure::{BadInput, bad_input, cannot_write, is_replaceable, whole};
 use crate::names::{disassemble, symbol_paths};
 use crate::percent::Percent;
 use crate::results::{Results, TRACE};
@@ -124,6 +124,7 @@ pub fn export(args: &ReportArgs, run: &Results, format: Format) -> anyhow::Resul
         part: part.as_deref(),
         clock_hz: meta["clock_hz"].as_u64().unwrap_or(1_000_000_000),
         oracle: choice.oracle,
+        instructions: args.instructions || args.exact,
         exact: args.exact,
         by_address: format.is_by_address(),
         disassemble: &disassemble,
@@ -175,13 +176,27 @@ fn can_be_written(path: &Path) -> anyhow::Result<()> {
         .filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
     match parent.metadata() {
-        Ok(found) if found.is_dir() && !path.is_dir() => Ok(()),
+        Ok(found) if found.is_dir() && !path.is_dir() => can_be_made(path),
         Ok(found) if found.is_dir() => {
             Err(bad_input(path, "expected a file, found a folder").into())
         }
         Ok(_) => Err(bad_input(parent, "expected a folder, found a file").into()),
         Err(error) => Err(cannot_write(path, error)),
     }
+}
+
+/// Makes a file beside what is to be written, as that will be, and removes it again. What is no file takes what it gets.
+fn can_be_made(path: &Path) -> anyhow::Result<()> {
+    if !is_replaceable(path) {
+        return Ok(());
+    }
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".partial");
+    let made = std::fs::File::create(&partial);
+    made.map_err(|e| cannot_write(path, e))?;
+    // Another process may have taken it away.
+    let _ = std::fs::remove_file(&partial);
+    Ok(())
 }
 
 fn finish(export: &Export<'_>, format: Format, out: impl Write) -> std::io::Result<()> {
@@ -209,7 +224,7 @@ fn choose(names: &[String], samplers: Vec<Sampler>, format: Format) -> Result<Ch
         (Holds::CycleStacks, _) => return refused("has the Oracle's cycle stacks only"),
         _ => {}
     }
-    let default = [if samplers.is_empty() { ORACLE } else { "tip" }.to_owned()];
+    let default = [ORACLE.to_owned()];
     let names = if names.is_empty() { &default } else { names };
     let mut choice = Choice::default();
     for name in names {

@@ -139,6 +139,15 @@ impl TraceFile {
             from: place("start", start)?.unwrap_or(Position::START),
             to: place("end", end)?,
         };
+        let is_backwards = match (range.from, range.to) {
+            (Position::Record(from), Some(Position::Record(to))) => from > to,
+            (Position::Cycle(from), Some(Position::Cycle(to))) => from > to,
+            _ => false,
+        };
+        if is_backwards {
+            let expected = "end: expected a place that is not before start";
+            return Err(PyValueError::new_err(expected));
+        }
         let by_record = |position| matches!(position, Position::Record(_));
         if table.name == SPANS.name && (by_record(range.from) || range.to.is_some_and(by_record)) {
             return Err(PyValueError::new_err(

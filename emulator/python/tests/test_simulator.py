@@ -62,6 +62,13 @@ def test_ten_lines_are_the_oracle_and_tip(run, python_folder, period, column):
         process = (row["process"].removesuffix(f"-{row['pid']}"), row["pid"])
         expected = row["cycles"] if period == 1 else row[column] * totals.get(process, 0)
         assert found.get((*process, row["pc"]), 0) == pytest.approx(expected, rel=1e-9, abs=1e-6), row
+    errors = {(row["process"], row["sampler"]): row["error"] for row in pl.DataFrame(run.errors()).to_dicts() if row["level"] == "instruction"}
+    expected = 0.0 if period == 1 else errors["quickstart", "tip"]
+    assert run.error(profile, "quickstart") == pytest.approx(expected, abs=1e-9)
+    with pytest.raises(ValueError, match="profile: expected columns process, pid, pc and cycles; found none of the name pc"):
+        run.error(profile.drop("pc"))
+    with pytest.raises(ValueError, match="expected cycles of nobody"):
+        run.error(profile, "nobody")
     if period == 1:
         assert sum(found.values()) == pytest.approx(run.report["processes"][0]["cycles"], rel=1e-12)
 
@@ -106,7 +113,9 @@ def test_figures_of_one_function(run):
     same = heights(plot.difference(run, run, "quickstart"))
     assert len(same["Execution"]) == 10
     axes = plot.pipeline(run.trace.records(start=f"{run.trace.cycles[1] - 2000}c"))
-    assert axes.get_xlabel() == "Cycle" and {bars.get_label() for bars in axes.containers} >= {"fetch", "decode", "complete"}
+    first = min(start for row in pl.DataFrame(run.trace.records(start=f"{run.trace.cycles[1] - 2000}c")).to_dicts() if (start := row["fetch_cycle"]))
+    assert axes.get_xlabel() == f"Cycle after {first:,}" and axes.get_xlim()[1] < 3000
+    assert {bars.get_label() for bars in axes.containers} >= {"fetch", "decode", "complete"}
     with pytest.raises(ValueError, match="function: expected one whose instructions are in the report, found nowhere"):
         plot.instruction_stacks(run, "nowhere")
     with pytest.raises(ValueError, match="level: expected one of function, block, instruction, found line"):
@@ -114,6 +123,39 @@ def test_figures_of_one_function(run):
     with pytest.raises(ValueError, match="profilers: expected some of tip, .*, found none-such"):
         plot.errors(run, profilers=["none-such"])
     plt.close("all")
+
+
+def test_long_names_fit(run, monkeypatch):
+    """Names of C++ templates leave room for the figure, and as many rows as there are have room, too."""
+    name = "std::_Hashtable<" + ", ".join(["std::basic_string<char>"] * 20) + ">::_M_find_before_node(unsigned long, unsigned long) const"
+    assert plot._short(name, 60) == "std::_Hashtable<…>::_M_find_before_node(…) const"
+    assert plot._short("f<a->b>()", 8) == "f<…>()" and plot._short("(anonymous namespace)::at", 40) == "(anonymous namespace)::at"
+    functions = pl.DataFrame(run.functions()).with_columns(pl.format("{}{}", pl.lit(name), pl.col("function")).alias("function"))
+    monkeypatch.setattr(type(run), "functions", lambda self: functions)
+    axes = plot.difference(run, run)
+    assert max(len(label.get_text()) for label in axes.get_xticklabels()) <= 40
+    rows = run.trace.records(start=f"{run.trace.cycles[1] - 4000}c")
+    count = len(pl.DataFrame(rows))
+    assert count > 40
+    assert plot.pipeline(rows).figure.get_figheight() >= min(0.2 * count, 100)
+    plt.close("all")
+
+
+def test_a_clone_is_built_once(run, tmp_path, binary, monkeypatch):
+    """The first run of a process builds by the clone's script; later ones take what was built, whatever the script does by then."""
+    clone = tmp_path / "clone"
+    for folder in ["scripts", "guest-sw", "target/release"]:
+        (clone / folder).mkdir(parents=True)
+    (clone / "guest-sw/build").touch()
+    (clone / "target/release/tipsim").symlink_to(binary)
+    script = clone / "scripts/run-spec"
+    script.write_text(f'#!/bin/sh\necho built >> {clone}/builds\nexec {binary} run "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("TIPSIM", str(clone))
+    monkeypatch.delenv("CARGO_TARGET_DIR", raising=False)
+    for number in range(3):
+        tipsim.run(run.folder.parent / "small.toml", tmp_path / str(number), set={"record.trace": False})
+    assert (clone / "builds").read_text() == "built\n"
 
 
 @pytest.mark.parametrize("name", ["errors", "hot-loop"])

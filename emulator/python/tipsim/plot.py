@@ -43,7 +43,7 @@ COLOURS = {
 }
 """Colours of the profilers."""
 
-STAGES = {"fetch": "tab:gray", "decode": "tab:olive", "dispatch": "tab:cyan", "issue": "tab:orange", "complete": "tab:green"}
+STAGES = {"fetch_cycle": "tab:gray", "decode": "tab:olive", "dispatch": "tab:cyan", "issue": "tab:orange", "complete": "tab:green"}
 """Stages of an instruction, and their colours: each lasts until the next that is known, the last until commit."""
 
 
@@ -136,27 +136,29 @@ def function_profile(
     rows = _of_function(run, function, process)
     rows = sorted(sorted(rows, key=lambda row: -row["oracle"])[:most], key=lambda row: row["pc"])
     columns = [c for c in _samplers(run, profilers) if c["primary"]]
-    found = [(f"{row['pc']:x}: {row['instruction']}", {"oracle": 100 * row["oracle"]} | {c["profiler"]: 100 * row[c["name"]] for c in columns})
-             for row in rows]
-    axes = _axes(ax)
+    # The columns of samplers are behind all others, in the order of the report.
+    names = dict(zip([c["name"] for c in run.report["columns"]], list(rows[0])[-len(run.report["columns"]):]))
+    shares = lambda row: {c["profiler"]: 100 * row[names[c["name"]]] for c in columns}
+    found = [(f"{row['pc']:x}: {row['instruction']}", {"oracle": 100 * row["oracle"]} | shares(row)) for row in rows]
+    axes = _axes(ax, width=0.45 * len(found) + 3)
     _grouped(axes, found, ["oracle", *(c["profiler"] for c in columns)])
     axes.set_ylabel("Share of the process (%)")
-    return _finish(axes, f"Instructions of {function}")
+    return _finish(axes, f"Instructions of {_short(function, 60)}")
 
 
 def instruction_stacks(run: Run, function: str, process: str | None = None, ax: Axes | None = None) -> Axes:
     """Cycle stacks of a function's instructions, by address."""
     rows = sorted(_of_function(run, function, process), key=lambda row: -row["pc"])
-    axes = _axes(ax)
+    axes = _axes(ax, height=LINE * len(rows) + 1.5)
     left = [0.0] * len(rows)
     for name, (label, colour) in CATEGORIES.items():
         widths = [100 * row[name] for row in rows]
         axes.barh(range(len(rows)), widths, 0.8, left, color=colour, label=label)
         left = [low + wide for low, wide in zip(left, widths)]
-    axes.set_yticks(range(len(rows)), [f"{row['label']}  {row['instruction']}" for row in rows], family="monospace", fontsize="small")
+    axes.set_yticks(range(len(rows)), [f"{_place(row['label'])}  {row['instruction']}" for row in rows], family="monospace", fontsize="small")
     axes.margins(y=0.01)
     axes.set_xlabel("Share of the process (%)")
-    return _finish(axes, f"Instructions of {function}")
+    return _finish(axes, f"Instructions of {_short(function, 60)}")
 
 
 def difference(before: Run, after: Run, process: str | None = None, most: int = 10, ax: Axes | None = None) -> Axes:
@@ -165,35 +167,36 @@ def difference(before: Run, after: Run, process: str | None = None, most: int = 
     nothing = dict.fromkeys(CATEGORIES, 0.0)
     total = lambda side, name: sum(stacks[side].get(name, nothing).values())
     names = sorted({*stacks[0], *stacks[1]}, key=lambda name: -abs(total(1, name) - total(0, name)))[:most]
-    axes = _axes(ax)
+    axes = _axes(ax, width=0.7 * len(names) + 3)
     for side, at in ((0, -0.2), (1, 0.2)):
         bottom = [0.0] * len(names)
         for category, (label, colour) in CATEGORIES.items():
             heights = [stacks[side].get(name, nothing)[category] / 1e6 for name in names]
             axes.bar([n + at for n in range(len(names))], heights, 0.36, bottom, color=colour, label=None if side else label)
             bottom = [low + high for low, high in zip(bottom, heights)]
-    _name_groups(axes, names)
+    _name_groups(axes, [_short(name, 40) for name in names])
     axes.set_ylabel("Cycles (millions)")
     return _finish(axes, f"{before.folder.name} and {after.folder.name}")
 
 
 def pipeline(records: Any, ax: Axes | None = None) -> Axes:
-    """Records as a pipeline: each instruction a line, from its first stage to its commit. Any table of Arrow with rows of `records`."""
+    """Records as a pipeline: each instruction a line, from its first stage to its commit, by cycles after the first of them. Any table of
+    Arrow with rows of `records`."""
     rows = _rows(records)
-    axes = _axes(ax)
+    first = min((row[name] for row in rows for name in STAGES if row[name] is not None), default=0)
+    axes = _axes(ax, height=LINE * len(rows) + 1.5)
     seen: set[str] = set()
     for line, row in enumerate(rows):
-        stages = [(name, row[name]) for name in STAGES if row[name] is not None]
-        ends = [start for _, start in stages[1:]] + [row["commit"] + 1]
+        stages = [(name, row[name] - first) for name in STAGES if row[name] is not None]
+        ends = [start for _, start in stages[1:]] + [row["commit"] + 1 - first]
         for (name, start), end in zip(stages, ends):
-            label = None if name in seen else name
+            label = None if name in seen else name.removesuffix("_cycle")
             axes.barh(line, max(end - start, 0), 0.8, start, color=STAGES[name], label=label)
             seen.add(name)
     axes.set_yticks(range(len(rows)), [row["instruction"] for row in rows], family="monospace", fontsize="small")
     axes.margins(y=0.01)
     axes.invert_yaxis()
-    axes.set_xlabel("Cycle")
-    axes.ticklabel_format(axis="x", useOffset=False, style="plain")
+    axes.set_xlabel(f"Cycle after {first:,}")
     return _finish(axes, "Pipeline")
 
 
@@ -256,8 +259,53 @@ def _function_cycles(run: Run, process: str | None) -> dict[str, dict[str, float
     return found
 
 
-def _axes(ax: Axes | None) -> Axes:
-    return plt.subplots(layout="constrained")[1] if ax is None else ax
+LINE = 0.2
+"""Inches that a line of small text takes."""
+
+MOST_INCHES = 100.0
+"""More is no figure: matplotlib's limit is 2^16 pixels."""
+
+
+def _axes(ax: Axes | None, width: float = 0.0, height: float = 0.0) -> Axes:
+    """Axes of a new figure, which is as wide and high as what is in it, if that is more than usual; or those that are given."""
+    if ax is not None:
+        return ax
+    usual = plt.rcParams["figure.figsize"]
+    size = [min(max(least, wanted), MOST_INCHES) for least, wanted in zip(usual, (width, height))]
+    return plt.subplots(layout="constrained", figsize=size)[1]
+
+
+def _short(name: str, width: int) -> str:
+    """A function's name as the report's text has it: what is too long loses the arguments of its templates, then its parameters, then its
+    end."""
+    for brackets in ("<>", "()"):
+        if len(name) <= width:
+            return name
+        name = _without(name, *brackets)
+    return name if len(name) <= width else name[: width - 1] + "…"
+
+
+def _without(name: str, opening: str, closing: str) -> str:
+    """The name with an ellipsis for what is between these brackets."""
+    short, depth = "", 0
+    for at, letter in enumerate(name):
+        # `operator<<`, `operator->`, and the one pair of parentheses that is a name.
+        is_name = short.rstrip(opening + closing).endswith("operator") or name.startswith("(anonymous", at)
+        if letter == opening and not (depth == 0 and is_name):
+            if depth == 0:
+                short += opening if name.startswith(closing, at + 1) else opening + "…"
+            depth += 1
+        elif letter == closing and depth > 0 and name[at - 1] != "-":
+            depth -= 1
+        if depth == 0:
+            short += letter
+    return short
+
+
+def _place(label: str) -> str:
+    """The label of an instruction, `function+0x12`, with a short function."""
+    function, plus, distance = label.rpartition("+")
+    return f"{_short(function, 30)}{plus}{distance}" if plus else _short(label, 30)
 
 
 def _grouped(axes: Axes, groups: list[tuple[str, dict[str, float]]], names: list[str]) -> None:

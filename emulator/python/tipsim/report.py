@@ -16,6 +16,51 @@ from .trace import Trace
 
 _MARKER = "tipsim.json"
 
+_Instruction = tuple[str, int | None, int]
+"""Process, its id, and address."""
+
+
+def _weights(profile: Any, process: str | None) -> dict[_Instruction, float]:
+    """What a profile charges to each instruction."""
+    import pyarrow
+
+    table = pyarrow.table(profile)
+    missing = [name for name in ("process", "pid", "pc", "cycles") if name not in table.column_names]
+    if missing:
+        raise ValueError(f"profile: expected columns process, pid, pc and cycles; found none of the name {', '.join(missing)}")
+    found: dict[_Instruction, float] = {}
+    for name, pid, pc, cycles in zip(*(table[name].to_pylist() for name in ("process", "pid", "pc", "cycles"))):
+        if process in (None, name):
+            found[name, pid, pc] = found.get((name, pid, pc), 0.0) + cycles
+    return found
+
+
+def _oracle(trace: Trace, hart: int, process: str | None) -> dict[_Instruction, float]:
+    """The cycles that each instruction of a hart cost: a span's are those of its instructions, in equal parts."""
+    import pyarrow
+    import pyarrow.compute as compute
+
+    address = dict(zip(*(column.to_pylist() for column in pyarrow.table(trace.static_instructions(hart)).select(["inst", "pc"]).columns)))
+    found: dict[_Instruction, float] = {}
+    for batch in trace.spans(hart):
+        spans = pyarrow.table(batch)
+        spans = spans.filter(compute.not_equal(spans["state"].cast("string"), "idle"))
+        lists = spans["insts"].combine_chunks()
+        span = compute.list_parent_indices(lists)
+        parts = compute.divide(spans["cycles"].cast("double"), compute.list_value_length(lists).cast("double"))
+        charged = pyarrow.table({
+            "process": spans["process"].cast("string").take(span),
+            "pid": spans["pid"].take(span),
+            "inst": compute.list_flatten(lists),
+            "cycles": parts.take(span),
+        })
+        sums = charged.group_by(["process", "pid", "inst"]).aggregate([("cycles", "sum")])
+        for name, pid, inst, cycles in zip(*(sums[name].to_pylist() for name in ("process", "pid", "inst", "cycles_sum"))):
+            if process in (None, name):
+                instruction = (name, pid, address[inst])
+                found[instruction] = found.get(instruction, 0.0) + cycles
+    return found
+
 
 class PartWarning(UserWarning):
     """The results are not those of a whole run: it was interrupted, for instance, or nothing was profiled."""
@@ -145,6 +190,24 @@ class Run:
     def counters(self) -> _tipsim.Table:
         """What the cores counted."""
         return self._file.table("counters")
+
+    def error(self, profile: Any, process: str | None = None) -> float:
+        """The error of a profile of one's own against the Oracle, by instruction: the share of time that is charged to a wrong one.
+
+        `profile` is any table of Arrow with a row for each instruction: `pc`, what it is charged (`cycles`, in whatever unit), and the
+        `process` and `pid` that executed it. With `process`, the error of that process alone. It is what `errors()` has of the run's
+        own samplers (TIP, MICRO'21, section 5). Reads the whole trace. Needs pyarrow.
+        """
+        found = _weights(profile, process)
+        oracle: dict[_Instruction, float] = {}
+        for hart in range(self.trace.harts) if self.hart is None else [self.hart]:
+            for instruction, cycles in _oracle(self.trace, hart, process).items():
+                oracle[instruction] = oracle.get(instruction, 0.0) + cycles
+        totals = sum(oracle.values()), sum(found.values())
+        if not all(totals):
+            raise ValueError(f"{self.folder}: expected cycles of {process or 'some process'} in the trace and in the profile, found {totals[0]:,.0f} and {totals[1]:,.0f}")
+        correct = sum(min(cycles / totals[0], found.get(instruction, 0.0) / totals[1]) for instruction, cycles in oracle.items())
+        return max(1.0 - correct, 0.0)
 
     def __repr__(self) -> str:
         totals = self.report["totals"]

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,13 @@ def run(
 
     `out` is the folder for them (`out/NAME` by default). `set` changes keys of the spec: `{"core.rob.entries": 64}`, or what `--set`
     takes. `options` are others of `tipsim run`. The simulator is what `TIPSIM` names (the binary, or a clone of the repository), else
-    `tipsim` on the path, else that of the clone around the working folder or this package, built first if need be.
+    `tipsim` on the path, else that of the clone around the working folder or this package. A clone is built by the first run of a Python
+    process; later ones take what was built then, whatever changes in the clone.
     """
     out = Path("out") / Path(spec).stem if out is None else Path(out)
-    return _results(_simulator("run") + [os.fspath(spec), *_settings(set), *options], out)
+    # The programs of suites that users have are built by the clone's script, each time.
+    is_of_suite = Path(spec).resolve().parent.name in ("spec2017", "parsec")
+    return _results(_simulator("run", is_of_suite), [os.fspath(spec), *_settings(set), *options], out)
 
 
 def profile(
@@ -47,7 +51,7 @@ def profile(
         raise ValueError(f"command: expected a program or a script, found {command!r}")
     if out is None:
         out = Path("out") / f"profile-{Path(words[0].split()[0]).name}"
-    return _results(_simulator("profile") + list(options), Path(out), ["--", *words])
+    return _results(_simulator("profile"), list(options), Path(out), ["--", *words])
 
 
 def _settings(set: Mapping[str, Any] | Iterable[str]) -> list[str]:
@@ -57,39 +61,65 @@ def _settings(set: Mapping[str, Any] | Iterable[str]) -> list[str]:
     return [word for setting in set for word in ("--set", setting)]
 
 
-def _simulator(command: str) -> list[str]:
+@dataclass(frozen=True)
+class _Simulator:
     """The beginning of a command line."""
+
+    words: tuple[str, ...]
+    clone: Path | None = None
+    """The clone that it is of, if it is one's."""
+
+    def environment(self) -> dict[str, str]:
+        """That of a command: what a clone's script would say, too."""
+        guest = {} if self.clone is None else {"TIPSIM_GUEST_SW": str(self.clone / "guest-sw")}
+        return os.environ | guest
+
+
+_built: dict[Path, Path] = {}
+"""The simulators that this process has built, by their clones."""
+
+
+def _simulator(command: str, by_script: bool = False) -> _Simulator:
     named = os.environ.get("TIPSIM")
     if named and not Path(named).is_dir():
-        return [named, command]
+        return _Simulator((named, command))
     found = None if named else shutil.which("tipsim")
     if found:
-        return [found, command]
+        return _Simulator((found, command))
     script = {"run": "run-spec", "profile": "profile"}[command]
     places = [Path(named)] if named else [at for start in (Path.cwd(), Path(__file__).resolve()) for at in (start, *start.parents)]
     for place in places:
         if (place / "scripts" / script).is_file() and (place / "guest-sw/build").is_file():
-            return [str(place / "scripts" / script)]
+            place = place.resolve()
+            if place in _built and not by_script:
+                return _Simulator((str(_built[place]), command), place)
+            return _Simulator((str(place / "scripts" / script),), place)
     if named:
         raise Error(f"TIPSIM: expected the binary or a clone of the repository, found {named}")
     raise Error("no simulator: expected tipsim on the path, or TIPSIM with the binary or a clone of the repository")
 
 
-def _results(command: list[str], out: Path, last: Sequence[str] = ()) -> Run:
-    status, said = _execute([*command, "--out", str(out), *last])
+def _results(simulator: _Simulator, arguments: Sequence[str], out: Path, last: Sequence[str] = ()) -> Run:
+    command = [*simulator.words, *arguments]
+    status, said = _execute([*command, "--out", str(out), *last], simulator.environment())
+    if simulator.clone is not None:
+        target = Path(os.environ.get("CARGO_TARGET_DIR") or simulator.clone / "target")
+        binary = target.resolve() / "release/tipsim"
+        if binary.is_file():
+            _built.setdefault(simulator.clone, binary)
     if status != 0:
         errors = [line.removeprefix("tipsim: ") for line in said if line.startswith("tipsim: ")]
         raise Error(errors[-1] if errors else "\n".join([f"{command[0]}: exit status {status}", *said]))
     return Run(out)
 
 
-def _execute(command: list[str]) -> tuple[int, list[str]]:
+def _execute(command: list[str], environment: Mapping[str, str]) -> tuple[int, list[str]]:
     """Runs a command whose standard error is shown while it comes. Gives the exit status and the last lines of it."""
     # Progress is shown on terminals only.
     read, write = pty.openpty() if sys.stderr.isatty() else os.pipe()
     last: deque[str] = deque(maxlen=20)
     try:
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=write)
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=write, env=environment)
     except OSError as error:
         os.close(read)
         raise Error(f"{command[0]}: {error.strerror}") from error

@@ -28,7 +28,7 @@ pub struct ReportArgs {
     #[arg(long, value_name = "NAME", value_parser = report_table())]
     pub table: Option<&'static Table>,
     /// Only this profiler, or sampler of the run (`oracle`, `tip`, `lci`, `tip@800000`); may be repeated. pprof and
-    /// speedscope: by default the Oracle and the first sampler of each profiler; other formats: tip.
+    /// speedscope: by default the Oracle and the first sampler of each profiler; other formats: the Oracle.
     #[arg(long, value_name = "NAME")]
     pub profiler: Vec<String>,
     /// Directory of the built guest, for symbols, if it is no longer where the run found it.
@@ -51,6 +51,9 @@ pub struct ReportArgs {
     /// Export without call stacks: faster, and smaller files.
     #[arg(long)]
     pub no_call_stacks: bool,
+    /// Export each instruction as the innermost frame of its stacks, below its function (folded, firefox, speedscope).
+    #[arg(long)]
+    pub instructions: bool,
     /// Export every instruction and every sample: files may be too large for the tools that open them.
     #[arg(long)]
     pub exact: bool,

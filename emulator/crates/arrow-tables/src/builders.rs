@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, BooleanArray, DictionaryArray, Int32Array, ListArray, StringArray, UInt8Array,
-    UInt32Array, UInt64Array,
+    ArrayRef, BooleanArray, DictionaryArray, Int32Array, Int64Array, ListArray, StringArray,
+    UInt8Array, UInt32Array, UInt64Array,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Field};
@@ -117,6 +117,11 @@ impl ListBuilder {
     }
 }
 
+/// A cycle or count as tables have it. None is so large that it has no such number.
+pub(crate) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
 /// The rows of a column, which is empty from then on.
 pub(crate) trait TakeArray {
     /// As Arrow has them.
@@ -135,6 +140,8 @@ macro_rules! rows {
 rows! {
     Vec<u64> => UInt64Array;
     Vec<Option<u64>> => UInt64Array;
+    Vec<i64> => Int64Array;
+    Vec<Option<i64>> => Int64Array;
     Vec<u32> => UInt32Array;
     Vec<Option<u32>> => UInt32Array;
     Vec<u8> => UInt8Array;

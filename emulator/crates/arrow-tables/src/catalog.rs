@@ -18,7 +18,7 @@ macro_rules! columns {
 
 /// A run's samplers.
 const SAMPLERS: RunColumns = RunColumns {
-    names: "one per sampler, by its name (`tip`, `nci@800000`, …)",
+    names: "one per sampler, by its name with _ for what wants quotes in SQL (`tip`, `tip_ilp`, `nci_800000`, …)",
     unit: "share",
     about: "share of the process by this sampler",
 };
@@ -50,16 +50,16 @@ pub const RECORDS: Table = Table {
     about: "an instruction that committed or trapped, in the order of the hart's program",
     columns: columns! {
         "hart": U32, "", "hart";
-        "record": U64, "", "number in the hart's stream, from 0";
+        "record": I64, "", "number in the hart's stream, from 0";
         "pid": U32? null, "", "process that ran; null before the kernel named one";
         "tid": U32, "", "thread that ran";
         "process": Name, "", "name of the process";
-        "fetch": U64? null, "cycle", "F0 of its fetch packet; null without record.stages";
-        "decode": U64, "cycle", "decode";
-        "dispatch": U64, "cycle", "first cycle in the ROB";
-        "issue": U64? null, "cycle", "issue (a store: of its address); null without record.stages and where nothing issues";
-        "complete": U64? null, "cycle", "first cycle in which it could have committed; null without record.stages";
-        "commit": U64, "cycle", "commit, or the trap";
+        "fetch_cycle": I64? null, "cycle", "F0 of its fetch packet; null without record.stages";
+        "decode": I64, "cycle", "decode";
+        "dispatch": I64, "cycle", "first cycle in the ROB";
+        "issue": I64? null, "cycle", "issue (a store: of its address); null without record.stages and where nothing issues";
+        "complete": I64? null, "cycle", "first cycle in which it could have committed; null without record.stages";
+        "commit": I64, "cycle", "commit, or the trap";
         "inst": U32, "", "its row in static_instructions";
         "space": U32, "", "address space: 0 bare, 1 kernel, from 2 user";
         "privilege": U8, "", "0 U, 1 S, 3 M";
@@ -85,9 +85,9 @@ pub const SPANS: Table = Table {
         "tid": U32, "", "thread that ran";
         "process": Name, "", "name of the process";
         "state": Name, "", "computing, stalled, flushed, drained or idle";
-        "start": U64, "cycle", "first cycle";
-        "cycles": U64, "cycles", "length; 1 if computing";
-        "commit": U64? null, "cycle", "when its instructions commit or trap; null if idle";
+        "start": I64, "cycle", "first cycle";
+        "cycles": I64, "cycles", "length; 1 if computing";
+        "commit": I64? null, "cycle", "when its instructions commit or trap; null if idle";
         "insts": U32s, "", "their rows in static_instructions, oldest first; none if idle";
     },
     has_cycle_stack: false,
@@ -125,7 +125,7 @@ pub const SAMPLES: Table = Table {
         "tid": U32? null, "", "thread";
         "cpu": U32? null, "", "hart";
         "event": Name? null, "", "event";
-        "period": U64? null, "events", "how many it stands for";
+        "period": I64? null, "events", "how many it stands for";
         "ip": U64? null, "address", "sampled address";
         "exact": Bool, "", "the kernel says that ip is the very instruction";
         "symbol": Text? null, "", "function and distance from its start";
@@ -136,9 +136,9 @@ pub const SAMPLES: Table = Table {
         "snoop": Name? null, "", "perf's data source: other harts' caches";
         "tlb": Name? null, "", "perf's data source: translation";
         "lock": Name? null, "", "perf's data source: atomic";
-        "weight": U64? null, "cycles", "latency of the access or of the execution";
-        "ins_lat": U64? null, "cycles", "latency of the instruction";
-        "retire_lat": U64? null, "cycles", "from completion to retirement";
+        "weight": I64? null, "cycles", "latency of the access or of the execution";
+        "ins_lat": I64? null, "cycles", "latency of the instruction";
+        "retire_lat": I64? null, "cycles", "from completion to retirement";
     },
     has_cycle_stack: false,
     run_columns: None,
@@ -192,7 +192,7 @@ pub const ERRORS: Table = Table {
         "process": Name, "", "process, or all";
         "sampler": Name, "", "sampler of the run, or the guest's event";
         "profiler": Name? null, "", "its rule; null for the guest's events";
-        "period": U64? null, "cycles", "its period";
+        "period": I64? null, "cycles", "its period";
         "level": Name, "", "function, block or instruction";
         "samples": F64, "samples", "samples in the process";
         "error": F64, "share", "share of time that is charged to the wrong symbol";
@@ -257,7 +257,7 @@ pub const LOOPS: Table = Table {
         "own_share": F64, "share", "of it, outside of inner loops";
         "iterations": F64, "iterations", "about so many";
         "trips": F64? null, "iterations", "iterations per entry";
-        "measured": U64, "iterations", "iterations in the excerpts, which the rest is from";
+        "measured": I64, "iterations", "iterations in the excerpts, which the rest is from";
         "cycles_per_iteration": F64, "cycles", "mean";
         "instructions_per_iteration": F64, "instructions", "mean";
         "decode_bound": F64, "cycles", "least cycles of an iteration by the width of decode";
@@ -276,7 +276,7 @@ pub const TOP_DOWN: Table = Table {
     about: "a node of the top-down analysis of a process",
     columns: columns! {
         "process": Name, "", "process, or all";
-        "slots": U64, "slots", "commit slots of the process";
+        "slots": I64, "slots", "commit slots of the process";
         "node": Name, "", "path in the tree, joined by dots";
         "share": F64, "share", "share of the slots";
     },
@@ -290,9 +290,9 @@ pub const WINDOWS: Table = Table {
     about: "a window of time and a process in it; shares are of the process's cycles in the window",
     columns: columns! {
         "process": Name, "", "process, or all";
-        "start": U64, "cycle", "first cycle";
-        "end": U64, "cycle", "first cycle after it";
-        "cycles": U64, "cycles", "cycles in which the hart did not sleep";
+        "start": I64, "cycle", "first cycle";
+        "end_cycle": I64, "cycle", "first cycle after it";
+        "cycles": I64, "cycles", "cycles in which the hart did not sleep";
     },
     has_cycle_stack: true,
     run_columns: None,
@@ -305,7 +305,7 @@ pub const COUNTERS: Table = Table {
     columns: columns! {
         "hart": U32, "", "hart";
         "event": Name, "", "event";
-        "count": U64, "events", "how often";
+        "count": I64, "events", "how often";
     },
     has_cycle_stack: false,
     run_columns: None,

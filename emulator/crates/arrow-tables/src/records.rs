@@ -8,7 +8,7 @@ use commit_trace::{
     Batch, Class, CycleClass, HartId, Item, Position, Range, Redirect, Retired, Walk, WalkError,
 };
 
-use crate::builders::{DictionaryBuilder, NumberedDictionary, TakeArray};
+use crate::builders::{DictionaryBuilder, NumberedDictionary, TakeArray, signed};
 use crate::context::Context;
 use crate::trace::{Disassembler, TableBuilder};
 
@@ -22,13 +22,13 @@ struct Columns {
     inside: bool,
     context: Context,
     hart: Vec<u32>,
-    record: Vec<u64>,
-    fetch: Vec<Option<u64>>,
-    decode: Vec<u64>,
-    dispatch: Vec<u64>,
-    issue: Vec<Option<u64>>,
-    complete: Vec<Option<u64>>,
-    commit: Vec<u64>,
+    record: Vec<i64>,
+    fetch: Vec<Option<i64>>,
+    decode: Vec<i64>,
+    dispatch: Vec<i64>,
+    issue: Vec<Option<i64>>,
+    complete: Vec<Option<i64>>,
+    commit: Vec<i64>,
     inst: Vec<u32>,
     space: Vec<u32>,
     privilege: Vec<u8>,
@@ -88,13 +88,15 @@ impl Columns {
         } = retired;
         self.context.push();
         self.hart.push(hart.0);
-        self.record.push(seq.0);
-        self.fetch.push(stages.map(|stages| stages.fetch));
-        self.decode.push(commit.decode);
-        self.dispatch.push(commit.dispatch);
-        self.issue.push(stages.and_then(|stages| stages.issue));
-        self.complete.push(stages.map(|stages| stages.complete));
-        self.commit.push(commit.commit);
+        self.record.push(signed(seq.0));
+        self.fetch.push(stages.map(|stages| signed(stages.fetch)));
+        self.decode.push(signed(commit.decode));
+        self.dispatch.push(signed(commit.dispatch));
+        self.issue
+            .push(stages.and_then(|stages| stages.issue.map(signed)));
+        self.complete
+            .push(stages.map(|stages| signed(stages.complete)));
+        self.commit.push(signed(commit.commit));
         self.inst.push(static_info.id.0);
         self.space.push(static_info.space);
         self.privilege.push(static_info.privilege);

@@ -1,5 +1,7 @@
 //! The tables of a report.
 
+use std::collections::BTreeSet;
+
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use serde_json::{Value, json};
@@ -52,6 +54,22 @@ fn array(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
+/// The name with an underscore for each character that would make it want quotes in SQL, different from those that are `taken`.
+fn plain(name: &str, taken: &mut BTreeSet<String>) -> String {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut plain: String = name
+        .chars()
+        .map(|c| if allowed(c) { c } else { '_' })
+        .collect();
+    if plain.starts_with(|c: char| c.is_ascii_digit()) {
+        plain.insert(0, '_');
+    }
+    while !taken.insert(plain.clone()) {
+        plain.push('_');
+    }
+    plain
+}
+
 /// Adds the categories of a stack.
 fn categories(row: &mut Row, stack: &Value) {
     for (column, share) in CYCLE_STACK.iter().zip(array(stack)) {
@@ -60,11 +78,14 @@ fn categories(row: &mut Row, stack: &Value) {
 }
 
 impl Report<'_> {
+    /// Names of the samplers' columns, which want no quotes in SQL.
     fn samplers(&self) -> Vec<String> {
         let columns = array(&self.0["columns"]).iter();
-        columns
-            .filter_map(|column| Some(column["name"].as_str()?.to_owned()))
-            .collect()
+        let names = columns.filter_map(|column| column["name"].as_str());
+        let fixed =
+            |table: &'static Table| table.fixed_columns().map(|column| column.name.to_owned());
+        let mut taken: BTreeSet<String> = fixed(&FUNCTIONS).chain(fixed(&INSTRUCTIONS)).collect();
+        names.map(|name| plain(name, &mut taken)).collect()
     }
 
     fn process(&self, index: &Value) -> &Value {
@@ -223,7 +244,7 @@ impl Report<'_> {
                 let mut row = row([
                     ("process", self.process(&index)["name"].clone()),
                     ("start", window["start"].clone()),
-                    ("end", window["end"].clone()),
+                    ("end_cycle", window["end"].clone()),
                     ("cycles", window["cycles"].clone()),
                 ]);
                 categories(&mut row, stack);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, BooleanArray, DictionaryArray, Float64Array, ListArray, RecordBatch,
+    ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int64Array, ListArray, RecordBatch,
     RecordBatchIterator, RecordBatchReader, StringArray, UInt8Array, UInt32Array, UInt64Array,
 };
 use arrow_buffer::OffsetBuffer;
@@ -81,6 +81,10 @@ fn column(column_type: ColumnType, unit: &str, values: &[&Value]) -> ArrayRef {
     let texts = || values.iter().map(|value| value.as_str());
     match column_type {
         ColumnType::U64 => Arc::new(UInt64Array::from_iter(numbers())),
+        ColumnType::I64 => {
+            let signed = numbers().map(|number| i64::try_from(number?).ok());
+            Arc::new(Int64Array::from_iter(signed))
+        }
         ColumnType::U32 => {
             let narrow = numbers().map(|number| u32::try_from(number?).ok());
             Arc::new(UInt32Array::from_iter(narrow))

@@ -10,8 +10,10 @@ use crate::catalog::CYCLE_STACK;
 /// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnType {
-    /// Unsigned, 64 bits.
+    /// Unsigned, 64 bits: addresses.
     U64,
+    /// Signed, 64 bits: cycles and counts, whose differences may be negative.
+    I64,
     /// Unsigned, 32 bits.
     U32,
     /// Unsigned, 8 bits.
@@ -36,6 +38,7 @@ impl ColumnType {
         let list = |item| DataType::List(Arc::new(Field::new("item", item, false)));
         match self {
             Self::U64 => DataType::UInt64,
+            Self::I64 => DataType::Int64,
             Self::U32 => DataType::UInt32,
             Self::U8 => DataType::UInt8,
             Self::F64 => DataType::Float64,
@@ -52,6 +55,7 @@ impl ColumnType {
     pub const fn name(self) -> &'static str {
         match self {
             Self::U64 => "uint64",
+            Self::I64 => "int64",
             Self::U32 => "uint32",
             Self::U8 => "uint8",
             Self::F64 => "double",

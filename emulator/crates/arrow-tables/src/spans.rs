@@ -8,7 +8,7 @@ use commit_trace::{
     Batch, Event, HartId, Position, Range, Span, SpanBuilder, SpanSink, State, WalkError,
 };
 
-use crate::builders::{DictionaryBuilder, ListBuilder, TakeArray};
+use crate::builders::{DictionaryBuilder, ListBuilder, TakeArray, signed};
 use crate::context::Context;
 use crate::trace::{Disassembler, TableBuilder};
 
@@ -26,9 +26,9 @@ struct Columns {
     context: Context,
     hart: Vec<u32>,
     state: DictionaryBuilder,
-    start: Vec<u64>,
-    cycles: Vec<u64>,
-    commit: Vec<Option<u64>>,
+    start: Vec<i64>,
+    cycles: Vec<i64>,
+    commit: Vec<Option<i64>>,
     insts: ListBuilder,
 }
 
@@ -72,10 +72,10 @@ impl SpanSink for Columns {
             State::Drained => 3,
             State::Idle => 4,
         });
-        self.start.push(span.start);
-        self.cycles.push(span.cycles);
+        self.start.push(signed(span.start));
+        self.cycles.push(signed(span.cycles));
         self.commit
-            .push((span.state != State::Idle).then_some(span.commit));
+            .push((span.state != State::Idle).then_some(signed(span.commit)));
         self.insts
             .push(span.records.iter().map(|record| record.inst.0));
     }

@@ -2,7 +2,7 @@ use std::io::Cursor;
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{UInt32Type, UInt64Type};
+use arrow_array::types::{Int64Type, UInt32Type, UInt64Type};
 use commit_trace::expand::{Csv, expand};
 use commit_trace::synthetic::{SyntheticCore, batches_of, staged};
 use commit_trace::{HartId, Position, Range, Seq, TraceReader, TraceWriter};
@@ -51,6 +51,9 @@ fn column(batches: &[RecordBatch], name: &str) -> Vec<String> {
                 arrow_schema::DataType::UInt64 => {
                     column.as_primitive::<UInt64Type>().value(row).to_string()
                 }
+                arrow_schema::DataType::Int64 => {
+                    column.as_primitive::<Int64Type>().value(row).to_string()
+                }
                 arrow_schema::DataType::UInt32 => {
                     column.as_primitive::<UInt32Type>().value(row).to_string()
                 }
@@ -88,7 +91,7 @@ fn records_are_those_of_csv() {
         assert!(found.len() > 1 || range == PART);
         let columns = [
             "record",
-            "fetch",
+            "fetch_cycle",
             "decode",
             "dispatch",
             "issue",
@@ -149,8 +152,8 @@ fn spans_add_up_to_the_oracle() {
     let mut cycle = 1;
     for batch in batches(table(&SPANS, &bytes, Range::ALL)) {
         let of = |name| batch.column_by_name(name).unwrap();
-        let start = of("start").as_primitive::<UInt64Type>();
-        let cycles = of("cycles").as_primitive::<UInt64Type>();
+        let start = of("start").as_primitive::<Int64Type>();
+        let cycles = of("cycles").as_primitive::<Int64Type>();
         let insts = of("insts").as_list::<i32>();
         for row in 0..batch.num_rows() {
             assert_eq!(start.value(row), cycle);
@@ -158,11 +161,12 @@ fn spans_add_up_to_the_oracle() {
             let charged = insts.value(row);
             let charged = charged.as_primitive::<UInt32Type>().values();
             for inst in charged {
-                units[*inst as usize] += cycles.value(row) * UNITS_PER_CYCLE / charged.len() as u64;
+                let cycles = cycles.value(row) as u64;
+                units[*inst as usize] += cycles * UNITS_PER_CYCLE / charged.len() as u64;
             }
         }
     }
-    assert_eq!(cycle - 1, evaluation.stream_cycles);
+    assert_eq!((cycle - 1) as u64, evaluation.stream_cycles);
     assert!(units.iter().sum::<u64>() > 0);
     let mut oracle = vec![0; units.len()];
     for (_, inst, weight) in evaluation.oracle.iter() {
@@ -284,7 +288,7 @@ fn report() -> Value {
     json!({
         "columns": [
             {"name": "tip", "profiler": "tip", "schedule": {"period": 199}},
-            {"name": "guest-tip", "profiler": null, "schedule": null},
+            {"name": "guest_tip", "profiler": null, "schedule": null},
         ],
         "processes": [{"name": "all", "pid": null, "class": "stall", "cycles": 10.5, "share": 1.0,
             "stack": stack, "samples": [3.0, 0.0], "errors": [levels, null]}],
@@ -324,13 +328,54 @@ fn a_report_gives_its_tables() {
             .value(0),
         0.75
     );
-    assert!(code.column_by_name("guest-tip").unwrap().is_null(0));
+    assert!(code.column_by_name("guest_tip").unwrap().is_null(0));
     // What a run did not collect.
     let mut bare = report();
     bare["loops"] = Value::Null;
     bare["top_down"] = Value::Null;
     let rows = REPORT_TABLES.map(|table| table_of(table, &bare, &Value::Null).num_rows());
     assert_eq!(rows, [1, 3, 1, 1, 0, 0, 0, 0]);
+}
+
+/// No name wants quotes in SQL, and differences of cycles are what they are.
+#[test]
+fn columns_are_for_sql() {
+    // Reserved in DuckDB 1 and PostgreSQL 17.
+    const RESERVED: &str = " all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create \
+        default deferrable desc describe distinct do else end except false fetch for foreign from grant group having in initially \
+        intersect into lambda lateral leading limit not null offset on only or order pivot placing primary qualify references returning \
+        select show some summarize symmetric table then to trailing true union unique unpivot user using variadic when where window \
+        with ";
+    let is_plain = |name: &str| {
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        name.chars().all(allowed) && !RESERVED.contains(&format!(" {name} "))
+    };
+    for table in tables() {
+        for column in table.fixed_columns() {
+            assert!(is_plain(column.name), "{}.{}", table.name, column.name);
+            let is_address = column.unit == "address";
+            let is_unsigned = column.column_type == ColumnType::U64;
+            assert_eq!(is_unsigned, is_address, "{}.{}", table.name, column.name);
+        }
+    }
+    let mut found = report();
+    let names = ["tip-ilp", "tip_ilp", "nci@800000", "8x", "oracle"];
+    found["columns"] = names
+        .map(|name| json!({"name": name}))
+        .into_iter()
+        .collect();
+    let functions = table_of(&FUNCTIONS, &found, &Value::Null);
+    let schema = functions.schema();
+    let fields: Vec<&str> = schema
+        .fields()
+        .iter()
+        .map(|field| field.name().as_str())
+        .collect();
+    let fixed = FUNCTIONS.fixed_columns().count();
+    assert_eq!(
+        fields[fixed..],
+        ["tip_ilp", "tip_ilp_", "nci_800000", "_8x", "oracle_"]
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! The Oracle is exported as one of the profilers. Every weight is in whole cycles: fractions (a cycle shared by three
 //! instructions) are rounded such that each profile's sum stays exact.
 //! A stack is process, callers (of an evaluation [with call stacks](profile::Evaluator::with_call_stacks)), function,
-//! inlined functions, instruction.
+//! inlined functions, and, if [asked for](Options::instructions), the instruction.
 //!
 //! ```no_run
 //! # fn example(evaluation: &profile::Evaluation) -> std::io::Result<()> {
@@ -16,6 +16,7 @@
 //!     part: None,
 //!     clock_hz: 3_200_000_000,
 //!     oracle: true,
+//!     instructions: false,
 //!     exact: false,
 //!     by_address: true,
 //!     disassemble: &|raw, _pc| format!("{raw:08x}"),
@@ -176,6 +177,8 @@ pub struct Options<'a> {
     pub clock_hz: u64,
     /// Export the Oracle too, before the samplers.
     pub oracle: bool,
+    /// An instruction is the innermost frame of each stack; else its function is.
+    pub instructions: bool,
     /// Leave nothing out ([`Export::left_out`]), however large the file becomes.
     pub exact: bool,
     /// Leave out only instructions that are small in all calling contexts together, not in each: larger files, but an instruction's
@@ -226,17 +229,16 @@ impl Export<'_> {
         Ok(left_out.into_iter().collect())
     }
 
-    /// Warnings about missing names, a sentence each.
+    /// Warnings about missing names, a sentence each, in alphabetical order.
     pub fn warnings(&self) -> Vec<String> {
         let nameless =
             |module: &Module| Some(format!("{}: {}", module.path, module.nameless.as_ref()?));
         let nameless = self.symbols.modules.iter().filter_map(nameless);
-        self.symbols
-            .warnings
-            .iter()
-            .cloned()
-            .chain(nameless)
-            .collect()
+        let warnings = self.symbols.warnings.iter().cloned();
+        // Modules come in any order.
+        let mut all: Vec<String> = warnings.chain(nameless).collect();
+        all.sort();
+        all
     }
 }
 

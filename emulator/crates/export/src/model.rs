@@ -151,7 +151,8 @@ impl<'a> Export<'a> {
         let stacks = (self.has_call_stacks() && format.holds() != Holds::CycleStacks).then(|| {
             format!("calls with less than 1/{LEAST_PART} of the time are left out of stacks")
         });
-        let functions = self.rows_by_key.has_functions().then(|| {
+        let are_seen = self.options.instructions || format.is_by_address();
+        let functions = (are_seen && self.rows_by_key.has_functions()).then(|| {
             format!("instructions with less than 1/{INSTRUCTION_PART} of a profile are charged to their functions (not with --exact)")
         });
         let merged = format.is_timed().then(|| self.timed().note(self)).flatten();
@@ -340,9 +341,9 @@ impl<'a> Export<'a> {
         frames
     }
 
-    /// Address and assembly of a row, if it is an instruction's: `0x10152 lw a5,0(a0)`.
+    /// Address and assembly of a row, if it is an instruction's and those are frames: `0x10152 lw a5,0(a0)`.
     pub(super) fn instruction(&self, row: usize) -> Option<String> {
-        if self.rows()[row].is_function {
+        if self.rows()[row].is_function || !self.options.instructions {
             return None;
         }
         let static_info = self.static_info(row);

@@ -1,6 +1,6 @@
 //! speedscope's own format (<https://www.speedscope.app/file-format-schema.json>).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -67,15 +67,19 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
         .map(|row| stack(export, row, &mut frames))
         .collect();
     let profiles = export.series().into_iter().map(|series| {
-        let cycles = export.cycles(&series);
+        // Equal stacks are added up and stand together: the view in order of time, which the file opens with, shows what callers have.
+        let mut cycles: BTreeMap<&[usize], u64> = BTreeMap::new();
+        for (row, more) in export.cycles(&series) {
+            *cycles.entry(&stacks[row]).or_default() += more;
+        }
         Profile {
             r#type: "sampled",
             name: series.name,
             unit: "none",
             start_value: 0,
-            end_value: cycles.iter().map(|(_, cycles)| cycles).sum(),
-            samples: cycles.iter().map(|(row, _)| stacks[*row].clone()).collect(),
-            weights: cycles.iter().map(|(_, cycles)| *cycles).collect(),
+            end_value: cycles.values().sum(),
+            samples: cycles.keys().map(|stack| stack.to_vec()).collect(),
+            weights: cycles.into_values().collect(),
         }
     });
     let file = File {

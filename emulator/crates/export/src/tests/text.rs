@@ -19,6 +19,56 @@ fn folded_stacks_make_a_flame_graph() {
 }
 
 #[test]
+fn functions_are_the_leaves_unless_instructions_are_asked_for() {
+    let (mut evaluation, windows) = example();
+    evaluation.samplers.clear();
+    let root = guest_root();
+    let symbolizer = Symbolizer::new(SymbolFiles {
+        roots: vec![root.path().to_owned()],
+        ..SymbolFiles::default()
+    });
+    let written = |format: Format, instructions: bool| {
+        let options = Options {
+            name: "",
+            part: None,
+            clock_hz: 1,
+            oracle: true,
+            instructions,
+            exact: false,
+            by_address: false,
+            disassemble: &|_, _| "nop".to_owned(),
+            jit_folder: None,
+        };
+        let mut bytes = Vec::new();
+        let export = Export::new(&evaluation, &windows, &symbolizer, options);
+        export.write(format, &mut bytes).unwrap();
+        String::from_utf8(bytes).unwrap()
+    };
+    for format in [Format::Folded, Format::Speedscope, Format::Firefox] {
+        assert!(written(format, true).contains(" nop"), "{format:?}");
+        assert!(!written(format, false).contains(" nop"), "{format:?}");
+    }
+    // The sum stays, and each stack is there once.
+    let sum = |instructions: bool| {
+        let text = written(Format::Folded, instructions);
+        let lines = text.lines().map(|line| line.rsplit_once(' ').unwrap());
+        let (stacks, cycles): (Vec<_>, Vec<_>) = lines.unzip();
+        let cycles: u64 = cycles
+            .iter()
+            .map(|cycles| cycles.parse::<u64>().unwrap())
+            .sum();
+        (stacks.len(), cycles)
+    };
+    let (with, without) = (sum(true), sum(false));
+    assert_eq!(with.1, without.1);
+    assert!(without.0 < with.0);
+    let file: serde_json::Value =
+        serde_json::from_str(&written(Format::Speedscope, false)).unwrap();
+    let samples = file["profiles"][0]["samples"].as_array().unwrap();
+    assert_eq!(samples.len(), without.0);
+}
+
+#[test]
 fn names_cannot_end_a_folded_frame_or_line() {
     let (mut evaluation, windows) = example();
     evaluation.samplers.clear();
@@ -28,6 +78,7 @@ fn names_cannot_end_a_folded_frame_or_line() {
         part: None,
         clock_hz: 1,
         oracle: true,
+        instructions: true,
         exact: false,
         by_address: false,
         disassemble: &|_, _| "nop".to_owned(),
