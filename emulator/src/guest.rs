@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use crate::failure::BadInput;
+use crate::kernel::unpack;
 
 /// What boots.
 #[derive(Clone, Debug, Default)]
@@ -41,8 +43,14 @@ impl GuestFiles {
         let own_firmware = firmware.is_some();
         let firmware = given(firmware).or_else(|| dir.map(|d| d.join("fw_dynamic.bin")));
         let firmware = firmware.ok_or_else(no_guest)?;
-        // A kernel of one's own does not go with the built guest's symbols or file system, nor a firmware with its.
+        // A kernel of one's own does not go with the built guest's symbols, nor a firmware with its. The file system goes with any Linux.
         let own_kernel = kernel.is_some();
+        let takes_initrd = kernel.is_none_or(is_linux);
+        let initrd = match initrd {
+            Some(initrd) if is_none(initrd) => None,
+            Some(initrd) => Some(initrd.to_owned()),
+            None => built("initramfs.cpio").filter(|_| takes_initrd),
+        };
         let firmware_elf = match own_firmware {
             true => elf_of(&firmware),
             false => built("fw_dynamic.elf"),
@@ -50,12 +58,31 @@ impl GuestFiles {
         Ok(Self {
             firmware,
             kernel: given(kernel).or_else(|| dir.map(|d| d.join("Image"))),
-            initrd: given(initrd).or_else(|| built("initramfs.cpio").filter(|_| !own_kernel)),
+            initrd,
             vmlinux: built("vmlinux").filter(|_| !own_kernel),
             firmware_elf,
             debug: built("debug").into_iter().collect(),
         })
     }
+}
+
+/// `none` stands for no initial RAM file system; a file of that name is one.
+fn is_none(initrd: &Path) -> bool {
+    initrd.file_name() == Some("none".as_ref()) && !initrd.exists()
+}
+
+/// The file is a kernel of Linux: an Image (Documentation/arch/riscv/boot-image-header.rst), or a vmlinux, packed or not. One that cannot be
+/// read is told when it is loaded.
+fn is_linux(kernel: &Path) -> bool {
+    const BANNER: &[u8] = b"Linux version ";
+    // More would fit into the memory of few guests.
+    const MOST: u64 = 1 << 30;
+    let bytes = std::fs::read(kernel).ok();
+    let Some(bytes) = bytes.and_then(|bytes| unpack(kernel, bytes, MOST).ok()) else {
+        return false;
+    };
+    let is_image = bytes.get(56..60) == Some(b"RSC\x05");
+    is_image || bytes.starts_with(b"\x7fELF") && bytes.windows(BANNER.len()).any(|at| at == BANNER)
 }
 
 /// The ELF file of a firmware: itself, or the one beside a flat binary (`fw_dynamic.elf` of `fw_dynamic.bin`).
@@ -95,7 +122,8 @@ fn latest() -> Result<PathBuf, BadInput> {
     let link = cache().ok_or_else(no_guest)?.join("guest").join(LATEST);
     // The guest's own name says which it is, and the link may lead elsewhere before the run is over.
     let dir = link.canonicalize().map_err(|_| no_guest())?;
-    eprintln!("tipsim: guest: {}, built last", dir.display());
+    static SAID: Once = Once::new();
+    SAID.call_once(|| eprintln!("tipsim: guest: {}, built last", dir.display()));
     Ok(dir)
 }
 
@@ -162,6 +190,29 @@ mod tests {
         assert_eq!(of(Some(&own)), Some(own.clone()));
         assert_eq!(of(Some(&flat)), Some(built));
         assert_eq!(of(Some(&bare)), None);
+    }
+
+    #[test]
+    fn a_linux_of_ones_own_keeps_the_file_system() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, content: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, content).unwrap();
+            path
+        };
+        let mut image = [0; 64];
+        image[56..60].copy_from_slice(b"RSC\x05");
+        let built = file("initramfs.cpio", b"070701");
+        let (linux, other) = (file("own", &image), file("other", b"hello"));
+        let of = |kernel: Option<&Path>, initrd: Option<&Path>| {
+            let files = GuestFiles::resolve(Some(folder.path()), None, kernel, initrd);
+            files.unwrap().initrd
+        };
+        assert_eq!(of(None, None), Some(built.clone()));
+        assert_eq!(of(Some(&linux), None), Some(built));
+        assert_eq!(of(Some(&linux), Some("dir/none".as_ref())), None);
+        assert_eq!(of(Some(&linux), Some(&other)), Some(other.clone()));
+        assert_eq!(of(Some(&other), None), None, "a bare-metal program");
     }
 
     #[test]

@@ -13,7 +13,7 @@ use devices::virtio::{Blk, DiskMode, Fs, Latency, Net, Rng, VirtioConsole};
 use devices::{Bus, Clock, Device, Input, Output};
 use isa::{Extensions, Privilege};
 use machine::{
-    Board, Boot, BootImages, DeviceNode, Hart, Image, Isa, Limit, MmuType, ResetState, RunExit,
+    Board, Boot, BootImages, DeviceNode, Hart, Image, Isa, Limit, LoadError, ResetState, RunExit,
     TakenException, run_together,
 };
 use snapshot::{Archive, Snapshot};
@@ -228,13 +228,23 @@ impl System {
             kernel: image(kernel_name.as_deref(), kernel.as_deref()),
             initrd: image(initrd_name.as_deref(), initrd.as_deref()),
         };
-        let isa = Isa::rv64gc(self.extensions, MmuType::Sv48);
+        let isa = Isa::rv64gc(self.extensions);
         let mut tree = self.board.device_tree(isa, bootargs, None);
         let boot = Boot::load(images, &mut self.board.bus.ram, |initrd| {
             tree.initrd = initrd;
             tree.build()
         })
-        .map_err(|e| BadInput(e.to_string()))?;
+        .map_err(|e| {
+            let is_small = matches!(e, LoadError::OutsideRam { .. } | LoadError::Overlap { .. });
+            let least = images.least_memory().div_ceil(1 << 20);
+            let hint = match is_small && self.board.bus.ram.size() < least << 20 {
+                true => format!(
+                    "; to load these files takes {least}M of memory, and a guest needs more to run"
+                ),
+                false => String::new(),
+            };
+            BadInput(format!("{e}{hint}"))
+        })?;
         self.reset(boot.reset);
         Ok(())
     }

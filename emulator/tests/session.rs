@@ -283,3 +283,46 @@ fn a_command_gives_the_exit_status_and_has_standard_input() {
         .collect();
     assert_eq!(names, ["made"]);
 }
+
+/// AddressSanitizer knows Sv39 alone, which is all that BOOM has.
+#[test]
+fn programs_with_address_sanitizer_run() {
+    let dir = scratch("session-sanitizer");
+    let source = "#include <stdio.h>\n#include <stdlib.h>\n
+        int main(int argc, char **argv) { (void)argv; char *p = malloc(40); p[argc] = 1; printf(\"sum %d\\n\", p[argc]); if (argc > 1) free(p);
+            return p[argc] - 1; }";
+    std::fs::write(dir.join("program.c"), source).unwrap();
+    let mut gcc = Command::new("riscv64-linux-gnu-gcc");
+    gcc.current_dir(&dir);
+    gcc.args([
+        "-O0",
+        "-fsanitize=address",
+        "-static-libasan",
+        "-static-libgcc",
+    ]);
+    assert!(
+        gcc.args(["program.c", "-o", "program"])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let run = |command: &str, args: &[&str]| {
+        let share = ["--append", "quiet", "--share", dir.to_str().unwrap()];
+        let output = script(&[&share, args, &["--command", command]].concat(), "");
+        (output.status.code(), stdout(&output))
+    };
+    let (status, printed) = run(
+        "export ASAN_OPTIONS=detect_leaks=0; ./program && grep mmu /proc/cpuinfo",
+        &[],
+    );
+    assert_eq!(status, Some(0), "{printed}");
+    assert!(
+        printed.contains("sum 1") && printed.contains("sv39"),
+        "{printed}"
+    );
+    let (status, printed) = run("./program freed", &["--env", "ASAN_OPTIONS=exitcode=66"]);
+    assert_eq!(status, Some(66), "{printed}");
+    assert!(printed.contains("heap-use-after-free"), "{printed}");
+    let (_, printed) = run("grep mmu /proc/cpuinfo", &["--set", "isa.sv48=true"]);
+    assert!(printed.contains("sv48"), "{printed}");
+}

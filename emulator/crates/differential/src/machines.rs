@@ -127,6 +127,8 @@ impl Machines {
             cpu += ",svadu=false,svade=true";
         }
         extensions = extensions.with(Extension::Svadu, false);
+        // QEMU before 8.0 has it, too, but no property of that name.
+        extensions = extensions.with(Extension::Sv48, true);
         Ok(Self {
             qemu: qemu.to_owned(),
             cpu,

@@ -189,7 +189,7 @@ impl Hart {
                 self.afterwards(after::INTERRUPTS);
             }
             SATP => {
-                if let Some(satp) = Satp::legalize(value) {
+                if let Some(satp) = Satp::legalize(value, self.extensions) {
                     self.csrs.satp = satp;
                     self.flush_translations();
                     self.afterwards(after::TRANSLATION);

@@ -45,7 +45,13 @@ pub struct Isa {
 
 impl Isa {
     /// RV64GC with the given extensions as well, and with what every hart here has.
-    pub fn rv64gc(extensions: Extensions, mmu: MmuType) -> Self {
+    pub fn rv64gc(extensions: Extensions) -> Self {
+        // `mmu-type` says which levels there are.
+        let mmu = match extensions.has(Extension::Sv48) {
+            true => MmuType::Sv48,
+            false => MmuType::Sv39,
+        };
+        let extensions = extensions.with(Extension::Sv48, false);
         let base = "i m a f d c zicntr zicsr zifencei zihpm sscofpmf svade";
         let present = Extension::ALL.iter().filter(|e| extensions.has(**e));
         let names = present.flat_map(|e| e.names().iter().copied());

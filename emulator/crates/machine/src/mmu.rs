@@ -2,7 +2,7 @@
 //!
 //! A clear accessed or dirty bit is a page fault (Svade), unless hardware writes them (Svadu, `menvcfg.ADUE`).
 
-use isa::Exception;
+use isa::{Exception, Extension, Extensions};
 
 /// What an access wants to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,9 +62,12 @@ impl Satp {
     const SV48: u64 = 9;
 
     /// The value that a write leaves: an unsupported mode makes the write void (`None`). No ASID bits exist.
-    pub fn legalize(value: u64) -> Option<Self> {
-        let mode = value >> 60;
-        let supported = matches!(mode, 0 | Self::SV39 | Self::SV48);
+    pub fn legalize(value: u64, extensions: Extensions) -> Option<Self> {
+        let supported = match value >> 60 {
+            0 | Self::SV39 => true,
+            Self::SV48 => extensions.has(Extension::Sv48),
+            _ => false,
+        };
         supported.then_some(Self(value & (0xf << 60 | ((1 << 44) - 1))))
     }
 

@@ -135,10 +135,15 @@ fn permissions() {
 
 #[test]
 fn satp_modes() {
-    assert_eq!(Satp::legalize(10 << 60), None);
+    assert_eq!(Satp::legalize(10 << 60, Extensions::ALL), None);
     assert_eq!(
-        Satp::legalize(8 << 60 | 0xffff << 44 | 5),
+        Satp::legalize(8 << 60 | 0xffff << 44 | 5, Extensions::NONE),
         Some(Satp(8 << 60 | 5))
     );
     assert_eq!(Satp(9 << 60).levels(), 4);
+    // A write of the mode that a hart does not have is void: Linux finds out so.
+    for present in [false, true] {
+        let set = Extensions::ALL.with(Extension::Sv48, present);
+        assert_eq!(Satp::legalize(9 << 60, set).is_some(), present);
+    }
 }

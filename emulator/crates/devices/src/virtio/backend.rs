@@ -27,6 +27,11 @@ pub trait Backend: Snapshot {
     /// The driver took these features, of all that the device offers.
     fn negotiated(&mut self, _features: u64) {}
 
+    /// Bytes of the largest request, in each direction.
+    fn request_max(&self) -> u64 {
+        16 << 20
+    }
+
     /// Number of queues.
     fn queues(&self) -> usize;
 

@@ -7,8 +7,8 @@ pub use disk::{Disk, DiskError, DiskMode};
 use std::path::Path;
 
 use super::{Backend, Request};
+use disk::SECTOR;
 
-const SECTOR: u64 = 512;
 const HEADER: usize = 16;
 /// Maximum size of a segment and maximum number of segments of a request: 8 MiB together.
 const SIZE_MAX: u32 = 64 << 10;
@@ -110,6 +110,11 @@ impl Backend for Blk {
         feature::SIZE_MAX | feature::SEGMENTS_MAX | feature::BLOCK_SIZE | feature::FLUSH | read_only
     }
 
+    /// A driver that does not take the features [`feature::SIZE_MAX`] and [`feature::SEGMENTS_MAX`], as U-Boot's, asks for whole files.
+    fn request_max(&self) -> u64 {
+        u64::MAX
+    }
+
     fn queues(&self) -> usize {
         1
     }
@@ -161,7 +166,7 @@ mod tests {
         (reply, status)
     }
 
-    /// A disk of 20 sectors and a bit, every byte the number of its sector.
+    /// A disk of 20 sectors and 100 bytes of another, every byte the number of its sector.
     fn image() -> tempfile::NamedTempFile {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(
@@ -227,7 +232,64 @@ mod tests {
         let mut blk = Blk::open(file.path(), DiskMode::ReadOnly, "root").unwrap();
         let (data, status) = serve(&mut blk, &request(kind::GET_ID, 0, &[]), 21);
         assert_eq!((&data[..5], status), (&b"root\0"[..], 0));
-        assert_eq!(blk.config()[..8], 20_u64.to_le_bytes());
+        assert_eq!(blk.config()[..8], 21_u64.to_le_bytes());
+    }
+
+    #[test]
+    fn the_rest_of_the_last_sector_is_zeros() {
+        for mode in [
+            DiskMode::ReadOnly,
+            DiskMode::Writable,
+            DiskMode::CopyOnWrite,
+        ] {
+            let file = image();
+            let mut blk = Blk::open(file.path(), mode, "disk").unwrap();
+            let (data, status) = serve(&mut blk, &request(kind::IN, 19, &[]), 2 * 512 + 1);
+            assert_eq!(status, 0, "{mode:?}");
+            let last: Vec<u8> = [vec![20; 100], vec![0; 412]].concat();
+            assert_eq!((data[511], &data[512..]), (19, &last[..]));
+            let (_, status) = serve(&mut blk, &request(kind::OUT, 20, &[0xee; 512]), 1);
+            assert_eq!(status, u8::from(mode == DiskMode::ReadOnly));
+            let (data, _) = serve(&mut blk, &request(kind::IN, 20, &[]), 513);
+            let written = if mode == DiskMode::ReadOnly { 0 } else { 0xee };
+            assert_eq!(data[511], written);
+            let size = fs::metadata(&file).unwrap().len();
+            let whole = mode == DiskMode::Writable;
+            assert_eq!(size, if whole { 21 * 512 } else { 20 * 512 + 100 });
+        }
+    }
+
+    /// A request of 24 MiB in one piece, as a boot loader makes it that loads a kernel.
+    #[test]
+    fn a_request_is_as_large_as_memory() {
+        use crate::RAM_BASE;
+        use crate::virtio::driver::{Driver, LARGE};
+
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let sectors = 24 * 2048_u64;
+        let bytes: Vec<u8> = (0..sectors * 512).map(|n| (n / 512 % 251) as u8).collect();
+        fs::write(&file, bytes).unwrap();
+        let blk = Blk::open(file.path(), DiskMode::ReadOnly, "disk").unwrap();
+        let mut driver = Driver::with_memory(Box::new(blk), LARGE);
+        let (header, data) = (RAM_BASE + 0x4_0000, RAM_BASE + 0x10_0000);
+        let status = data + sectors * 512;
+        driver
+            .bus
+            .ram
+            .write(header, &request(kind::IN, 0, &[]))
+            .unwrap();
+        driver.descriptor(0, 0, header, 16, 1, 1);
+        driver.descriptor(0, 1, data, (sectors * 512) as u32, 3, 2);
+        driver.descriptor(0, 2, status, 1, 2, 0);
+        driver.bus.ram.store(status, 1, 0xff).unwrap();
+        driver.offer(0, 0);
+        driver.wait(0);
+        assert_eq!(driver.used(0), 1);
+        assert_eq!(driver.bus.ram.load(status, 1), Some(0));
+        for sector in [0, 1, sectors - 1] {
+            let found = driver.bus.ram.load(data + sector * 512, 1).unwrap();
+            assert_eq!(found, sector % 251);
+        }
     }
 
     #[test]
@@ -237,7 +299,7 @@ mod tests {
         let io_error = Status::IoError as u8;
         assert_eq!(serve(&mut blk, &[], 1).1, io_error);
         assert_eq!(
-            serve(&mut blk, &request(kind::IN, 20, &[]), 513).1,
+            serve(&mut blk, &request(kind::IN, 21, &[]), 513).1,
             io_error
         );
         assert_eq!(
@@ -246,7 +308,7 @@ mod tests {
         );
         assert_eq!(serve(&mut blk, &request(kind::IN, 0, &[]), 100).1, io_error);
         assert_eq!(
-            serve(&mut blk, &request(kind::OUT, 19, &[0; 1024]), 1).1,
+            serve(&mut blk, &request(kind::OUT, 20, &[0; 1024]), 1).1,
             io_error
         );
         assert_eq!(

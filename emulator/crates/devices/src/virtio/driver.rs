@@ -9,6 +9,8 @@ pub const LATENCY: Latency = Latency {
     per_kib: 1024,
 };
 pub const SIZE: u16 = 8;
+/// Bytes of memory for requests that are larger than those of Linux.
+pub const LARGE: u64 = 32 << 20;
 
 const AREAS: u64 = RAM_BASE;
 const BUFFERS: u64 = RAM_BASE + 0x4_0000;
@@ -26,7 +28,12 @@ pub struct Driver {
 impl Driver {
     /// Creates a bus with one device of this backend and initialises the device as a guest driver would.
     pub fn new(backend: Box<dyn Backend>) -> Self {
-        let mut bus = Bus::new(2 << 20, 1, Clock::default()).unwrap();
+        Self::with_memory(backend, 2 << 20)
+    }
+
+    /// Creates a bus with one device and so many bytes of memory.
+    pub fn with_memory(backend: Box<dyn Backend>, memory: u64) -> Self {
+        let mut bus = Bus::new(memory, 1, Clock::default()).unwrap();
         let queues = backend.queues();
         let device = VirtioMmio::new(backend, LATENCY);
         bus.add_device(BASE, VIRTIO_SIZE, Some(1), Box::new(device))
@@ -117,14 +124,20 @@ impl Driver {
         self.offer(queue, 0);
     }
 
-    /// Lets time pass until the queue's next completion; returns the reply.
-    pub fn receive(&mut self, queue: u64) -> Vec<u8> {
+    /// Lets time pass until the queue's next completion.
+    pub fn wait(&mut self, queue: u64) {
         let used = self.used(queue);
         while self.used(queue) == used {
             let next = self.bus.next_event();
             assert_ne!(next, u64::MAX, "the device sleeps");
             self.bus.advance(next);
         }
+    }
+
+    /// Lets time pass until the queue's next completion; returns the reply.
+    pub fn receive(&mut self, queue: u64) -> Vec<u8> {
+        let used = self.used(queue);
+        self.wait(queue);
         let slot = areas(queue)[2] + 4 + 8 * u64::from(used % SIZE);
         let written = self.bus.ram.load(slot + 4, 4).unwrap();
         self.bus

@@ -355,7 +355,7 @@ impl VirtioMmio {
         };
         let mut taken = self.replies.iter().filter(|r| r.queue == index).count();
         while self.outstanding < OUTSTANDING_MAX
-            && let Some(chain) = queue.peek(cx.ram)?
+            && let Some(chain) = queue.peek(cx.ram, self.backend.request_max())?
         {
             taken += 1;
             if taken > usize::from(queue.size) {

@@ -6,9 +6,6 @@ use crate::Ram;
 /// Maximum number of descriptors in a queue.
 pub(super) const QUEUE_MAX: u16 = 256;
 
-/// Maximum number of bytes in one direction of a request. Linux requests up to 1.25 MiB from a disk.
-const REQUEST_MAX: u64 = 16 << 20;
-
 const NEXT: u16 = 1;
 const WRITE: u16 = 2;
 const INDIRECT: u16 = 4;
@@ -114,8 +111,8 @@ impl Queue {
         self.enable()
     }
 
-    /// The next request of the driver, which stays in the queue until [`Self::advance`].
-    pub fn peek(&self, ram: &Ram) -> Result<Option<Chain>, RuleViolation> {
+    /// The next request of the driver, which stays in the queue until [`Self::advance`]. It has `most` bytes in each direction at most.
+    pub fn peek(&self, ram: &Ram, most: u64) -> Result<Option<Chain>, RuleViolation> {
         const OUTSIDE_RAM: RuleViolation = RuleViolation("available ring is outside RAM");
         let index = self.field(ram, self.driver, 2).ok_or(OUTSIDE_RAM)? as u16;
         let waiting = index.wrapping_sub(self.next_available);
@@ -129,7 +126,7 @@ impl Queue {
         }
         let slot = 4 + 2 * u64::from(self.next_available % self.size);
         let head = self.field(ram, self.driver, slot).ok_or(OUTSIDE_RAM)? as u16;
-        self.chain(ram, head).map(Some)
+        self.chain(ram, head, most).map(Some)
     }
 
     /// Takes the request that [`Self::peek`] showed.
@@ -168,7 +165,7 @@ impl Queue {
         ram.load(area.checked_add(offset)?, 2)
     }
 
-    fn chain(&self, ram: &Ram, head: u16) -> Result<Chain, RuleViolation> {
+    fn chain(&self, ram: &Ram, head: u16, most: u64) -> Result<Chain, RuleViolation> {
         let mut chain = Chain {
             head,
             readable: Vec::new(),
@@ -176,7 +173,7 @@ impl Queue {
         };
         let first = descriptor(ram, self.descriptors, head, self.size)?;
         if first.flags & INDIRECT == 0 {
-            chain.walk(ram, self.descriptors, self.size, head)?;
+            chain.walk(ram, (self.descriptors, self.size), head, most)?;
             return Ok(chain);
         }
         if first.flags & NEXT != 0 {
@@ -186,14 +183,22 @@ impl Queue {
         if !first.length.is_multiple_of(DESCRIPTOR) || !(1..=QUEUE_MAX.into()).contains(&entries) {
             return Err(RuleViolation("indirect table has a bad length"));
         }
-        chain.walk(ram, first.address, entries as u16, 0)?;
+        chain.walk(ram, (first.address, entries as u16), 0, most)?;
         Ok(chain)
     }
 }
 
 impl Chain {
-    /// Adds the pieces of a chain in a table of `size` descriptors.
-    fn walk(&mut self, ram: &Ram, table: u64, size: u16, head: u16) -> Result<(), RuleViolation> {
+    /// Adds the pieces of a chain in a table, which has an address and a number of descriptors.
+    fn walk(
+        &mut self,
+        ram: &Ram,
+        (table, size): (u64, u16),
+        head: u16,
+        most: u64,
+    ) -> Result<(), RuleViolation> {
+        // More than all memory is pieces that overlap.
+        let most = most.min(ram.size());
         let mut index = head;
         let mut totals = [0; 2];
         for _ in 0..size {
@@ -209,8 +214,10 @@ impl Chain {
                 return Err(RuleViolation("readable buffer after a writable one"));
             }
             totals[usize::from(write)] += piece.length;
-            if totals[usize::from(write)] > REQUEST_MAX {
-                return Err(RuleViolation("request is larger than 16 MiB"));
+            if totals[usize::from(write)] > most {
+                return Err(RuleViolation(
+                    "request is larger than the device or the memory takes",
+                ));
             }
             let pieces = if write {
                 &mut self.writable

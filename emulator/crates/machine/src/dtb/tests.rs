@@ -75,7 +75,7 @@ fn extensions_are_announced_if_they_are_there() {
     let counters = ["smcdeleg", "ssccfg"];
     for deleg in [false, true] {
         let set = Extensions::ALL.with(Extension::Smcdeleg, deleg);
-        let isa = Isa::rv64gc(set, MmuType::Sv48);
+        let isa = Isa::rv64gc(set);
         for name in counters {
             assert_eq!(isa.extensions.iter().any(|e| e == name), deleg, "{name}");
             assert_eq!(isa.string().split('_').any(|e| e == name), deleg, "{name}");
@@ -83,6 +83,16 @@ fn extensions_are_announced_if_they_are_there() {
         for name in ["smcsrind", "sscsrind"] {
             assert!(isa.extensions.iter().any(|e| e == name), "{name}");
         }
+    }
+}
+
+/// `mmu-type` is the most that the hart has, which is no name in `riscv,isa-extensions`.
+#[test]
+fn levels_of_page_tables_are_announced() {
+    for (present, expected) in [(false, MmuType::Sv39), (true, MmuType::Sv48)] {
+        let isa = Isa::rv64gc(Extensions::ALL.with(Extension::Sv48, present));
+        assert_eq!(isa.mmu, expected);
+        assert!(!isa.string().contains("sv48"), "{}", isa.string());
     }
 }
 

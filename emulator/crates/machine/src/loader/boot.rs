@@ -29,6 +29,21 @@ pub struct BootImages<'a> {
     pub initrd: Option<Image<'a>>,
 }
 
+impl BootImages<'_> {
+    /// Bytes of memory into which they fit, each in its place: a Linux `Image` with its bss.
+    pub fn least_memory(&self) -> u64 {
+        let kernel = self.kernel.map_or(0, |kernel| {
+            let size = linux_image_size(kernel.bytes).unwrap_or_default();
+            size.max(kernel.bytes.len() as u64)
+        });
+        let initrd = self.initrd.map_or(0, |initrd| initrd.bytes.len() as u64);
+        let below_tree = (KERNEL_BASE - RAM_BASE)
+            .saturating_add(kernel)
+            .saturating_add(initrd);
+        below_tree.saturating_add(PAGE + TREE_ROOM)
+    }
+}
+
 /// Registers of a hart at reset; all others are zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResetState {

@@ -49,6 +49,8 @@ pub enum DiskError {
 }
 
 const BLOCK: u64 = 4096;
+/// Bytes of a sector, in which disks are counted.
+pub(super) const SECTOR: u64 = 512;
 
 struct Block(Box<[u8; BLOCK as usize]>);
 
@@ -88,6 +90,7 @@ fn foreign_format(start: &[u8]) -> Option<&'static str> {
 pub struct Disk {
     file: File,
     mode: DiskMode,
+    /// Bytes in whole sectors. A file that ends within one has zeros behind it.
     size: u64,
     written: HashMap<u64, Block>,
 }
@@ -138,6 +141,7 @@ impl Disk {
             return Err(DiskError::InUse(path.to_owned()));
         }
         let size = file.metadata().map_err(failed)?.len();
+        let size = size.next_multiple_of(SECTOR);
         let mut start = [0; 80];
         let read = file.read_at(&mut start, 0).map_err(failed)?;
         if let Some(format) = foreign_format(&start[..read]) {
@@ -170,7 +174,7 @@ impl Disk {
 
     /// Fills `data` from byte `at`. `None` if the host cannot read the file there.
     pub fn read(&self, at: u64, data: &mut [u8]) -> Option<()> {
-        self.file.read_exact_at(data, at).ok()?;
+        self.read_file(at, data)?;
         if self.written.is_empty() {
             return Some(());
         }
@@ -207,12 +211,30 @@ impl Disk {
         }
     }
 
+    /// Fills `data` from the file, and with zeros behind it in the last sector.
+    fn read_file(&self, at: u64, data: &mut [u8]) -> Option<()> {
+        let mut done = 0;
+        while done < data.len() {
+            match self.file.read_at(&mut data[done..], at + done as u64) {
+                Ok(0) if at + done as u64 + SECTOR <= self.size => return None,
+                Ok(0) => {
+                    data[done..].fill(0);
+                    break;
+                }
+                Ok(read) => done += read,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return None,
+            }
+        }
+        Some(())
+    }
+
     fn block_for_writing(&mut self, block: u64) -> Option<&mut [u8]> {
         if !self.written.contains_key(&block) {
             let mut bytes = Block::default();
             let at = block * BLOCK;
             let length = BLOCK.min(self.size.saturating_sub(at)) as usize;
-            self.file.read_exact_at(&mut bytes.0[..length], at).ok()?;
+            self.read_file(at, &mut bytes.0[..length])?;
             self.written.insert(block, bytes);
         }
         self.written.get_mut(&block).map(|block| &mut block.0[..])
