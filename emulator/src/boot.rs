@@ -17,8 +17,9 @@ use crate::gdb::{self, Debugger};
 use crate::guest::GuestFiles;
 use crate::host_memory;
 use crate::net;
+use crate::run::command;
 use crate::signals::{self, SessionEnd};
-use crate::spec::{self, Mode, Net, parse_size};
+use crate::spec::{self, Mode, Net, parse_memory};
 use crate::stuck;
 use crate::system::{Setup, System, harts};
 use crate::terminal::Terminal;
@@ -55,7 +56,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     // First: all threads that are started later inherit it.
     signals::handle(&leave);
     let saved = args.restore.as_deref().map(Checkpoint::open).transpose()?;
-    let (mut memory, mut count) = (parse_size(&args.memory), args.harts);
+    let (mut memory, mut count) = (parse_memory(&args.memory), args.harts);
     let mut preset = crate::core_cmd::load(args.core.as_deref().unwrap_or("boom-4w"), &[])?;
     if let Some(Checkpoint { header, .. }) = &saved {
         (memory, count) = (Ok(header.memory), header.harts as u32);
@@ -66,7 +67,11 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     crate::core_cmd::apply(&mut preset, &args.set)?;
     let memory = memory.map_err(|e| BadInput(format!("--memory: {e}")))?;
     host_memory::check("--memory", memory)?;
-    let give = |command: &String| Scripted::give(command, args.share.as_deref());
+    let variables = command::variables(&args.env)?;
+    let give = |text: &String| {
+        let text = command::with_environment(text, &variables);
+        Scripted::give(&text, args.share.as_deref())
+    };
     let scripted = args.command.as_ref().map(give).transpose()?;
     let (input, console) = (Input::default(), Console::default());
     // A command has the machine to itself: its input is in a file.

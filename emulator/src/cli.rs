@@ -49,6 +49,7 @@ pub enum Command {
   tipsim profile --package xz-utils --file data.txt -- xz -9 -k data.txt
   tipsim profile --package python3-minimal -- python3 -c 'print(sum(range(10**6)))'
   tipsim profile --package perl 'perl -e \"print 1\" | sort'   one word is a script for the shell
+  tipsim profile --env OMP_NUM_THREADS=2 --harts 2 ./a.out
   tipsim profile --what-if ./a.out 1000                 and what a change would gain, before it is made
   tipsim profile --harts 2 --core mega-boom --package pigz --file data.txt -- pigz -p 2 data.txt
   tipsim profile --debuginfod http://localhost:8002 ./a.out   names, lines and sources of what is stripped
@@ -65,7 +66,9 @@ to change and to run again. `tipsim report DIR --format ...` writes it for other
   tipsim what-if out/profile-sort --without mispredict@compare
   tipsim what-if out/profile-sort --without miss@list.c:31 --without chain@sum+0x1c
 
-Causes: mispredict (every branch there is foreseen), miss (every load and store there finds its line in the L1, in time), flush (CSR accesses, fences and atomics there go like other instructions), division (takes what a multiplication takes), chain (an instruction does not wait for the register that it writes itself, as if a sum had many accumulators).
+Causes: mispredict (every branch there is foreseen; then also a select takes its place, as in branchless code), select (that alone), miss (every load and store there finds its line in the L1, in time), flush (CSR accesses, fences and atomics there go like other instructions), division (takes what a multiplication takes), chain (an instruction does not wait for what it computed itself, as if a sum had many accumulators).
+
+Gains are of the program's cycles; on several harts, of the elapsed ones of the region.
 
 Each is a run of its own from the same start. The result is in the run's report, and in run.json (what_if). By hand, for any run: `--set 'core.what_if.without=[\"mispredict 0x105a8\"]'`.")]
     WhatIf(WhatIfArgs),
@@ -210,7 +213,7 @@ pub struct BootArgs {
     /// Kernel: Image, also packed (gzip, zstd, EFI), vmlinux, or another ELF or raw image.
     #[arg(long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,
-    /// Initial RAM file system.
+    /// Initial RAM file system; `none`: none, where a Linux of one's own would have the guest's.
     #[arg(long, value_name = "FILE")]
     pub initrd: Option<PathBuf>,
     /// Disk image (raw); what the guest writes to it is kept.
@@ -226,6 +229,9 @@ pub struct BootArgs {
     /// status is the command's. Its standard input is that of `tipsim`, if that is a file or a pipe. Needs the init of `guest-sw/build`.
     #[arg(long, value_name = "COMMAND", conflicts_with = "restore")]
     pub command: Option<String>,
+    /// Variable of the command's environment; without a value, as it is on the host. May be repeated.
+    #[arg(long, value_name = "NAME[=VALUE]", requires = "command")]
+    pub env: Vec<String>,
     /// Save the machine to this file when the session is left (Ctrl-A x, a signal, the end of a script, or after --max-insts).
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
@@ -372,11 +378,14 @@ pub enum TraceCommand {
     #[command(after_help = "Examples:
   tipsim trace dump out/quickstart/trace.tip --count 20
   tipsim trace dump trace.tip --from 1200000c --to 1200100c    cycles
-  tipsim trace dump trace.tip --from 5.25ms                    guest time")]
+  tipsim trace dump trace.tip --from 5.25ms                    guest time
+  tipsim trace dump out/quickstart/trace.tip --function stall_chase --count 20")]
     Dump(DumpArgs),
     /// Write a part of a trace in other tools' formats.
     #[command(after_help = "Examples:
   tipsim trace expand trace.tip --format konata --from 5ms --to 5.001ms -o view.kanata
+  tipsim trace expand out/quickstart/trace.tip --format konata --function stall_chase -o view.kanata
+  tipsim trace expand trace.tip --format konata --pc 0x105a8 --from 5ms -o view.kanata
   tipsim trace expand trace.tip --format o3pipeview --from 100000 --to 101000 > view.out
   tipsim trace expand trace.tip --format csv | head
   tipsim trace expand trace.tip --format token512 --to 10000000c -o tokens.bin
@@ -445,9 +454,32 @@ pub struct PartArgs {
     /// First place after it.
     #[arg(long, value_name = "PLACE")]
     pub to: Option<Place>,
+    /// Begin at the first instruction of this function, after --from; without --to, with 1000 records. The report beside the trace knows
+    /// the functions that time goes to.
+    #[arg(long, value_name = "NAME", conflicts_with = "pc")]
+    pub function: Option<String>,
+    /// Begin where the instruction at this address is executed first, after --from; without --to, with 1000 records.
+    #[arg(long, value_name = "ADDRESS")]
+    pub pc: Option<Address>,
     /// Hart.
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub hart: u32,
+}
+
+/// An address, in hexadecimal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address(pub u64);
+
+impl std::str::FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.strip_prefix("0x").unwrap_or(text);
+        let address = u64::from_str_radix(digits, 16).map(Self);
+        address.map_err(|_| {
+            format!("expected an address in hexadecimal, such as 0x105a8, found \"{text}\"")
+        })
+    }
 }
 
 /// `tipsim trace expand`.

@@ -1,22 +1,50 @@
 //! `tipsim core`.
 
 use serde_json::json;
-use timing::Preset;
+use timing::{Preset, PresetError};
 
 use crate::cli::{CoreCommand, CoreFormat, Format};
 use crate::core_events;
 use crate::failure::BadInput;
 use crate::terminal::say_json;
 
-/// Loads a preset and applies `KEY=VALUE` overrides.
+/// Loads a preset and applies `KEY=VALUE` overrides of `--set`.
 pub fn load(name: &str, set: &[String]) -> Result<Preset, BadInput> {
-    let mut preset = Preset::load(name).map_err(|e| BadInput(e.to_string()))?;
+    let mut preset = Preset::load(name).map_err(|e| BadInput(not_loaded(name, &e)))?;
     apply(&mut preset, set)?;
     Ok(preset)
 }
 
-/// Applies `KEY=VALUE` overrides.
+/// Says why there is no such preset, and which one may be meant.
+pub fn not_loaded(name: &str, error: &PresetError) -> String {
+    let base = name.rsplit('/').next().unwrap_or(name);
+    let likeness = |known: &str| strsim::jaro_winkler(known, base);
+    let nearest = timing::preset::names().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    match (error, nearest) {
+        (PresetError::NotFound { .. }, Some(nearest)) if likeness(nearest) > 0.8 => {
+            format!("{error}; did you mean `{nearest}`?")
+        }
+        _ => error.to_string(),
+    }
+}
+
+/// Applies `KEY=VALUE` overrides of `--set`, which an error names.
 pub fn apply(preset: &mut Preset, set: &[String]) -> Result<(), BadInput> {
+    apply_all(preset, set).map_err(|BadInput(error)| {
+        let is_of = |assignment: &&String| {
+            let key = assignment.split('=').next().unwrap_or_default();
+            let key = key.strip_prefix("core.").unwrap_or(key);
+            error.contains(&format!("`{key}`"))
+        };
+        match set.iter().rev().find(is_of) {
+            Some(assignment) => BadInput(format!("--set {assignment}: {error}")),
+            None if error.starts_with("--set") => BadInput(error),
+            None => BadInput(format!("--set: {error}")),
+        }
+    })
+}
+
+fn apply_all(preset: &mut Preset, set: &[String]) -> Result<(), BadInput> {
     let pairs = set.iter().map(|assignment| {
         let (key, value) = assignment.split_once('=').ok_or_else(|| {
             BadInput(format!(
@@ -27,7 +55,16 @@ pub fn apply(preset: &mut Preset, set: &[String]) -> Result<(), BadInput> {
         Ok((key.strip_prefix("core.").unwrap_or(key), value))
     });
     let pairs = pairs.collect::<Result<Vec<_>, BadInput>>()?;
-    preset.set_all(pairs).map_err(|e| BadInput(e.to_string()))
+    preset.set_all(pairs).map_err(|e| {
+        let error = e.to_string();
+        // As a preset says that its parameters were set by someone.
+        BadInput(
+            error
+                .strip_prefix("override: ")
+                .unwrap_or(&error)
+                .to_owned(),
+        )
+    })
 }
 
 /// The `[core]` section of a spec.
@@ -36,7 +73,12 @@ pub fn of_spec(core: &crate::spec::Core) -> Result<Preset, BadInput> {
     for (key, value) in &core.set {
         flatten(key, value, &mut set);
     }
-    load(&core.preset, &set)
+    let name = &core.preset;
+    // The key, which an option may have set.
+    let not_loaded = |e: PresetError| BadInput(format!("core.preset: {}", not_loaded(name, &e)));
+    let mut preset = Preset::load(name).map_err(not_loaded)?;
+    apply_all(&mut preset, &set)?;
+    Ok(preset)
 }
 
 fn flatten(key: &str, value: &toml::Value, out: &mut Vec<String>) {

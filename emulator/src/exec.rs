@@ -16,7 +16,7 @@ use crate::failure::{BadInput, bad_input, write_whole};
 use crate::gdb::{self, Debugger};
 use crate::run::region::Regions;
 use crate::semihosting::Semihosting;
-use crate::spec::{Mode, Region, parse_size};
+use crate::spec::{Mode, Region, parse_memory};
 use crate::stuck;
 use crate::system::{Engine, Setup, System, harts};
 
@@ -26,7 +26,7 @@ const MAX_SILENT_INSTRUCTIONS: u64 = 50_000_000;
 
 /// Runs the ELF; the exit status is the test's.
 pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
-    let memory = parse_size(&args.memory).map_err(|e| BadInput(format!("--memory: {e}")))?;
+    let memory = parse_memory(&args.memory).map_err(|e| BadInput(format!("--memory: {e}")))?;
     let preset = crate::core_cmd::load(&args.core, &args.set)?;
     let bytes = std::fs::read(&args.elf).map_err(|e| bad_input(&args.elf, e))?;
     let mut system = System::new(Setup {

@@ -38,6 +38,7 @@ mod kernel;
 mod log;
 mod manual;
 mod names;
+mod needed;
 mod net;
 mod pace;
 mod packages;

@@ -1,34 +1,54 @@
 //! `tipsim profile`: any command, from the shell's words to the verdict. It writes the run spec that says the same, and runs it.
 
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use timing::Preset;
 
 use crate::cli::{Made, ProfileArgs, RunArgs, WhatIfArgs};
 use crate::failure::{BadInput, bad_input};
+use crate::guest::GuestFiles;
 use crate::input::{MADE_INPUT, standard_input};
+use crate::needed::{GuestPaths, check_machine};
+use crate::packages::Packages;
 use crate::results::PROFILE_SPEC;
-use crate::{run, what_if};
-
-/// ELF's number of RISC-V.
-const EM_RISCV: u16 = 243;
+use crate::run::command::{self, quote};
+use crate::spec::GuestImage;
+use crate::{core_cmd, run, what_if};
 
 /// Profiles a command; the exit status is its own.
 pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
     let mut files = absolute(&args.file)?;
-    let (command, program) = command(&args.command)?;
+    let (command, program) = command(&args.command);
+    let name = match &program {
+        Some(program) => name(&program.file_name().unwrap_or_default().to_string_lossy()),
+        None => name(first_word(&args.command[0])),
+    };
     if let Some(program) = program {
+        check_machine(&program)?;
         let program = absolute(&[program])?.remove(0);
         if !files.contains(&program) {
             files.push(program);
         }
+    } else if is_plain(&args.command[0]) {
+        check_path(&args.command[0], &args.file)?;
     }
-    let name = name(&args.command[0]);
+    let packages = packages(args, &files)?;
+    let variables = command::variables(&args.env)?;
     let out = match &args.out {
         Some(out) => out.clone(),
         None => Path::new("out").join(format!("profile-{name}")),
     };
     let input = standard_input()?;
-    let text = spec_text(args, &name, &command, &files, input.is_some())?;
+    let made = Specified {
+        name,
+        command,
+        files,
+        packages,
+        variables,
+        has_input: input.is_some(),
+    };
+    let text = spec_text(args, &made)?;
     not_in_the_guest(args);
     let status = run::run(&RunArgs {
         spec: out.join(PROFILE_SPEC),
@@ -60,53 +80,83 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
 }
 
 /// The command for the guest's shell, and the program of the host that it begins with, if it does.
-fn command(words: &[String]) -> Result<(String, Option<PathBuf>), BadInput> {
+fn command(words: &[String]) -> (String, Option<PathBuf>) {
     let first = Path::new(&words[0]);
     // As shells do: a name without a slash is no file of this folder.
     let is_path = words[0].contains('/') && first.is_file();
     if let ([script], false) = (words, is_path) {
-        return Ok((script.clone(), None));
+        return (script.clone(), None);
     }
     let program = is_path.then(|| first.to_owned());
     let mut quoted: Vec<String> = words.iter().map(|word| quote(word)).collect();
     if let Some(program) = &program {
-        check_program(program)?;
         let name = program.file_name().unwrap_or_default().to_string_lossy();
         quoted[0] = quote(&format!("./{name}"));
     }
-    Ok((quoted.join(" "), program))
+    (quoted.join(" "), program)
 }
 
-/// A program for another machine is told before anything boots.
-fn check_program(path: &Path) -> Result<(), BadInput> {
-    let mut header = [0; 20];
-    let mut file = std::fs::File::open(path).map_err(|e| bad_input(path, e))?;
-    let elf = file.read_exact(&mut header).is_ok() && header.starts_with(b"\x7fELF");
-    let machine = u16::from_le_bytes([header[18], header[19]]);
-    if elf && machine != EM_RISCV {
-        return Err(bad_input(
-            path,
-            format!(
-                "expected a program for RISC-V (ELF machine {EM_RISCV}), found machine {machine}: build it with riscv64-linux-gnu-gcc, \
-                 or take Debian's (--package)"
-            ),
-        ));
-    }
-    Ok(())
+/// The command is one word of no meaning to a shell: the name or the path of a program.
+fn is_plain(word: &str) -> bool {
+    quote(word) == word && !word.contains('=')
 }
 
-/// A word for a shell.
-fn quote(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-+=./:,%@".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+/// The first word of a script.
+fn first_word(script: &str) -> &str {
+    script.split_whitespace().next().unwrap_or_default()
+}
+
+/// A relative path that is no file here must be one of what is given to the guest.
+fn check_path(path: &str, given: &[PathBuf]) -> Result<(), BadInput> {
+    if path.starts_with('/') || !path.contains('/') {
+        return Ok(());
     }
+    let mut parts = Path::new(path)
+        .components()
+        .filter(|part| *part != Component::CurDir);
+    let first = parts.next().map(Component::as_os_str);
+    let is_given = given.iter().any(|file| file.file_name() == first);
+    match is_given {
+        true => Ok(()),
+        false => Err(bad_input(
+            Path::new(path),
+            "no such file here, and none that --file gives to the guest",
+        )),
+    }
+}
+
+/// The packages that are asked for, and those that files of the host need: a compiler's libraries. What the guest lacks is told before
+/// anything boots.
+fn packages(args: &ProfileArgs, files: &[PathBuf]) -> anyhow::Result<Vec<String>> {
+    let mut packages = args.package.clone();
+    // A guest of the user's own, or all of Debian, may have whatever it likes.
+    if args.image == GuestImage::Debian || args.set.iter().any(|set| set.starts_with("guest.")) {
+        return Ok(packages);
+    }
+    let guest = GuestFiles::resolve(args.guest_dir.as_deref(), None, None, None)?;
+    let Some(paths) = GuestPaths::of(&guest, &packages)? else {
+        return Ok(packages);
+    };
+    let word = &args.command[0];
+    let is_file = Path::new(word).is_file();
+    if is_plain(word) && (!word.contains('/') || word.starts_with('/') && !is_file) {
+        paths.check_command(word)?;
+    }
+    for (needed, package) in paths.packages_for(files)? {
+        eprintln!(
+            "tipsim: note: {needed} is not in the guest by itself: --package {package} brings it"
+        );
+        packages.push(package);
+    }
+    if packages.len() > args.package.len() {
+        let found = Packages::find(&packages);
+        found.map_err(|e| BadInput(format!("{e}; or link with -static")))?;
+    }
+    Ok(packages)
 }
 
 /// What the run is called: the program's name.
-fn name(word: &str) -> String {
-    let program = word.split_whitespace().next().unwrap_or_default();
+fn name(program: &str) -> String {
     let base = program.rsplit('/').next().unwrap_or_default();
     let allowed = |c: char| c.is_ascii_alphanumeric() || "_-+.".contains(c);
     let name: String = base.chars().filter(|c| allowed(*c)).collect();
@@ -122,19 +172,30 @@ fn absolute(files: &[PathBuf]) -> Result<Vec<PathBuf>, BadInput> {
     files.iter().map(absolute).collect()
 }
 
-fn spec_text(
-    args: &ProfileArgs,
-    name: &str,
-    command: &str,
-    files: &[PathBuf],
-    input: bool,
-) -> anyhow::Result<String> {
+/// What a run spec says beside what is in the arguments themselves.
+struct Specified {
+    name: String,
+    command: String,
+    files: Vec<PathBuf>,
+    packages: Vec<String>,
+    variables: BTreeMap<String, String>,
+    has_input: bool,
+}
+
+fn spec_text(args: &ProfileArgs, made: &Specified) -> anyhow::Result<String> {
     let core = Path::new(&args.core);
     let core = match core.is_file() {
         true => absolute(&[core.to_owned()])?[0].display().to_string(),
-        false => args.core.clone(),
+        // Told here, as what is no preset's name would be looked for beside the spec.
+        false => match Preset::load(&args.core) {
+            Ok(_) => args.core.clone(),
+            Err(e) => {
+                let error = core_cmd::not_loaded(&args.core, &e);
+                return Err(BadInput(format!("--core {error}")).into());
+            }
+        },
     };
-    let files = files.iter().map(|file| file.display().to_string());
+    let files = made.files.iter().map(|file| file.display().to_string());
     let table = toml::toml! {
         [guest]
         [core]
@@ -154,20 +215,23 @@ fn spec_text(
     set("guest", "memory", args.memory.clone().into());
     let image = toml::Value::try_from(args.image)?;
     set("guest", "image", image);
-    set("guest", "packages", args.package.clone().into());
+    set("guest", "packages", made.packages.clone().into());
     set("core", "preset", core.into());
     set("run", "files", files.collect::<Vec<_>>().into());
-    if input {
+    if made.has_input {
         set("run", "input", MADE_INPUT.into());
     }
-    set("run", "command", format!("{command}\n").into());
+    set("run", "command", format!("{}\n", made.command).into());
+    if !made.variables.is_empty() {
+        set("run", "env", toml::Value::try_from(&made.variables)?);
+    }
     let region = if args.marked { "marked" } else { "command" };
     set("run", "region", region.into());
     if args.call_stacks {
         let record = toml::toml! { call_stacks = true };
         table.insert("record".to_owned(), record.into());
     }
-    table.insert("name".to_owned(), name.into());
+    table.insert("name".to_owned(), made.name.as_str().into());
     Ok(toml::to_string(&table)?)
 }
 
@@ -191,7 +255,7 @@ mod tests {
     #[test]
     fn words_reach_the_guest_as_they_are() {
         let words = |words: &[&str]| words.iter().map(|&w| w.to_owned()).collect::<Vec<_>>();
-        let made = |given: &[&str]| command(&words(given)).unwrap().0;
+        let made = |given: &[&str]| command(&words(given)).0;
         assert_eq!(
             made(&["perl", "-e", "print 'x y'"]),
             r"perl -e 'print '\''x y'\'''"
@@ -203,7 +267,7 @@ mod tests {
     #[test]
     fn a_run_has_the_programs_name() {
         assert_eq!(name("/usr/bin/xz"), "xz");
-        assert_eq!(name("sort a b | head"), "sort");
+        assert_eq!(name(first_word("sort a b | head")), "sort");
         assert_eq!(name("../.."), "command");
     }
 }

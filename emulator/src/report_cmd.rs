@@ -98,8 +98,8 @@ pub fn write(
         run.write(&kept::name(of.hart, file), content.as_bytes())?;
     }
     let mut verdict = String::new();
-    if let Some(part) = report.part() {
-        verdict = part_line(part) + "\n";
+    for notice in report.notices() {
+        verdict += &(notice + "\n");
     }
     report.write_verdict(&mut verdict, &Options::default())?;
     Ok(Written { text, verdict })
@@ -318,6 +318,11 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
         true => Results::open_any(&args.dir)?,
         false => Results::open(&args.dir)?,
     };
+    if !run.has(RUN) && !run.has(TRACE) {
+        let expected =
+            "expected the results of a run, such as tipsim run --out DIR leaves; found no run.json";
+        return Err(bad_input(&args.dir, expected).into());
+    }
     check_hart(args, &run)?;
     if args.rebuild {
         run.lock()?;

@@ -39,7 +39,7 @@ use crate::packages::{DebianImage, Packages};
 use crate::results::{CONSOLE, PROFILE_SPEC, RUN, Work};
 use crate::samplers::samplers;
 use crate::self_profile::{Samples, SelfProfile};
-use crate::spec::{self, GuestImage, Mode, Net, Spec};
+use crate::spec::{self, GuestImage, Mode, Net, PROFILE_OPTIONS, Spec};
 use crate::stream::{Host, IN_FLIGHT, StreamClosed};
 use crate::stuck;
 use crate::system::{Engine, Setup, System};
@@ -118,7 +118,10 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         path: work.guest_files(),
     };
     share.give(&plan.spec.run.files)?;
-    let command = plan.spec.run.command.as_deref();
+    let run = &plan.spec.run;
+    let command =
+        { run.command.as_deref() }.map(|command| command::with_environment(command, &run.env));
+    let command = command.as_deref();
     if let (None, Some(file)) = (&input, &plan.spec.run.input) {
         input = Some(Box::new(File::open(file).map_err(|e| bad_input(file, e))?));
     }
@@ -145,6 +148,8 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         Err(error) if !outcome.failed() => return Err(error),
         Err(_) => Reports::default(),
     };
+    // What went wrong is told before what took how long.
+    outcome.tell_failure(&place);
     print!(
         "{}",
         if args.brief {
@@ -184,12 +189,16 @@ fn repeated(args: &RunArgs, spec: &Spec) -> anyhow::Result<Option<Made>> {
 impl Plan {
     fn new(args: &RunArgs) -> anyhow::Result<Self> {
         let spec = match &args.made {
-            Some(made) => Spec::parse(&made.spec, &args.spec, &args.set)?,
+            Some(made) => Spec::parse(&made.spec, &args.spec, &args.set, &PROFILE_OPTIONS)?,
             None => Spec::load(&args.spec, &args.set)?,
         };
         let of = spec::Source {
             path: &args.spec,
             set: &args.set,
+            options: match args.made {
+                Some(_) => &PROFILE_OPTIONS,
+                None => &[],
+            },
         };
         let at = |e: BadInput| of.blame(&e);
         let preset = crate::core_cmd::of_spec(&spec.core).map_err(at)?;
@@ -207,7 +216,7 @@ impl Plan {
         if let Some(input) = spec.run.input.as_ref().filter(|_| !kept) {
             input::check(input)?;
         }
-        let memory = spec::parse_size(&guest.memory)
+        let memory = spec::parse_memory(&guest.memory)
             .map_err(BadInput)
             .map_err(at)?;
         host_memory::check("guest.memory", memory).map_err(|e| of.blame(&e))?;
@@ -343,13 +352,15 @@ fn simulate(
     let mut command_at = None;
     let self_profile = args.self_profile.then(SelfProfile::start).transpose()?;
 
-    let mut progress = Progress::new(Instant::now());
+    let mut progress = Progress::new(Instant::now(), system.instructions());
     let mut laps = Laps::new(&system);
     system.stop_when_stuck(true);
     // Who debugs a guest may stop it for as long as he likes.
     let watched = args.gdb.is_none();
     let restored = boot.as_ref().is_some_and(Boot::is_restored);
     let mut watch = Watch::new(&system, plan.spec.run.max_idle_seconds(), restored);
+    // The guest has mounted the shared folder, where its command waits for it.
+    let mut mounted = restored;
     let mut end = None;
     let mut after = |system: &mut System, engine: &mut Engine, exit: RunExit| {
         progress.show(system.hart.cycle(), system.instructions());
@@ -367,6 +378,7 @@ fn simulate(
                 end = Some(outcome::End::HostMemory(plan.host_memory));
             }
             RunExit::Paused => {
+                mounted = true;
                 if let Some(boot) = &boot {
                     boot.save(plan, system, &console);
                 }
@@ -481,6 +493,7 @@ fn simulate(
         end,
         never_began,
         has_command,
+        mounted,
         status,
         console: console.failure(),
         command_at,

@@ -17,12 +17,13 @@ use user_net::{BadForward, Forward};
 use crate::epoch::Epoch;
 use crate::failure::bad_input;
 use crate::packages::check_names;
+use crate::run::command::check_variable;
 use crate::samplers::SamplerSpec;
 
 pub use guest::{Guest, GuestImage, MAX_HARTS, Net};
-pub use quantity::{parse_duration, parse_frequency, parse_size};
+pub use quantity::{parse_duration, parse_frequency, parse_memory, parse_size};
 pub use run::{Mode, Region, Run, Threads, Translator};
-pub use set::{Source, toml_message};
+pub use set::{PROFILE_OPTIONS, Source, toml_message};
 use set::{apply, unfit};
 
 /// A run spec. Every key has a default; an unknown key is an error.
@@ -111,12 +112,30 @@ impl Default for Record {
 impl Spec {
     /// Reads a spec and applies `KEY=VALUE` overrides (dotted keys, TOML values).
     pub fn load(path: &Path, set: &[String]) -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|e| bad_input(path, e))?;
-        Self::parse(&text, path, set)
+        let bytes = std::fs::read(path).map_err(|e| bad_input(path, e))?;
+        let expected =
+            |found: &str| bad_input(path, format!("expected a run spec (TOML), found {found}"));
+        if bytes.starts_with(b"\x7fELF") {
+            let name = path.display();
+            return Err(expected(&format!(
+                "a program (ELF): tipsim profile {name} runs one of RISC-V Linux, tipsim exec {name} a bare-metal one"
+            ))
+            .into());
+        }
+        let text = String::from_utf8(bytes).map_err(|_| expected("what is no text (UTF-8)"))?;
+        if text.trim().is_empty() {
+            return Err(expected("nothing").into());
+        }
+        Self::parse(&text, path, set, &[])
     }
 
-    /// Parses a spec that is, or is to be, the file `path`.
-    pub fn parse(text: &str, path: &Path, set: &[String]) -> anyhow::Result<Self> {
+    /// Parses a spec that is, or is to be, the file `path`; `options`: see [`Source`].
+    pub fn parse(
+        text: &str,
+        path: &Path,
+        set: &[String],
+        options: &[(&str, &str)],
+    ) -> anyhow::Result<Self> {
         // With the text, so that messages carry the offending line.
         let mut spec: Spec =
             toml::from_str(text).map_err(|e| bad_input(path, toml_message(&e, text)))?;
@@ -131,7 +150,7 @@ impl Spec {
             let set = Spec::deserialize(table.clone());
             spec = set.map_err(|e| unfit(assignment, &e))?;
         }
-        let of = Source { path, set };
+        let of = Source { path, set, options };
         if spec.name.is_empty() {
             spec.name = path
                 .file_stem()
@@ -190,7 +209,7 @@ impl Spec {
     }
 
     fn validate(&self) -> Result<(), String> {
-        parse_size(&self.guest.memory).map_err(|e| format!("guest.memory: {e}"))?;
+        parse_memory(&self.guest.memory).map_err(|e| format!("guest.memory: {e}"))?;
         self.forwards().map_err(|e| format!("guest.hostfwd: {e}"))?;
         if self.guest.net == Net::None && !self.guest.hostfwd.is_empty() {
             return Err(
@@ -205,6 +224,12 @@ impl Spec {
         }
         check_names(&self.guest.packages)?;
         parse_duration(&self.run.max_idle).map_err(|e| format!("run.max_idle: {e}"))?;
+        for name in self.run.env.keys() {
+            check_variable(name).map_err(|e| format!("run.env: {e}"))?;
+        }
+        if !self.run.env.is_empty() && self.run.command.is_none() {
+            return Err("run.env: expected run.command with it, found none".into());
+        }
         if self.run.input.is_some() && self.run.command.is_none() {
             return Err("run.input: expected run.command with it, found none".into());
         }

@@ -4,23 +4,27 @@ mod dump;
 mod evaluate;
 mod expand;
 mod info;
+mod labels;
 mod verify;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use commit_trace::expand::{RecordSink, expand as expand_records};
 use commit_trace::{
-    CLOCK_HZ, HartId, Position, Range, TraceEnd, TraceError, TraceReader, WalkError,
+    CLOCK_HZ, HartId, Position, Range, Retired, Seq, TraceEnd, TraceError, TraceReader, WalkError,
 };
 use serde_json::Value;
 
-use crate::cli::{PartArgs, TraceCommand};
+use crate::cli::{Address, PartArgs, TraceCommand};
 use crate::failure::{BadInput, bad_input};
 use crate::report_cmd;
 use crate::results::Results;
 use crate::terminal::written;
+use labels::Labels;
 
 pub use evaluate::{fingerprint, profiled, replay};
 
@@ -96,15 +100,77 @@ impl PartArgs {
     fn of(&self, path: &Path, reader: &Reader) -> Result<Part, BadInput> {
         check_hart(path, reader, self.hart)?;
         let clock_hz = metadata(reader)["clock_hz"].as_u64().unwrap_or(CLOCK_HZ);
-        Ok(Part {
-            hart: HartId(self.hart),
-            range: Range {
-                from: self
-                    .from
-                    .map_or(Position::START, |at| at.position(clock_hz)),
-                to: self.to.map(|at| at.position(clock_hz)),
-            },
-        })
+        let from = { self.from }.map_or(Position::START, |at| at.position(clock_hz));
+        let to = self.to.map(|at| at.position(clock_hz));
+        let is_backwards = match (from, to) {
+            (Position::Record(from), Some(Position::Record(to))) => from > to,
+            (Position::Cycle(from), Some(Position::Cycle(to))) => from > to,
+            _ => false,
+        };
+        if is_backwards {
+            let expected = "--to: expected a place that is not before --from";
+            return Err(BadInput(expected.to_owned()));
+        }
+        let (hart, range) = (HartId(self.hart), Range { from, to });
+        let first = match (&self.function, self.pc) {
+            (Some(function), _) => {
+                let pcs = Labels::beside(path)?.of_function(function)?;
+                first_record(path, hart, &range, &pcs)?.ok_or_else(|| {
+                    BadInput(format!("--function {function}: it is not executed there"))
+                })?
+            }
+            (None, Some(Address(pc))) => {
+                let found = first_record(path, hart, &range, &BTreeSet::from([pc]))?;
+                found.ok_or_else(|| {
+                    BadInput(format!("--pc {pc:#x}: no instruction there is executed"))
+                })?
+            }
+            (None, None) => return Ok(Part { hart, range }),
+        };
+        let to = to.unwrap_or(Position::Record(Seq(first.0.saturating_add(PART_RECORDS))));
+        let from = Position::Record(first);
+        let range = Range { from, to: Some(to) };
+        Ok(Part { hart, range })
+    }
+}
+
+/// Records of a part that begins at a function or address, unless told.
+const PART_RECORDS: u64 = 1000;
+
+/// The first record in a range of an instruction at one of these addresses.
+fn first_record(
+    path: &Path,
+    hart: HartId,
+    range: &Range,
+    pcs: &BTreeSet<u64>,
+) -> Result<Option<Seq>, BadInput> {
+    struct First<'a> {
+        pcs: &'a BTreeSet<u64>,
+        found: Option<Seq>,
+    }
+    impl RecordSink for First<'_> {
+        fn record(&mut self, retired: &Retired<'_>) -> std::io::Result<()> {
+            if self.pcs.contains(&retired.static_info.pc) {
+                self.found = Some(retired.seq);
+            }
+            Ok(())
+        }
+
+        fn is_full(&self) -> bool {
+            self.found.is_some()
+        }
+
+        fn finish(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut reader = Reader::open(path).map_err(|e| BadInput(e.to_string()))?;
+    let mut first = First { pcs, found: None };
+    match expand_records(&mut reader, hart, range, &mut first) {
+        Ok(_) => Ok(first.found),
+        // Of a damaged trace, what comes before the damage.
+        Err(_) if first.found.is_some() => Ok(first.found),
+        Err(e) => Err(BadInput(e.to_string())),
     }
 }
 

@@ -120,7 +120,18 @@ fn unknown_keys_name_the_nearest() {
             ["sampler[0]", "period"],
         ),
         ("[guest]\nmemory = \"lots\"\n", ["guest.memory", "lots"]),
+        ("[guest]\nmemory = \"64\"\n", ["guest.memory", "64M"]),
+        (
+            "[run]\nboot = functional\n",
+            ["line 2", "boot = \"functional\""],
+        ),
+        ("[run]\nenv = { \"A B\" = \"1\" }\n", ["run.env", "\"A B\""]),
         ("[guest\n", ["spec.toml", "line 1"]),
+        (
+            " \n",
+            ["spec.toml", "expected a run spec (TOML), found nothing"],
+        ),
+        ("\u{7f}ELF", ["tipsim profile", "tipsim exec"]),
     ] {
         std::fs::write(&spec, text).unwrap();
         let out = tipsim()
@@ -153,7 +164,18 @@ fn bad_presets_name_file_and_field() {
         .args(["core", "show", "boom-4w", "--set", "l1d.kib=63"])
         .output()
         .unwrap();
-    assert_error(&out, 2, &["l1d.kib", "63"]);
+    assert_error(&out, 2, &["--set l1d.kib=63", "l1d.kib"]);
+    for command in [
+        &["boot", "--core", "boom4w"][..],
+        &["core", "show", "boom4w"],
+    ] {
+        let out = tipsim().args(command).output().unwrap();
+        assert_error(
+            &out,
+            2,
+            &["boom4w: neither a preset", "did you mean `boom-4w`?"],
+        );
+    }
 }
 
 #[test]

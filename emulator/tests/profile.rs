@@ -115,6 +115,123 @@ fn a_program_that_waits_is_profiled_from_a_mark() {
     assert!(before > 20_000_000, "{before}");
 }
 
+/// Compiles a program of one file, with these arguments behind it; it is `dir/program`.
+fn compile(dir: &Path, source: &str, arguments: &[&str]) {
+    std::fs::write(dir.join("program.c"), source).unwrap();
+    let mut gcc = Command::new("riscv64-linux-gnu-gcc");
+    gcc.current_dir(dir)
+        .args(["-O1", "program.c", "-o", "program"]);
+    let status = gcc.args(arguments).status();
+    assert!(status.expect("run riscv64-linux-gnu-gcc").success());
+}
+
+#[test]
+fn libraries_of_compilers_are_brought_along() {
+    let dir = scratch("profile-libraries");
+    let source = "#include <stdio.h>\nint main(void) { puts(\"ran\"); }";
+    compile(&dir, source, &["-Wl,--no-as-needed", "-lgcc_s", "-latomic"]);
+    let mut command = tipsim();
+    command
+        .current_dir(&dir)
+        .args(["profile", "--out", "o", "./program"]);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    for (library, package) in [
+        ("libgcc_s.so.1", "libgcc-s1"),
+        ("libatomic.so.1", "libatomic1"),
+    ] {
+        let line = format!("{library} is not in the guest by itself: --package {package}");
+        assert!(said.contains(&line), "{said}");
+    }
+    let console = std::fs::read_to_string(dir.join("o/console.log")).unwrap();
+    assert!(console.contains("ran"), "{console}");
+    // The spec says the same.
+    let spec = std::fs::read_to_string(dir.join("o/profile.toml")).unwrap();
+    assert!(spec.contains("libgcc-s1"), "{spec}");
+}
+
+/// A library of one's own is not found; taken along, and with the variable that says where, it is.
+#[test]
+fn variables_reach_the_command() {
+    let dir = scratch("profile-variables");
+    std::fs::write(dir.join("own.c"), "int own(void) { return 42; }").unwrap();
+    let mut gcc = Command::new("riscv64-linux-gnu-gcc");
+    gcc.current_dir(&dir);
+    gcc.args([
+        "-shared",
+        "-fPIC",
+        "-Wl,-soname,libown.so.7",
+        "own.c",
+        "-o",
+        "libown.so.7",
+    ]);
+    assert!(gcc.status().unwrap().success());
+    let source = "#include <stdio.h>\n#include <stdlib.h>\nint own(void);\n
+        int main(void) { const char *more = getenv(\"MORE\"); printf(\"%d %s\\n\", own(), more ? more : \"unset\"); }";
+    compile(&dir, source, &["libown.so.7"]);
+    let profile = |arguments: &[&str]| {
+        let mut command = tipsim();
+        command.current_dir(&dir).env("MORE", "it's on");
+        command.args(["profile", "--out", "a b"]).args(arguments);
+        command.arg("./program");
+        command
+    };
+    let refused = profile(&[]).output().unwrap();
+    assert_error(
+        &refused,
+        2,
+        &[
+            "program: it needs libown.so.7",
+            "--package",
+            "-static",
+            "--env LD_LIBRARY_PATH=.",
+        ],
+    );
+    assert!(!dir.join("a b").exists());
+    let own = ["--file", "libown.so.7", "--env", "LD_LIBRARY_PATH=."];
+    let text = succeed(&mut profile(&own));
+    assert!(
+        text.contains("again: tipsim run 'a b/profile.toml'"),
+        "{text}"
+    );
+    let printed = || std::fs::read_to_string(dir.join("a b/console.log")).unwrap();
+    assert!(printed().contains("42 unset"), "{}", printed());
+    succeed(&mut profile(&[&own[..], &["--env", "MORE"]].concat()));
+    assert!(printed().contains("42 it's on"), "{}", printed());
+    let run = json(&dir.join("a b/run.json"));
+    assert_eq!(run["spec"]["run"]["env"]["MORE"], "it's on");
+    let refused = profile(&[&own[..], &["--env", "A B=c"]].concat())
+        .output()
+        .unwrap();
+    assert_error(&refused, 2, &["--env A B=c", "the name of a variable"]);
+}
+
+#[test]
+fn a_program_may_have_spaces_in_its_name() {
+    let dir = scratch("profile-spaces");
+    let inner = dir.join("my dir");
+    std::fs::create_dir(&inner).unwrap();
+    compile(&inner, "int main(void) { return 3; }", &["-static"]);
+    std::fs::rename(inner.join("program"), inner.join("my prog")).unwrap();
+    let mut command = tipsim();
+    command
+        .current_dir(&dir)
+        .args(["profile", "./my dir/my prog"]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
+    // What failed is said first, in each form of the answer.
+    let failed = "the guest's command ended with 3";
+    let text = stdout(&output);
+    assert!(text.starts_with(&format!("FAILED: {failed}")), "{text}");
+    let out = dir.join("out/profile-myprog");
+    let report = std::fs::read_to_string(out.join("report.txt")).unwrap();
+    assert!(report.starts_with(&format!("FAILED: {failed}")), "{report}");
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("role=\"alert\">FAILED: the guest"));
+    assert_eq!(json(&out.join("run.json"))["failure"], failed);
+}
+
 #[test]
 fn what_cannot_run_is_told_before_anything_boots() {
     let dir = scratch("profile-wrong");
@@ -127,4 +244,51 @@ fn what_cannot_run_is_told_before_anything_boots() {
     command.current_dir(&dir);
     command.args(["profile", "--file", "nothing", "--", "true"]);
     assert_error(&command.output().unwrap(), 2, &["nothing: No such file"]);
+    let refused = |arguments: &[&str], words: &[&str]| {
+        let mut command = tipsim();
+        command.current_dir(&dir).arg("profile").args(arguments);
+        assert_error(&command.output().unwrap(), 2, words);
+        assert!(!dir.join("out").exists());
+    };
+    refused(&["./nosuch"], &["./nosuch: no such file here"]);
+    refused(
+        &["--file", ".", "other/nosuch", "x"],
+        &["other/nosuch: no such file"],
+    );
+    refused(&["/usr/bin/nosuch"], &["/usr/bin/nosuch", "--package"]);
+    refused(
+        &["nosuch", "1"],
+        &["nosuch: the guest has no such command", "--package"],
+    );
+    refused(
+        &["--core", "boom4w", "true"],
+        &["--core boom4w", "did you mean `boom-4w`?"],
+    );
+    refused(
+        &["--memory", "64", "true"],
+        &["--memory: ", "64 bytes", "did you mean 64M?"],
+    );
+    refused(
+        &["--set", "core.preset=\"x\"", "true"],
+        &["--set core.preset=\"x\"", "neither a preset"],
+    );
+    refused(
+        &["--set", "rob.entries=128", "true"],
+        &["--set rob.entries=128", "`core.rob.entries`"],
+    );
+    let script = dir.join("script");
+    std::fs::write(&script, "#!/usr/bin/nosuch -x\n").unwrap();
+    refused(
+        &["./script"],
+        &["script: it is started by /usr/bin/nosuch", "--package"],
+    );
+    let mut command = tipsim();
+    command
+        .current_dir(&dir)
+        .args(["profile", "--memory", "8M", "true"]);
+    assert_error(
+        &command.output().unwrap(),
+        2,
+        &["not in memory", "to load these files takes"],
+    );
 }

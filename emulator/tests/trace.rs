@@ -109,6 +109,46 @@ fn expand_writes_every_format() {
 }
 
 #[test]
+fn a_part_may_begin_at_an_address() {
+    let dump = text("dump", &["--from", "400000", "--count", "50"]);
+    let records: Vec<&str> = dump.lines().filter(|line| line.contains("0x")).collect();
+    let column = |line: &str, n: usize| line.split_whitespace().nth(n).unwrap().to_owned();
+    // An address that is executed here for the first time since then.
+    let at = records
+        .iter()
+        .position(|line| column(line, 4) != column(records[0], 4))
+        .unwrap();
+    let pc = column(records[at], 4);
+    let first = { records.iter() }
+        .position(|line| column(line, 4) == pc)
+        .unwrap();
+    let found = text("dump", &["--from", "400000", "--pc", &pc, "--count", "3"]);
+    let lines: Vec<&str> = found.lines().filter(|line| line.contains("0x")).collect();
+    assert_eq!(lines, records[first..first + 3]);
+    let konata = text(
+        "expand",
+        &["--format", "konata", "--from", "400000", "--pc", &pc],
+    );
+    assert_eq!(
+        konata
+            .lines()
+            .filter(|line| line.starts_with("R\t"))
+            .count(),
+        1000
+    );
+    let nowhere = run("dump", trace(), &["--pc", "0x3"]);
+    assert_error(&nowhere, 2, &["--pc 0x3", "no instruction"]);
+    let no_report = run("dump", trace(), &["--function", "main"]);
+    assert_error(&no_report, 2, &["--function", "report.json", "--pc"]);
+    let bad = run("dump", trace(), &["--pc", "main"]);
+    assert!(
+        stderr(&bad).contains("an address in hexadecimal"),
+        "{}",
+        stderr(&bad)
+    );
+}
+
+#[test]
 fn expand_writes_tables() {
     let dir = scratch("trace-tables");
     let write = |format: &str, table: &str| {
@@ -185,6 +225,14 @@ fn bad_arguments_name_what_is_expected() {
     assert_error(&beyond, 2, &["run.tip", "no cycle 99000000000"]);
     let hart = run("dump", trace(), &["--hart", "3", "--from", "5"]);
     assert_error(&hart, 2, &["--hart", "the only hart, found 3"]);
+    for (from, to) in [("10", "5"), ("100c", "10c"), ("2us", "1us")] {
+        let backwards = run("dump", trace(), &["--from", from, "--to", to]);
+        assert_error(
+            &backwards,
+            2,
+            &["--to: expected a place that is not before --from"],
+        );
+    }
     let bad = run("dump", trace(), &["--from", "5 parsecs"]);
     assert_eq!(bad.status.code(), Some(2));
     assert!(stderr(&bad).contains("a time (1.5ms)"), "{}", stderr(&bad));

@@ -23,6 +23,10 @@ pub struct ProfileArgs {
     /// File or folder for the command's working folder; may be repeated. A command that is a file of the host is taken there by itself.
     #[arg(long, value_name = "PATH")]
     pub file: Vec<PathBuf>,
+    /// Variable of the command's environment; without a value, as it is on the host. May be repeated. None passes by itself: the guest's
+    /// own are HOME, PATH and TERM.
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub env: Vec<String>,
     /// Number of harts, up to 8.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_HARTS)))]
     pub harts: u32,

@@ -1,12 +1,13 @@
 //! The guest's command: how it gets there, and how it ended.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
 use base64::Engine as _;
 
 use crate::ends::{TAIL_BYTES, kernel_panic};
-use crate::failure::cannot_write;
+use crate::failure::{BadInput, cannot_write};
 use crate::results::{CONSOLE, Folder};
 
 /// Where the guest finds its command in the shared folder, in base64.
@@ -40,6 +41,52 @@ const SIGNALS: [&str; 31] = [
     "PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "URG",
     "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS",
 ];
+
+/// A word for a shell.
+pub fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-+=./:,%@".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+/// A command with these variables in its environment, beside those of the guest's init.
+pub fn with_environment(command: &str, variables: &BTreeMap<String, String>) -> String {
+    let exports =
+        { variables.iter() }.map(|(name, value)| format!("export {name}={}\n", quote(value)));
+    exports.chain([command.to_owned()]).collect()
+}
+
+/// Checks that shells take it for the name of a variable.
+pub fn check_variable(name: &str) -> Result<(), String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    match name.chars().all(allowed) && name.starts_with(|c: char| !c.is_ascii_digit()) {
+        true => Ok(()),
+        false => Err(format!(
+            "expected the name of a variable, such as OMP_NUM_THREADS; found {name:?}"
+        )),
+    }
+}
+
+/// The variables that `--env` names: `NAME=VALUE`, or `NAME` for that of the host, if it is set there.
+pub fn variables(arguments: &[String]) -> Result<BTreeMap<String, String>, BadInput> {
+    let mut variables = BTreeMap::new();
+    for argument in arguments {
+        let (name, value) = match argument.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (argument.as_str(), std::env::var(argument).ok()),
+        };
+        check_variable(name).map_err(|e| BadInput(format!("--env {argument}: {e}")))?;
+        match value {
+            Some(value) => drop(variables.insert(name.to_owned(), value)),
+            None => {
+                eprintln!("tipsim: note: --env {name}: it is not set here, and so not in the guest")
+            }
+        }
+    }
+    Ok(variables)
+}
 
 /// Puts the command and its standard input where the guest's init finds them. The folder may be one that a guest had before: it is
 /// written to as an enemy's.
@@ -78,16 +125,18 @@ pub fn status(share: &Path) -> Option<u32> {
 }
 
 /// Tells on standard error of a command that failed, after what the guest printed last: the command, from that byte of the
-/// console's file on. Gives the exit status.
-pub fn report_status(status: u32, out: &Path, from: u64) -> u8 {
-    if status != 0 {
+/// console's file on.
+pub fn report_status(status: u32, out: &Path, from: u64) {
+    if let Some(failure) = failure(status) {
         print_last_lines(out, from, Lines::OfPrograms);
-        eprintln!(
-            "tipsim: the guest's command ended with {status}{}",
-            meaning(status)
-        );
+        eprintln!("tipsim: {failure}");
     }
-    u8::try_from(status).unwrap_or(255)
+}
+
+/// What is said of a command with this exit status, if it failed.
+pub fn failure(status: u32) -> Option<String> {
+    let meaning = meaning(status);
+    (status != 0).then(|| format!("the guest's command ended with {status}{meaning}"))
 }
 
 /// Why the guest's kernel panicked, if the console's file ends with that.
@@ -165,6 +214,21 @@ mod tests {
         assert_eq!(meaning(139), ": killed by signal 11 (SIGSEGV)");
         assert_eq!(meaning(159), ": killed by signal 31 (SIGSYS)");
         assert_eq!((meaning(128), meaning(255)), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn variables_reach_the_command() {
+        let given = ["A=1".to_owned(), "B=it's".to_owned(), "A=2 3".to_owned()];
+        let variables = variables(&given).unwrap();
+        assert_eq!(
+            with_environment("true\n", &variables),
+            "export A='2 3'\nexport B='it'\\''s'\ntrue\n"
+        );
+        assert_eq!(with_environment("true", &BTreeMap::new()), "true");
+        for bad in ["=1", "1A=x", "A B=x", "A-B"] {
+            let error = super::variables(&[bad.to_owned()]).unwrap_err().to_string();
+            assert!(error.contains(&format!("--env {bad}: ")), "{error}");
+        }
     }
 
     #[test]

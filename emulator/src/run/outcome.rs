@@ -84,6 +84,8 @@ pub struct Outcome {
     pub end: End,
     /// The guest was given a command.
     pub has_command: bool,
+    /// The guest mounted the shared folder, where its command waits for it.
+    pub mounted: bool,
     /// Exit status of the command, if it ended.
     pub status: Option<u32>,
     /// Why the console's file is not whole, if it is not.
@@ -298,6 +300,7 @@ impl Outcome {
             "tipsim": env!("CARGO_PKG_VERSION"),
             "end": format!("{:?}", self.end),
             "exit_status": self.status,
+            "failure": self.status.and_then(command::failure),
             "cycles": lap.cycles,
             "instructions": lap.instructions,
             "ipc": lap.instructions as f64 / lap.cycles.max(1) as f64,
@@ -336,6 +339,13 @@ impl Outcome {
             "guest": manifest,
             "packages": plan.package_list(),
         })
+    }
+
+    /// Tells on standard error of a command that failed, after what it printed last.
+    pub fn tell_failure(&self, work: &Path) {
+        if let (End::Guest(Exit::PowerOff(0)), Some(status)) = (&self.end, self.status) {
+            command::report_status(status, work, self.command_at.unwrap_or(0));
+        }
     }
 
     /// Prints the summary; the exit status is that of the guest's command.
@@ -390,8 +400,7 @@ impl Outcome {
         }
         match &self.end {
             End::Guest(Exit::PowerOff(0)) => {
-                let from = self.command_at.unwrap_or(0);
-                let status = command::report_status(self.status.unwrap_or(0), work, from);
+                let status = u8::try_from(self.status.unwrap_or(0)).unwrap_or(255);
                 return match part {
                     // There is no report of it.
                     Some(part) if status == 0 => Err(anyhow::anyhow!("{part}")),
@@ -410,6 +419,9 @@ impl Outcome {
         }
         command::print_last_lines(work, self.command_at.unwrap_or(0), command::Lines::All);
         let never_began = match self.has_command && self.command_at.is_none() {
+            true if !self.mounted => {
+                "; it never mounted the folder in which its command waits: a kernel of one's own needs CONFIG_VIRTIO_MMIO and CONFIG_VIRTIO_FS built in"
+            }
             true => "; its command had not begun",
             false => "",
         };
@@ -418,10 +430,14 @@ impl Outcome {
                 anyhow::bail!("the guest failed with status {code}")
             }
             End::BeforeCommand(Exit::Reset) => {
-                anyhow::bail!("the guest ended before its command did: it asked for a reset")
+                anyhow::bail!(
+                    "the guest ended before its command did: it asked for a reset{never_began}"
+                )
             }
             End::BeforeCommand(_) => {
-                anyhow::bail!("the guest ended before its command did: it was switched off")
+                anyhow::bail!(
+                    "the guest ended before its command did: it was switched off{never_began}"
+                )
             }
             End::Standstill(Standstill::Waits(seconds)) => anyhow::bail!(
                 "{}{never_began}. What waits for input gets it from the file run.input; run.max_idle lets it wait longer",

@@ -87,15 +87,18 @@ pub struct Progress {
     start: Instant,
     shown: Instant,
     terminal: bool,
+    /// Instructions that an earlier run had executed.
+    restored: u64,
 }
 
 impl Progress {
-    /// Progress of a run that starts now.
-    pub fn new(start: Instant) -> Self {
+    /// Progress of a run that starts now, after so many instructions of an earlier one.
+    pub fn new(start: Instant, restored: u64) -> Self {
         Self {
             start,
             shown: start,
             terminal: std::io::stderr().is_terminal(),
+            restored,
         }
     }
 
@@ -106,8 +109,10 @@ impl Progress {
         }
         self.shown = Instant::now();
         let seconds = self.start.elapsed().as_secs_f64();
-        let [instructions, cycles] = [instructions, cycles].map(|count| count as f64 / 1e6);
-        let mips = instructions / seconds;
+        let own = instructions.saturating_sub(self.restored);
+        let [own, instructions, cycles] =
+            [own, instructions, cycles].map(|count| count as f64 / 1e6);
+        let mips = own / seconds;
         let line = format_args!(
             "{seconds:6.1} s  {instructions:9.1} M instructions  {cycles:9.1} M cycles  {mips:5.1} MIPS "
         );

@@ -17,6 +17,18 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         .ok_or_else(expected)
 }
 
+/// Bytes of a machine's memory: a size of at least 1 MiB, less being a number whose unit is missing.
+pub fn parse_memory(text: &str) -> Result<u64, String> {
+    let bytes = parse_size(text)?;
+    match bytes < 1 << 20 {
+        true if text.bytes().all(|c| c.is_ascii_digit()) => Err(format!(
+            "expected a size such as 512M or 2G, found \"{text}\", which is {text} bytes: did you mean {text}M?"
+        )),
+        true => Err(format!("expected at least 1M, found \"{text}\"")),
+        false => Ok(bytes),
+    }
+}
+
 /// Hertz of a frequency such as "4kHz".
 pub fn parse_frequency(text: &str) -> Result<f64, String> {
     let expected = || format!("expected a frequency such as 4kHz, found \"{text}\"");

@@ -1,5 +1,6 @@
 //! `[run]`: what is run, and by what.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,9 @@ pub struct Run {
     /// Not part of what a run is.
     #[serde(skip_serializing)]
     pub host_memory: Option<String>,
+    /// Variables in the command's environment, beside those of the guest's init. None of the host's passes by itself.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
 }
 
 /// Default of [`Run::max_idle`]: more than programs sleep on purpose.
@@ -68,6 +72,7 @@ impl Default for Run {
             max_cycles: 0,
             max_idle: MAX_IDLE.to_owned(),
             host_memory: None,
+            env: BTreeMap::new(),
         }
     }
 }

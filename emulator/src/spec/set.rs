@@ -2,15 +2,30 @@
 
 use std::path::Path;
 
+use timing::{Preset, PresetError};
+
 use crate::failure::{BadInput, bad_input};
 
 /// Where a spec comes from.
 pub struct Source<'a> {
     /// The file,
     pub path: &'a Path,
-    /// and what was set instead of its keys.
+    /// what was set instead of its keys,
     pub set: &'a [String],
+    /// and, if the file is made of the options of `tipsim profile`, those options by key.
+    pub options: &'a [(&'a str, &'a str)],
 }
+
+/// Options of `tipsim profile` by the keys that they set.
+pub const PROFILE_OPTIONS: [(&str, &str); 7] = [
+    ("guest.harts", "--harts"),
+    ("guest.memory", "--memory"),
+    ("guest.image", "--image"),
+    ("guest.packages", "--package"),
+    ("core.preset", "--core"),
+    ("run.files", "--file"),
+    ("run.env", "--env"),
+];
 
 impl Source<'_> {
     /// An error of the file, or of the option that set the key with which the error begins.
@@ -25,9 +40,14 @@ impl Source<'_> {
             // Parameters of the core are named as in a preset.
             names(key) || key.strip_prefix("core.").is_some_and(names)
         });
-        match set {
-            Some(assignment) => BadInput(format!("--set {assignment}: {error}")),
-            None => bad_input(self.path, error),
+        let option = { self.options.iter() }.find(|(key, _)| *key == named_key);
+        match (set, option) {
+            (Some(assignment), _) => BadInput(format!("--set {assignment}: {error}")),
+            (None, Some((key, option))) => {
+                let rest = error.strip_prefix(key).unwrap_or(error);
+                BadInput(format!("{option}{rest}"))
+            }
+            (None, None) => bad_input(self.path, error),
         }
     }
 }
@@ -36,12 +56,27 @@ impl Source<'_> {
 pub(super) fn unfit(assignment: &str, error: &toml::de::Error) -> BadInput {
     let message = toml_message(error, "");
     let (key, value) = assignment.split_once('=').unwrap_or((assignment, ""));
+    if message.starts_with("unknown field") && is_of_core(key) {
+        let key = key.trim();
+        return BadInput(format!(
+            "--set {assignment}: unknown key; did you mean `core.{key}`?"
+        ));
+    }
     let hint = if message.contains("expected a string") {
         format!("; a text of that look wants quotes: --set '{key}=\"{value}\"'")
     } else {
         String::new()
     };
     BadInput(format!("--set {assignment}: {message}{hint}"))
+}
+
+/// A parameter of the core, named as in a preset.
+fn is_of_core(key: &str) -> bool {
+    let tried = Preset::default().set(key.trim(), "0");
+    !matches!(
+        tried,
+        Err(PresetError::UnknownKey { .. } | PresetError::Syntax { .. })
+    )
 }
 
 /// Sets one dotted key of a table. The value is TOML, or a bare string.
@@ -85,8 +120,23 @@ pub fn toml_message(error: &toml::de::Error, text: &str) -> String {
         })
     });
     let at = line.map(|l| format!("line {l}: ")).unwrap_or_default();
-    match nearest.flatten() {
-        Some(known) => format!("{at}{message}; did you mean `{known}`?"),
+    if let Some(known) = nearest.flatten() {
+        return format!("{at}{message}; did you mean `{known}`?");
+    }
+    // A bare word, which is no value of TOML.
+    let start = error.span().map_or(0, |span| span.start.min(text.len()));
+    let before = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+    let in_line = text[before..].lines().next().unwrap_or_default();
+    let bare = in_line.split_once('=').and_then(|(key, value)| {
+        let value = value.split('#').next()?.trim();
+        let is_word = value.starts_with(|c: char| c.is_ascii_alphabetic())
+            && value
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+        (is_word && !["true", "false", "inf", "nan"].contains(&value)).then(|| (key.trim(), value))
+    });
+    match bare {
+        Some((key, value)) => format!("{at}{message}; a text wants quotes: {key} = \"{value}\""),
         None => format!("{at}{message}"),
     }
 }

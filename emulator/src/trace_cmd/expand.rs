@@ -9,6 +9,7 @@ use commit_trace::expand::{Csv, Konata, O3PipeView, RobShape, Token512, expand a
 use commit_trace::{StaticInfo, TraceEnd, WalkError};
 use serde_json::Value;
 
+use super::labels::Labels;
 use super::{Part, Reader, ended, metadata, open};
 use crate::cli::{ExpandArgs, ExpandFormat};
 use crate::failure::{BadInput, bad_input, cannot_write, whole};
@@ -40,16 +41,18 @@ pub fn expand(args: &ExpandArgs) -> anyhow::Result<u8> {
         }
         _ => None,
     };
+    // A view without names is one, too.
+    let labels = Labels::beside(&args.trace).unwrap_or_default();
     let read = match output {
         None => {
             let out = BufWriter::with_capacity(1 << 18, io::stdout().lock());
-            write(args.format, &mut reader, part, shape, out)
+            write(args.format, &mut reader, part, shape, &labels, out)
         }
         Some(path) => {
             let mut read = Ok(ControlFlow::Continue(()));
             let written = whole(path, |file| {
                 let out = BufWriter::with_capacity(1 << 18, file);
-                read = match write(args.format, &mut reader, part, shape, out) {
+                read = match write(args.format, &mut reader, part, shape, &labels, out) {
                     Err(WalkError::Write(error)) => return Err(error),
                     // Of a damaged trace, the file has what comes before the damage.
                     read => read,
@@ -68,15 +71,23 @@ fn write(
     reader: &mut Reader,
     Part { hart, range }: Part,
     shape: Option<RobShape>,
+    labels: &Labels,
     out: impl Write,
 ) -> Result<ControlFlow<()>, WalkError> {
     let text = |static_info: &StaticInfo| disassemble(static_info.raw, static_info.pc);
+    let named = |static_info: &StaticInfo| match labels.label(static_info.pc) {
+        Some(label) => format!("{}  <{label}>", text(static_info)),
+        None => text(static_info),
+    };
     match format {
         ExpandFormat::Token512 => match shape {
             Some(shape) => Token512::new(out, shape, range).expand(reader, hart),
             None => Ok(ControlFlow::Break(())),
         },
-        ExpandFormat::Konata => expand_records(reader, hart, &range, &mut Konata::new(out, &text)?),
+        ExpandFormat::Konata => {
+            let mut konata = Konata::new(out, &named)?;
+            expand_records(reader, hart, &range, &mut konata)
+        }
         ExpandFormat::O3pipeview => {
             expand_records(reader, hart, &range, &mut O3PipeView::new(out, &text))
         }

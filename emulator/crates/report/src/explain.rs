@@ -63,7 +63,7 @@ pub enum Answer {
 pub fn explain(report: &Value, question: &str) -> Result<Answer, String> {
     let question = question.trim();
     let found = match question
-        .trim_end_matches('%')
+        .trim_end_matches(['%', 'M'])
         .trim()
         .replace(',', "")
         .parse::<f64>()

@@ -51,7 +51,7 @@ impl Report {
             .unwrap_or("Profile report");
         filled(PAGE, |name, out| match name {
             "title" => out.push_str(&escape(title)),
-            "part" => out.extend(self.part().map(part_notice)),
+            "part" => out.extend(self.notices().iter().map(|line| notice(line))),
             "style" => out.extend(STYLE),
             "policy" => out.push_str(&policy(&[&SCRIPT.concat(), PIPELINE_SCRIPT])),
             "script" => out.push_str(&script(&SCRIPT.concat())),
@@ -77,8 +77,12 @@ impl Report {
 
 /// What a page of a part of a run says above everything else.
 pub(super) fn part_notice(part: &str) -> String {
-    let text = escape(&part_line(part));
-    format!("<p class=\"part\" role=\"alert\">{text}</p>\n")
+    notice(&part_line(part))
+}
+
+/// A line above everything else.
+fn notice(line: &str) -> String {
+    format!("<p class=\"part\" role=\"alert\">{}</p>\n", escape(line))
 }
 
 /// A page with a value for each `{{name}}` in it; no value is searched for further ones.

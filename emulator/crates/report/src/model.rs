@@ -33,6 +33,9 @@ pub fn part_line(part: &str) -> String {
     format!("NOT WHOLE: {part}")
 }
 
+/// Key of the metadata that says how the guest's command failed, if it did.
+const FAILURE: &str = "failure";
+
 /// A whole report.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
@@ -92,6 +95,17 @@ impl Report {
     /// Why it is not of a whole run, in words (`part` of run.json); none if it is.
     pub fn part(&self) -> Option<&str> {
         self.meta.get(PART)?.as_str()
+    }
+
+    /// Lines that come before everything else: that the report is of a part of a run, and how the guest's command failed.
+    pub fn notices(&self) -> Vec<String> {
+        let failure = self.meta.get(FAILURE).and_then(Value::as_str);
+        let failure = failure.map(|failure| format!("FAILED: {failure}"));
+        self.part()
+            .map(part_line)
+            .into_iter()
+            .chain(failure)
+            .collect()
     }
 
     /// The row of a process of the evaluation.

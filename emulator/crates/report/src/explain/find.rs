@@ -168,10 +168,10 @@ pub(super) fn numbers_below(
     }
 }
 
-/// Numbers that show as `shown`: as they are, or per cent, rounded to as many decimals. Settings of the run and
+/// Numbers that show as `shown`: as they are, per cent, or in millions, rounded to as many decimals. Settings of the run and
 /// indices are left out.
 pub(super) fn with_value(report: &Value, shown: &str) -> Vec<Found> {
-    let plain = shown.trim_end_matches('%').trim().replace(',', "");
+    let plain = shown.trim_end_matches(['%', 'M']).trim().replace(',', "");
     let decimals = plain
         .split_once('.')
         .map_or(0, |(_, decimals)| decimals.len());
@@ -186,7 +186,12 @@ pub(super) fn with_value(report: &Value, shown: &str) -> Vec<Found> {
         let index = matches!(found.steps.last(), Some(step) if ["process", "column", "module", "pid"].contains(&&*step.key));
         let as_is = !percent && format!("{:.decimals$}", found.value) == plain;
         let in_percent = found.value.abs() <= 1.0 && format!("{:.decimals$}", 100.0 * found.value) == plain;
-        !index && (as_is || in_percent)
+        // As texts and pages show cycles and instructions.
+        let in_millions = !percent
+            && decimals > 0
+            && found.value.abs() >= 5e4
+            && format!("{:.decimals$}", found.value / 1e6) == plain;
+        !index && (as_is || in_percent || in_millions)
     });
     all
 }

@@ -1,0 +1,94 @@
+//! Names of instructions in a trace, from the report beside it: it has the thousand that most time goes to.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::failure::BadInput;
+
+/// Functions and labels by address.
+#[derive(Default)]
+pub struct Labels(BTreeMap<u64, (String, String)>);
+
+impl Labels {
+    /// Those of the report in the trace's folder.
+    pub fn beside(trace: &Path) -> Result<Self, BadInput> {
+        let path = trace.with_file_name("report.json");
+        let error = |why: String| {
+            BadInput(format!(
+                "--function: expected a report beside the trace: {}: {why} (--pc takes an address)",
+                path.display()
+            ))
+        };
+        let text = std::fs::read(&path).map_err(|e| error(e.to_string()))?;
+        let report = serde_json::from_slice(&text).map_err(|e| error(e.to_string()))?;
+        Ok(Self::of(&report))
+    }
+
+    /// Those of a report.
+    fn of(report: &Value) -> Self {
+        let rows = report["instructions"].as_array().into_iter().flatten();
+        let known = rows.filter_map(|row| {
+            let pc = row["pc"].as_str()?;
+            let pc = u64::from_str_radix(pc.strip_prefix("0x").unwrap_or(pc), 16).ok()?;
+            let text = |key: &str| row[key].as_str().map(str::to_owned);
+            Some((pc, (text("function")?, text("label")?)))
+        });
+        Self(known.collect())
+    }
+
+    /// The addresses of a function's instructions.
+    pub fn of_function(&self, name: &str) -> Result<BTreeSet<u64>, BadInput> {
+        let own = self.0.iter().filter(|(_, (function, _))| function == name);
+        let found: BTreeSet<u64> = own.map(|(pc, _)| *pc).collect();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let likeness = |known: &str| strsim::jaro_winkler(known, name);
+        let names: BTreeSet<&str> = self.0.values().map(|(function, _)| &**function).collect();
+        let nearest = names
+            .into_iter()
+            .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
+            .filter(|name| likeness(name) > 0.7);
+        let nearest = nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
+        Err(BadInput(format!(
+            "--function {name}: none of the report's thousand most expensive instructions is in it{nearest}"
+        )))
+    }
+
+    /// Function and distance from its start, of an instruction that the report has.
+    pub fn label(&self, pc: u64) -> Option<&str> {
+        self.0.get(&pc).map(|(_, label)| &**label)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn functions_are_those_of_the_report() {
+        let row = |pc, function, label| json!({"pc": pc, "function": function, "label": label});
+        let report = json!({"instructions": [
+            row("0x10", "sum", "sum"), row("0x14", "sum", "sum+0x4"), row("0x20", "main", "main+0x8"),
+        ]});
+        let labels = Labels::of(&report);
+        assert_eq!(
+            labels.of_function("sum").unwrap(),
+            BTreeSet::from([0x10, 0x14])
+        );
+        assert_eq!(
+            (labels.label(0x20), labels.label(0x24)),
+            (Some("main+0x8"), None)
+        );
+        let error = labels.of_function("mian").unwrap_err().to_string();
+        assert!(
+            error.contains("--function mian") && error.contains("`main`"),
+            "{error}"
+        );
+        assert!(Labels::beside(Path::new("/nowhere/trace.tip")).is_err());
+    }
+}
