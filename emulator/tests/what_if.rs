@@ -124,7 +124,7 @@ fn a_branch_is_tried_as_a_select_too() {
     let run = json(&out.join("run.json"));
     let trial = &run["what_if"]["trials"][0];
     let [foreseen, select] = [trial, &trial["select"]].map(|trial| trial["gain"].as_f64().unwrap());
-    assert!(foreseen > 0.4 && select < foreseen - 0.25, "{trial}");
+    assert!(foreseen > 0.4 && select < foreseen - 0.1, "{trial}");
     let without = trial["select"]["instructions"][0]["without"]
         .as_str()
         .unwrap();
