@@ -110,7 +110,8 @@ duckdb.sql(\"select function, round(100 * oracle, 1) as percent, round(100 * (lc
 ```
 
 What each column holds is in the files, too, as metadata (`unit`, `about`). Cycles count from reset. Shares go from 0 to 1. The columns of a report's
-samplers are as many as the run had. Names of a run's samplers with an `@` need quotes in SQL (`\"tip@800000\"`). `tipsim tables` prints
+samplers are as many as the run had. No name needs
+quotes in SQL: the column of the sampler `tip@800000` is `tip_800000`. Cycles and counts are signed, so that a difference may be negative. `tipsim tables` prints
 this list; `--format markdown` wrote this page.
 
 A table is written as it is read: a trace of any length takes little memory. Of a trace that is cut or damaged, the file holds what comes
