@@ -1,5 +1,6 @@
 //! What `perf record` wrote into the folder that the guest shared.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use report::perf_data::{GuestProfile, PerfDataError, SampleFile};
@@ -52,4 +53,11 @@ pub fn read(folder: &Path) -> Vec<GuestProfile> {
 pub fn samples(folder: &Path) -> Vec<SampleFile> {
     let read = |path: &PathBuf| SampleFile::read(path).ok();
     files(folder).iter().filter_map(read).collect()
+}
+
+/// Kernel's numbers of the processes that have samples in files that can be read.
+pub fn processes(folder: &Path) -> HashSet<u32> {
+    let files = samples(folder);
+    let samples = files.iter().flat_map(|file| &file.samples);
+    samples.filter_map(|sample| sample.pid).collect()
 }

@@ -469,10 +469,10 @@ fn simulate(
     let counts = counts.end(&engine);
     let tip_frozen_cycles = system.tip_frozen_cycles();
     let mut closed = engine.finish();
-    let instructions = { closed.as_mut() }.map_or_else(Vec::new, StreamClosed::take_truth);
+    let collectors = { closed.as_mut() }.map_or_else(Vec::new, StreamClosed::take_truth);
     let excerpts = { closed.as_mut() }.map_or_else(Vec::new, StreamClosed::take_excerpts);
-    let truth = (!instructions.is_empty()).then_some(Collected {
-        instructions,
+    let truth = (!collectors.is_empty()).then_some(Collected {
+        collectors,
         lines,
         units: system.sampled(),
     });

@@ -14,7 +14,7 @@ use isa::SharedCycle;
 use sampling_units::{Observed, Outcome, Passed, SharedUnits, StaticKind};
 use snapshot::{Archive, Snapshot};
 use tip_device::{Origin, SideBandRecord, TipUnit};
-use truth::{Collector, Counted};
+use truth::Collector;
 
 pub use host::{Host, HostOutcome, IN_FLIGHT, SpareWorker};
 
@@ -26,7 +26,7 @@ const MRET: u32 = 0x3020_0073;
 pub struct StreamClosed {
     error: Option<RecordError>,
     /// By hart, if it was asked for.
-    truth: Vec<Vec<Counted>>,
+    truth: Vec<Collector>,
     excerpts: Vec<Excerpts>,
 }
 
@@ -42,9 +42,7 @@ impl StreamClosed {
             if let Err(error) = stream.recorder.finish() {
                 closed.error.get_or_insert(error);
             }
-            closed
-                .truth
-                .extend(stream.truth.map(|collector| collector.finish()));
+            { &mut closed.truth }.extend(stream.truth.map(|collector| *collector));
             { &mut closed.excerpts }.extend(stream.excerpts.map(|collector| collector.finish()));
         }
         closed
@@ -55,8 +53,8 @@ impl StreamClosed {
         self.error.as_ref()
     }
 
-    /// What was counted of each instruction, by hart and number; nothing if nobody asked for the truth.
-    pub fn take_truth(&mut self) -> Vec<Vec<Counted>> {
+    /// What counted each hart's instructions; nothing if nobody asked for the truth.
+    pub fn take_truth(&mut self) -> Vec<Collector> {
         std::mem::take(&mut self.truth)
     }
 
@@ -320,8 +318,11 @@ impl<const STAGES: bool> Stream<STAGES> {
         self.recorder.commit(commit);
         let side_band = self.tip.change(|tip| std::mem::take(&mut tip.side_band));
         for SideBandRecord { kind, bytes } in side_band {
-            self.recorder
-                .event(commit.commit, Event::SideBand { kind, bytes });
+            let event = Event::SideBand { kind, bytes };
+            if let Some(truth) = &mut self.truth {
+                truth.event(&event);
+            }
+            self.recorder.event(commit.commit, event);
         }
     }
 }

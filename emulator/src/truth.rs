@@ -1,12 +1,13 @@
 //! `truth.json`: what the timing cores counted of each instruction and cache line, with the names of the report.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ::truth::{
-    Columns, Counted, FORMAT, Instruction, LINE_BYTES, LineAccess, Process, SharedLines, Truth,
-    UnitTotals,
+    Collector, Columns, Counted, FORMAT, Instruction, LINE_BYTES, LineAccess, Process, SharedLines,
+    Truth, UnitTotals,
 };
-use profile::{Evaluation, ProcessId, process_names};
+use commit_trace::InstId;
+use profile::{Evaluation, ProcessId};
 use symbols::place;
 use symbols::{DataObjects, Place, ProgramData, Symbolizer};
 
@@ -20,8 +21,8 @@ const KERNEL_HALF: u64 = 1 << 63;
 
 /// What the collectors of all harts found.
 pub struct Collected {
-    /// By hart and number.
-    pub instructions: Vec<Vec<Counted>>,
+    /// By hart.
+    pub collectors: Vec<Collector>,
     /// Of all harts.
     pub lines: SharedLines,
     /// By hart, what became of the overflows of the unit that samples instructions.
@@ -29,55 +30,75 @@ pub struct Collected {
 }
 
 impl Collected {
-    /// Writes it among a run's results, with names from the profilers' `evaluations` of the harts.
+    /// Writes it among a run's results, with names from the profilers' `evaluations` of the harts. Processes whose kernel's numbers are not
+    /// among those `sampled` are told as one with the others of their program.
     pub fn write(
         self,
         run: &mut Results,
         evaluations: &[Evaluation],
         symbolizer: &Symbolizer,
+        sampled: &HashSet<u32>,
     ) -> anyhow::Result<()> {
-        let truth = self.named(evaluations, symbolizer);
-        run.write(NAME, (serde_json::to_string(&truth)? + "\n").as_bytes())
+        let truth = self.named(evaluations, symbolizer, sampled);
+        let mut text = serde_json::to_vec(&truth)?;
+        drop(truth);
+        text.push(b'\n');
+        run.write(NAME, &text)
     }
 
-    fn named(self, evaluations: &[Evaluation], symbolizer: &Symbolizer) -> Truth {
+    fn named(
+        self,
+        evaluations: &[Evaluation],
+        symbolizer: &Symbolizer,
+        sampled: &HashSet<u32>,
+    ) -> Truth {
         let mut names = Names::default();
         let mut instructions = Vec::new();
         let mut places = Vec::new();
-        for (hart, (observed, evaluation)) in
-            (0..).zip(self.instructions.into_iter().zip(evaluations))
+        let mut harts = Vec::new();
+        for (hart, (collector, evaluation)) in
+            (0..).zip(self.collectors.into_iter().zip(evaluations))
         {
             let cycles = oracle_cycles(evaluation);
+            let mut counted = collector.finish(|process| is_sampled(process, sampled));
+            let known: HashMap<_, _> = { evaluation.processes.iter() }
+                .map(|process| (process.key(), process.id))
+                .collect();
+            let numbers =
+                |id: ProcessId| known.get(&counted.processes[id.0 as usize].key()).copied();
+            let processes: Vec<u32> = { counted.processes.iter() }
+                .map(|process| names.process(process))
+                .collect();
+            let own = std::mem::take(&mut counted.instructions);
             for Counted {
+                inst,
                 static_info,
+                mapped_in,
+                process,
                 counts,
-                ..
-            } in observed
+            } in own
             {
                 let Some(info) = static_info.filter(|_| !counts.is_empty()) else {
                     continue;
                 };
-                let owner = evaluation.spaces.get(&info.space).copied();
-                places.push(place::place(
-                    evaluation,
-                    owner.unwrap_or(ProcessId::BOOT),
-                    &info,
-                ));
+                let owner = mapped_in.and_then(numbers).unwrap_or(ProcessId::BOOT);
+                places.push(place::place(evaluation, owner, &info));
                 instructions.push(Instruction {
                     hart,
-                    id: info.id.0,
+                    id: inst.0,
                     pc: info.pc,
                     raw: info.raw,
                     target: info.target,
                     class: info.class,
                     privilege: info.privilege,
-                    process: owner.map(|owner| names.process(evaluation, owner)),
+                    process: process.map(|own| processes[own as usize]),
                     function: 0,
                     offset: 0,
-                    oracle_cycles: rounded(cycles.get(&info.id.0)),
+                    oracle_cycles: rounded(cycles.get(&inst.0)),
                     counts,
                 });
             }
+            harts.push((counted, processes));
         }
         let symbols = symbolizer.resolve(&places);
         for (instruction, location) in instructions.iter_mut().zip(&symbols.locations) {
@@ -86,12 +107,21 @@ impl Collected {
             // Of what no symbol names, the distance from the start of its file.
             instruction.offset = location.offset.wrapping_sub(function.start);
         }
-        let owners: HashMap<(u32, u32), u32> = { instructions.iter() }
-            .filter_map(|i| Some(((i.hart, i.id), i.process?)))
+        let process = |hart: u32, id: ProcessId| {
+            let (counted, processes) = harts.get(hart as usize)?;
+            processes.get(counted.process(id) as usize).copied()
+        };
+        let present: HashSet<(u32, u32)> = { instructions.iter() }
+            .map(|own| (own.hart, own.id))
             .collect();
-        let first = |hart, inst: commit_trace::InstId| owners.get(&(hart, inst.0)).copied();
+        let stands_for = |hart: u32, inst: InstId| match harts.get(hart as usize) {
+            Some((counted, _)) if !present.contains(&(hart, inst.0)) => {
+                InstId(counted.aliases.get(&inst.0).copied().unwrap_or(inst.0))
+            }
+            _ => inst,
+        };
         let lines = self.lines.with(std::mem::take);
-        let (mut lines, lines_left_out) = lines.into_file(first);
+        let (mut lines, lines_left_out) = lines.into_file(process, stands_for);
         let mut data = DataNames::new(symbolizer, evaluations, &names.keys);
         for line in &mut lines {
             // As whoever waits most calls it.
@@ -136,6 +166,19 @@ fn oracle_cycles(evaluation: &Evaluation) -> HashMap<u32, f64> {
     cycles
 }
 
+/// Samples name it, so that its counts have to be told by themselves.
+fn is_sampled(process: &profile::Process, sampled: &HashSet<u32>) -> bool {
+    process.pid.is_some_and(|pid| sampled.contains(&pid))
+}
+
+/// What a process, or an entry of many, is called.
+fn process_name(process: &profile::Process) -> String {
+    match process.stands_for {
+        Some(processes) => format!("{} ({processes} processes)", process.name),
+        None => process.name.clone(),
+    }
+}
+
 /// To thousandths, which keeps the file short.
 fn rounded(cycles: Option<&f64>) -> f64 {
     (cycles.copied().unwrap_or(0.0) * 1e3).round() / 1e3
@@ -162,18 +205,19 @@ impl Names {
         number
     }
 
-    fn process(&mut self, evaluation: &Evaluation, id: ProcessId) -> u32 {
-        let process = evaluation.processes.get(id.0 as usize);
-        let key = process.map_or((None, 0, None), profile::Process::key);
+    fn process(&mut self, process: &profile::Process) -> u32 {
+        let key = process.key();
         if let Some(known) = self.keys.iter().position(|known| *known == key) {
+            let others = &mut self.processes[known].processes;
+            *others = (*others).max(process.stands_for);
             return known as u32;
         }
-        let pid = key.0;
-        self.keys.push(key);
         self.processes.push(Process {
-            pid,
-            name: process_names(evaluation, &[id]).swap_remove(0),
+            pid: process.pid,
+            name: process_name(process),
+            processes: process.stands_for,
         });
+        self.keys.push(key);
         self.keys.len() as u32 - 1
     }
 }

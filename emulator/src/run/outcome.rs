@@ -15,6 +15,7 @@ use super::laps::{Lap, Laps};
 use super::region::RegionSummary;
 use crate::ends::Standstill;
 use crate::epoch::Epoch;
+use crate::guest_profiles;
 use crate::host_memory;
 use crate::kept;
 use crate::names::SymbolPaths;
@@ -180,7 +181,8 @@ impl Outcome {
         run.write(RUN, (serde_json::to_string_pretty(&how)? + "\n").as_bytes())?;
         let symbols = symbols(plan).with_guest_files(run.guest_files());
         if let Some(truth) = self.truth.take() {
-            truth.write(run, self.evaluations(), &symbols.symbolizer())?;
+            let sampled = guest_profiles::processes(&run.guest_files());
+            truth.write(run, self.evaluations(), &symbols.symbolizer(), &sampled)?;
         }
         let harts = self.evaluations();
         let all = report_cmd::whole_excerpts(harts, &self.excerpts);

@@ -1,31 +1,22 @@
 //! One hart's stream, as it goes by.
 
 use commit_trace::{CommitRecord, Detail, Event, StaticInfo};
+use profile::Process;
 use sampling_units::pdis::Record;
-use sampling_units::{Observed, Outcome, Passed, StaticKind};
+use sampling_units::{Observed, Outcome, Passed};
 
 use crate::SharedLines;
-use crate::counts::{Counts, execution};
+use crate::counts::execution;
 use crate::lines::{AccessCycles, Accessor};
 use crate::records::{OpenRecord, add_fetch};
-
-/// A static instruction, and what was counted of it.
-#[derive(Clone, Debug, Default)]
-pub struct Counted {
-    /// What it is; `None` if it was announced to somebody else before.
-    pub static_info: Option<StaticInfo>,
-    /// What was counted.
-    pub counts: Counts,
-    kind: StaticKind,
-}
+use crate::rows::{HartCounts, Rows};
 
 /// Counts what leaves one hart's ROB, while the region of interest is open.
 #[derive(Debug)]
 pub struct Collector {
     hart: usize,
     open: bool,
-    /// By number.
-    instructions: Vec<Counted>,
+    rows: Rows,
     lines: SharedLines,
     /// Of the instruction that left last.
     record: Option<OpenRecord>,
@@ -37,7 +28,7 @@ impl Collector {
         Self {
             hart,
             open: false,
-            instructions: Vec::new(),
+            rows: Rows::new(lines.with(|lines| lines.harts())),
             lines,
             record: None,
         }
@@ -58,47 +49,36 @@ impl Collector {
             Event::RegionAnew => {
                 self.record = None;
                 self.open = true;
-                for counted in &mut self.instructions {
-                    counted.counts = Counts::default();
-                }
+                self.rows.clear();
                 self.lines.with(|lines| lines.clear());
             }
+            Event::SideBand { kind, bytes } => self.rows.side_band(*kind, bytes),
             _ => {}
         }
     }
 
-    fn at(&mut self, inst: usize) -> &mut Counted {
-        if inst >= self.instructions.len() {
-            self.instructions.resize_with(inst + 1, Counted::default);
-        }
-        &mut self.instructions[inst]
-    }
-
     /// A static instruction is used for the first time.
     pub fn define(&mut self, static_info: &StaticInfo) {
-        let counted = self.at(static_info.id.0 as usize);
-        counted.static_info = Some(*static_info);
-        counted.kind = StaticKind::of(static_info.raw);
+        self.rows.define(static_info);
     }
 
     /// The instruction that left last is followed by that at `target`, if anything follows.
     fn close_record(&mut self, target: Option<u64>) {
         if let Some(record) = self.record.take() {
-            let records = &mut self.instructions[record.inst].counts.records;
+            let records = &mut self.rows.counts_before(record.owner, record.inst).records;
             record.close(target, records);
         }
     }
 
     /// What the unit that samples instructions would record of one that left in cycle `commit`.
     fn record(&mut self, record: &CommitRecord, detail: &Detail, commit: u64) {
-        let inst = record.inst.0 as usize;
-        let counted = &self.instructions[inst];
-        let Some(info) = counted.static_info else {
+        let inst = record.inst;
+        let Some((&info, kind)) = self.rows.info(inst) else {
             return self.close_record(None);
         };
         let passed = &Passed {
             pc: info.pc,
-            kind: counted.kind,
+            kind,
             outcome: Outcome::of(record),
             cycle: commit,
             cycles: record.commit_delta.into(),
@@ -106,13 +86,15 @@ impl Collector {
         self.close_record(Some(info.pc));
         let observed = &Observed { passed, detail };
         if detail.packet.delivered != 0 {
-            let records = &mut self.instructions[inst].counts.records;
+            let records = &mut self.rows.counts(inst).records;
             add_fetch(records, Record::of_packet(observed, false));
         }
         let (record, latencies) = Record::of(observed, false);
         let transfers = passed.kind.kind().is_some() && passed.outcome.retires();
+        let owner = self.rows.owner(inst);
         self.record = Some(OpenRecord {
             inst,
+            owner,
             record,
             latencies,
             following: transfers.then(|| info.pc.wrapping_add(info.len.into())),
@@ -127,7 +109,7 @@ impl Collector {
         let mut before = from;
         for (record, detail) in records.iter().zip(details) {
             let commit = before + u64::from(record.commit_delta);
-            let counts = &mut self.at(record.inst.0 as usize).counts;
+            let counts = self.rows.counts(record.inst);
             counts.add(record, detail, before, commit);
             self.record(record, detail, commit);
             before = commit;
@@ -139,11 +121,10 @@ impl Collector {
                 if record.is_trap() {
                     continue;
                 }
-                let known = &self.instructions[record.inst.0 as usize].static_info;
                 let by = Accessor {
                     hart: self.hart,
                     inst: record.inst,
-                    space: known.map_or(0, |info| info.space),
+                    process: self.rows.process(record.inst),
                 };
                 let cycles = AccessCycles {
                     execution: execution(detail),
@@ -154,9 +135,16 @@ impl Collector {
         });
     }
 
-    /// What was counted, by instruction number.
-    pub fn finish(mut self) -> Vec<Counted> {
+    /// What was counted. Processes that `keep` does not ask for are told as one with the others of their program.
+    pub fn finish(mut self, keep: impl Fn(&Process) -> bool) -> HartCounts {
         self.close_record(None);
-        self.instructions
+        self.rows.finish(keep)
+    }
+
+    /// Counts of user code that are held, of at most `limit`.
+    #[cfg(test)]
+    pub(crate) fn held(&mut self, limit: usize) -> usize {
+        self.rows.set_limit(limit);
+        self.rows.held()
     }
 }

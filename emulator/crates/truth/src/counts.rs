@@ -101,7 +101,59 @@ impl Counts {
     }
 }
 
+/// Adds each number to the one at its place.
+fn add_each(own: &mut [u64], other: &[u64]) {
+    own.iter_mut()
+        .zip(other)
+        .for_each(|(own, other)| *own += other);
+}
+
+impl Counts {
+    /// Adds the counts of the same instruction in another process.
+    pub(crate) fn merge(&mut self, other: Self) {
+        let Self {
+            executed,
+            trapped,
+            replayed,
+            mispredicted,
+            flushed,
+            total_cycles,
+            head_cycles,
+            execution_cycles,
+            l1i_misses,
+            itlb_misses,
+            slots,
+            memory,
+            records,
+        } = other;
+        self.executed += executed;
+        self.trapped += trapped;
+        self.replayed += replayed;
+        self.mispredicted += mispredicted;
+        self.flushed += flushed;
+        self.total_cycles += total_cycles;
+        self.head_cycles += head_cycles;
+        self.execution_cycles += execution_cycles;
+        self.l1i_misses += l1i_misses;
+        self.itlb_misses += itlb_misses;
+        add_each(&mut self.slots, &slots);
+        if let Some(memory) = memory {
+            self.memory.get_or_insert_default().merge(&memory);
+        }
+        Executions::merge(&mut self.records, records);
+    }
+}
+
 impl Memory {
+    fn merge(&mut self, other: &Self) {
+        self.loads += other.loads;
+        self.stores += other.stores;
+        self.translating += other.translating;
+        add_each(&mut self.sources, &other.sources);
+        add_each(&mut self.translations, &other.translations);
+        add_each(&mut self.latencies, &other.latencies);
+    }
+
     fn add(&mut self, detail: &Detail, execution: u64) {
         let access = &detail.access;
         self.loads += u64::from(access.kind != AccessKind::Store);

@@ -1,6 +1,7 @@
 //! `truth.json`: what was counted, with names.
 
 use commit_trace::{Class, InstId};
+use profile::ProcessId;
 use serde::{Deserialize, Serialize};
 
 use crate::counts::Counts;
@@ -93,10 +94,13 @@ impl Truth {
 /// A program that ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// The kernel's process id.
+    /// The kernel's process id; `None`: of many processes that are told as one.
     pub pid: Option<u32>,
     /// The kernel's name of it.
     pub name: String,
+    /// How many processes are told as one, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u32>,
 }
 
 /// What became of the overflows of a unit that samples instructions, since reset; the draft's PDIS.SAMPLES, and so on.
@@ -224,17 +228,32 @@ pub struct LeftOut {
 }
 
 impl Line {
-    fn of(number: u64, line: &TrackedLine, process: impl Fn(u32, InstId) -> Option<u32>) -> Self {
-        let uses = line.uses.iter().map(|own| LineAccess {
-            hart: own.hart as u32,
-            process: process(own.hart as u32, own.inst),
-            counts: own.counts.clone(),
-        });
+    fn of(
+        number: u64,
+        line: &TrackedLine,
+        process: impl Fn(u32, ProcessId) -> Option<u32>,
+    ) -> Self {
+        let mut uses: Vec<LineAccess> = Vec::new();
+        for own in &line.uses {
+            let hart = own.hart as u32;
+            let process = own.process.and_then(|id| process(hart, id));
+            match uses
+                .iter_mut()
+                .find(|known| (known.hart, known.process) == (hart, process))
+            {
+                Some(known) => known.counts.merge(&own.counts),
+                None => uses.push(LineAccess {
+                    hart,
+                    process,
+                    counts: own.counts.clone(),
+                }),
+            }
+        }
         let mut line = Self {
             pa: number * LINE_BYTES,
             object: String::new(),
             sharing: Sharing::None,
-            uses: uses.collect(),
+            uses,
             exchanges: Vec::new(),
         };
         let (of_data, of_line) = (
@@ -261,31 +280,40 @@ impl Line {
 }
 
 impl Lines {
-    /// The lines of the file, without names, and the sums of the others. `process` says whose an instruction of a hart is.
+    /// The lines of the file, without names, and the sums of the others. `process` says which of the file's processes a process of a hart is;
+    /// `inst` which instruction stands for one of a hart.
     pub fn into_file(
         mut self,
-        process: impl Fn(u32, InstId) -> Option<u32>,
+        process: impl Fn(u32, ProcessId) -> Option<u32>,
+        inst: impl Fn(u32, InstId) -> InstId,
     ) -> (Vec<Line>, LeftOut) {
         self.finish();
         let mut left_out = LeftOut {
             untracked_accesses: self.untracked,
             ..LeftOut::default()
         };
-        let mut lines: Vec<Line> = { self.lines.iter() }
-            .map(|(number, line)| Line::of(*number, line, &process))
+        let mut order: Vec<_> = { self.lines.iter() }
+            .map(|(number, line)| {
+                let sum =
+                    |of: fn(&LineUse) -> u64| line.uses.iter().map(|own| of(&own.counts)).sum();
+                let (waited, accesses): (u64, u64) =
+                    (sum(|own| own.cycles), sum(LineUse::accesses));
+                let contended = sum(LineUse::exchanges) > 0;
+                (std::cmp::Reverse((contended, waited, accesses)), *number)
+            })
             .collect();
-        lines.sort_by_key(|line| {
-            let (waited, accesses) = (line.sum(|own| own.cycles), line.sum(LineUse::accesses));
-            (
-                std::cmp::Reverse((line.is_contended(), waited, accesses)),
-                line.pa,
-            )
-        });
-        for line in lines.drain(MAX_LINES.min(lines.len())..) {
+        order.sort_unstable();
+        for (std::cmp::Reverse((_, waited, accesses)), _) in
+            order.drain(MAX_LINES.min(order.len())..)
+        {
             left_out.lines += 1;
-            left_out.accesses += line.sum(LineUse::accesses);
-            left_out.cycles += line.sum(|own| own.cycles);
+            left_out.accesses += accesses;
+            left_out.cycles += waited;
         }
+        let mut lines: Vec<Line> = { order.iter() }
+            .map(|(_, number)| Line::of(*number, &self.lines[number], &process))
+            .collect();
+        self.lines = rustc_hash::FxHashMap::default();
         let mut exchanges: Vec<_> = self.exchanges.into_iter().collect();
         exchanges.sort_by_key(|(key, counts)| (key.line, std::cmp::Reverse(counts.cycles), *key));
         for line in &mut lines {
@@ -298,7 +326,7 @@ impl Lines {
                 .take(MAX_EXCHANGES)
                 .map(|(key, counts)| Exchange {
                     hart: key.hart,
-                    id: key.inst.0,
+                    id: inst(key.hart, key.inst).0,
                     counts: *counts,
                 })
                 .collect();

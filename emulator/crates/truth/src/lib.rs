@@ -12,7 +12,7 @@
 //! collector.open();
 //! let detail = Detail { decode: 1, dispatch: 3, issue: 4, complete: 6, ..Detail::default() };
 //! collector.commits(0, &[CommitRecord::from_packed(InstId(0), 7, 0, 0)], &[detail]);
-//! let counts = &collector.finish()[0].counts;
+//! let counts = &collector.finish(|_| true).instructions[0].counts;
 //! assert_eq!((counts.executed, counts.total_cycles, counts.head_cycles), (1, 6, 4));
 //! ```
 //!
@@ -26,9 +26,10 @@ mod lines;
 mod metric;
 mod records;
 mod row;
+mod rows;
 mod short;
 
-pub use collect::{Collector, Counted};
+pub use collect::Collector;
 pub use counts::{BUCKETS, Counts, Memory, bucket};
 pub use file::{
     Exchange, FORMAT, Instruction, LeftOut, Line, LineAccess, Process, Sharing, Truth, UnitTotals,
@@ -37,6 +38,7 @@ pub use lines::{ExchangeCounts, ExchangeKey, LINE_BYTES, LineUse, Lines, SharedL
 pub use metric::Metric;
 pub use records::{Executions, LatencyCount, RecordFilter, step};
 pub use row::Columns;
+pub use rows::{Counted, HartCounts};
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use commit_trace::{AccessKind, DataAccess, DataSource, InstId};
+use profile::ProcessId;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +24,10 @@ pub const LINE_BYTES: u64 = 64;
 const MAX_LINES: usize = 1 << 20;
 /// Uses of a line that are told apart.
 const MAX_USES: usize = 64;
+/// Uses of all lines beyond which each line has at most one use of each hart more: some 150 MB.
+const MAX_ALL_USES: usize = 1 << 20;
+/// Instructions that waited for other harts, by line, that are told apart: some 70 MB.
+const MAX_EXCHANGES: usize = 1 << 20;
 
 /// Accesses of so many cycles from decode to retirement are slow: what perf mem records unless told otherwise (`ldlat`).
 pub const SLOW: u64 = 30;
@@ -103,13 +108,12 @@ struct HartState {
     pending: Option<usize>,
 }
 
-/// The use of a line by a hart in one address space.
+/// The use of a line by a hart in one process.
 #[derive(Clone, Debug)]
 pub(crate) struct TrackedUse {
     pub hart: usize,
-    space: u32,
-    /// The instruction of the first access.
-    pub inst: InstId,
+    /// `None`: kernel or firmware.
+    pub process: Option<ProcessId>,
     pub counts: LineUse,
 }
 
@@ -121,22 +125,21 @@ impl TrackedLine {
         }
     }
 
-    /// The index of a use.
-    fn use_of(&mut self, by: Accessor, va: u64) -> usize {
-        let same = |own: &TrackedUse| own.hart == by.hart && own.space == by.space;
+    /// The index of a use, where the line may have so many at most.
+    fn use_of(&mut self, by: Accessor, va: u64, most: usize) -> usize {
+        let same = |own: &TrackedUse| own.hart == by.hart && own.process == by.process;
         if let Some(known) = self.uses.iter().position(same) {
             return known;
         }
         // Memory that many programs had one after the other: further ones are told under one that is there.
-        if self.uses.len() >= MAX_USES
+        if self.uses.len() >= most
             && let Some(other) = self.uses.iter().position(|own| own.hart == by.hart)
         {
             return other;
         }
         self.uses.push(TrackedUse {
             hart: by.hart,
-            space: by.space,
-            inst: by.inst,
+            process: by.process,
             counts: LineUse {
                 va: va & !(LINE_BYTES - 1),
                 ..LineUse::default()
@@ -202,6 +205,8 @@ pub struct Lines {
     pub(crate) exchanges: FxHashMap<ExchangeKey, ExchangeCounts>,
     /// Accesses to lines beyond [`MAX_LINES`].
     pub(crate) untracked: u64,
+    /// Uses of all lines.
+    all_uses: usize,
 }
 
 /// [`Lines`] of which each hart's collector has a handle.
@@ -237,11 +242,16 @@ pub(crate) struct AccessCycles {
 pub(crate) struct Accessor {
     pub hart: usize,
     pub inst: InstId,
-    /// Address space of the instruction (`StaticInfo::space`).
-    pub space: u32,
+    /// Whose program it belongs to; `None`: kernel or firmware.
+    pub process: Option<ProcessId>,
 }
 
 impl Lines {
+    /// Harts of the machine.
+    pub(crate) fn harts(&self) -> usize {
+        self.harts
+    }
+
     /// Forgets everything: the region begins anew.
     pub fn clear(&mut self) {
         *self = Self {
@@ -291,7 +301,14 @@ impl Lines {
         let harts = self.harts;
         let fresh = || TrackedLine::new(harts);
         let tracked = self.lines.entry(line).or_insert_with(fresh);
-        let used = tracked.use_of(by, access.va);
+        let before = tracked.uses.len();
+        let most = if self.all_uses < MAX_ALL_USES {
+            MAX_USES
+        } else {
+            0
+        };
+        let used = tracked.use_of(by, access.va, most);
+        self.all_uses += tracked.uses.len() - before;
         if let Some(cycles) = cycles {
             tracked.uses[used].counts.add(access, cycles);
             if is_exchange(access.source) {
@@ -300,7 +317,9 @@ impl Lines {
                     hart: by.hart as u32,
                     inst: by.inst,
                 };
-                { self.exchanges.entry(key).or_default() }.add(access, cycles.execution);
+                if self.exchanges.len() < MAX_EXCHANGES || self.exchanges.contains_key(&key) {
+                    { self.exchanges.entry(key).or_default() }.add(access, cycles.execution);
+                }
             }
         }
         tracked.share(by.hart, used, access, bytes);
@@ -353,6 +372,26 @@ fn kinds(access: &DataAccess) -> (bool, bool) {
 }
 
 impl LineUse {
+    /// Adds the use by another process, which is told as one with this.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.loads += other.loads;
+        self.stores += other.stores;
+        self.slow += other.slow;
+        self.slow_loads += other.slow_loads;
+        self.misses += other.misses;
+        self.load_misses += other.load_misses;
+        self.memory += other.memory;
+        self.peer_clean += other.peer_clean;
+        self.peer_modified += other.peer_modified;
+        self.upgrades += other.upgrades;
+        self.true_sharing += other.true_sharing;
+        self.false_sharing += other.false_sharing;
+        self.cycles += other.cycles;
+        self.peer_cycles += other.peer_cycles;
+        self.read |= other.read;
+        self.written |= other.written;
+    }
+
     fn add(&mut self, access: &DataAccess, AccessCycles { execution, total }: AccessCycles) {
         let (loads, stores) = kinds(access);
         let slow = total >= SLOW;

@@ -1,9 +1,11 @@
 //! What the unit that samples instructions (Smpdis) would record of every execution: events and latencies together, so that whatever it
 //! filters by can be judged.
 
-use commit_trace::AccessKind;
+use commit_trace::{AccessKind, InstId};
 use sampling_units::pdis::{LATENCIES, Latencies, Record, header};
 use serde::{Deserialize, Serialize};
+
+use crate::rows::Owner;
 
 /// Latencies below are told apart by the cycle. Longer ones are by a 64th to a 128th of what they are.
 const BY_CYCLE: u64 = 128;
@@ -42,6 +44,25 @@ pub struct LatencyCount {
     pub weight: u64,
 }
 
+impl LatencyCount {
+    /// Adds it to those that are there, which are sorted.
+    fn add_to(self, counts: &mut Vec<Self>) {
+        match counts.binary_search_by_key(&self.from, |count| count.from) {
+            Ok(place) => {
+                counts[place].times += self.times;
+                counts[place].weight += self.weight;
+            }
+            Err(place) => {
+                // Most have one or two.
+                if counts.len() < 2 {
+                    counts.reserve_exact(1);
+                }
+                counts.insert(place, self);
+            }
+        }
+    }
+}
+
 impl Executions {
     /// How many they are, and their weights.
     pub fn all(&self) -> (u64, u64) {
@@ -52,6 +73,8 @@ impl Executions {
     fn add(all: &mut Vec<Self>, record: &Record, latencies: &Latencies) {
         let known = all.iter().position(|own| own.header == record.header);
         let at = known.unwrap_or_else(|| {
+            // Most instructions have one, and there are very many instructions.
+            all.reserve_exact(1);
             all.push(Self {
                 header: record.header,
                 ..Self::default()
@@ -61,20 +84,26 @@ impl Executions {
         let weight = latencies.execution.unwrap_or(latencies.total).min(LONGEST);
         let latencies = latencies.by_number();
         for (counts, cycles) in all[at].latencies.iter_mut().zip(latencies) {
-            let from = step(cycles);
-            let place = match counts.binary_search_by_key(&from, |count| count.from) {
-                Ok(place) => place,
-                Err(place) => {
-                    let fresh = LatencyCount {
-                        from,
-                        ..LatencyCount::default()
-                    };
-                    counts.insert(place, fresh);
-                    place
-                }
+            let one = LatencyCount {
+                from: step(cycles),
+                times: 1,
+                weight,
             };
-            counts[place].times += 1;
-            counts[place].weight += weight;
+            one.add_to(counts);
+        }
+    }
+
+    /// Adds executions of the same instruction in other processes.
+    pub(crate) fn merge(all: &mut Vec<Self>, others: Vec<Self>) {
+        for other in others {
+            match all.iter_mut().find(|own| own.header == other.header) {
+                None => all.push(other),
+                Some(own) => {
+                    for (counts, others) in own.latencies.iter_mut().zip(other.latencies) {
+                        others.iter().for_each(|other| other.add_to(counts));
+                    }
+                }
+            }
         }
     }
 }
@@ -82,8 +111,9 @@ impl Executions {
 /// The record of an instruction, until it is known what comes next: a branch that is not taken is one only then.
 #[derive(Debug)]
 pub(crate) struct OpenRecord {
-    /// Number of the instruction.
-    pub inst: usize,
+    /// The instruction, and whose counts are its.
+    pub inst: InstId,
+    pub owner: Owner,
     pub record: Record,
     pub latencies: Latencies,
     /// Address of the instruction behind it, if it is a control transfer.

@@ -5,8 +5,11 @@ use commit_trace::{
     PacketFetch, Redirect, StaticInfo, TeaEvents, Translation,
 };
 
+use profile::ProcessId;
+
 use crate::*;
 
+mod processes;
 mod records;
 
 /// Each instruction enters the ROB in the cycle after decode, and leaves it ten cycles later.
@@ -70,8 +73,27 @@ fn access(kind: AccessKind, pa: u64, source: DataSource) -> DataAccess {
     }
 }
 
+/// What was counted, by the instruction's number.
+fn by_number(collector: Collector) -> Vec<Counted> {
+    let mut found: Vec<Counted> = Vec::new();
+    for own in collector.finish(|_| true).instructions {
+        while found.len() <= own.inst.0 as usize {
+            found.push(Counted {
+                inst: InstId(found.len() as u32),
+                static_info: None,
+                mapped_in: None,
+                process: None,
+                counts: Counts::default(),
+            });
+        }
+        let inst = own.inst.0 as usize;
+        found[inst] = own;
+    }
+    found
+}
+
 fn counts(hart: Hart, inst: usize) -> Counts {
-    hart.collector.finish()[inst].counts.clone()
+    by_number(hart.collector)[inst].counts.clone()
 }
 
 #[test]
@@ -118,7 +140,7 @@ fn of_a_commit_group_the_first_was_the_oldest() {
     let record = |inst, delta| CommitRecord::from_packed(InstId(inst), delta, 0, 0);
     // Cycles 30, 30 and 50.
     collector.commits(20, &[record(0, 10), record(1, 0), record(2, 20)], &details);
-    let found = collector.finish();
+    let found = by_number(collector);
     let cycles = |n: usize| (found[n].counts.head_cycles, found[n].counts.total_cycles);
     assert_eq!(
         [cycles(0), cycles(1), cycles(2)],
@@ -141,7 +163,7 @@ fn accesses_are_told_apart_by_source_translation_and_latency() {
     let mut atomic = access(AccessKind::Atomic, 0x3000, DataSource::L1);
     atomic.translation = Translation::L2;
     hart.accesses(3, atomic, 5);
-    let found = hart.collector.finish();
+    let found = by_number(hart.collector);
     let memory = |n: usize| found[n].counts.memory.clone().unwrap();
     let loads = memory(1);
     assert_eq!((loads.loads, loads.stores, loads.translating), (3, 0, 44));
@@ -232,7 +254,8 @@ fn two_harts() -> (SharedLines, Hart, Hart) {
 }
 
 fn only_line(lines: SharedLines) -> Line {
-    let (found, left_out) = lines.with(|lines| std::mem::take(lines).into_file(|_, _| None));
+    let (found, left_out) =
+        lines.with(|lines| std::mem::take(lines).into_file(|_, _| None, |_, inst| inst));
     assert_eq!(left_out, LeftOut::default());
     assert_eq!(found.len(), 1);
     found[0].clone()
@@ -328,8 +351,8 @@ fn programs_are_told_apart_though_the_hart_is_the_same() {
     hart.accesses(2, clearing, 30);
     hart.load(0x1008, DataSource::L1);
     hart.load(0x1010, DataSource::L1);
-    let process = |_, inst: InstId| (inst.0 == 1).then_some(0);
-    let (found, _) = lines.with(|lines| std::mem::take(lines).into_file(process));
+    let process = |_, id: ProcessId| Some(id.0);
+    let (found, _) = lines.with(|lines| std::mem::take(lines).into_file(process, |_, inst| inst));
     let uses: Vec<_> = { found[0].uses.iter() }
         .map(|own| {
             (
@@ -352,7 +375,8 @@ fn an_access_over_two_lines_touches_both() {
     let lines = SharedLines::new(1);
     let mut hart = Hart::new(0, &lines);
     hart.store(0x103c, DataSource::Memory);
-    let (found, _) = lines.with(|lines| std::mem::take(lines).into_file(|_, _| Some(3)));
+    let (found, _) =
+        lines.with(|lines| std::mem::take(lines).into_file(|_, _| Some(3), |_, inst| inst));
     let masks: Vec<_> = found
         .iter()
         .map(|line| {
@@ -365,7 +389,7 @@ fn an_access_over_two_lines_touches_both() {
         .collect();
     // The access is the first one's.
     assert_eq!(masks, [(0x1000, 0xf << 60, 1), (0x1040, 0xf, 0)]);
-    assert_eq!(found[0].uses[0].process, Some(3));
+    assert_eq!(found[0].uses[0].process, None);
 }
 
 #[test]
@@ -383,7 +407,8 @@ fn the_file_reads_back() {
     one.collector.define(&records::defined(2, records::STORE));
     one.store(0x1000, DataSource::Memory);
     other.store(0x1008, DataSource::PeerModified);
-    let (lines, lines_left_out) = lines.with(|lines| std::mem::take(lines).into_file(|_, _| None));
+    let (lines, lines_left_out) =
+        lines.with(|lines| std::mem::take(lines).into_file(|_, _| None, |_, inst| inst));
     let info = StaticInfo {
         id: InstId(2),
         space: 1,

@@ -104,6 +104,7 @@ fn truth() -> Truth {
     instructions.push(instruction(2, Class::Branch, 1, executed(9000, 9000)));
     let process = |pid| Process {
         pid: Some(pid),
+        processes: None,
         name: format!("program {pid}"),
     };
     Truth {

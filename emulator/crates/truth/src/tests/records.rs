@@ -65,7 +65,7 @@ fn filters_select_by_type() {
     hart.accesses(2, access(AccessKind::Atomic, 0x1000, DataSource::L1), 3);
     hart.passes(3, Redirect::None);
     hart.passes(4, Redirect::None);
-    let found = hart.collector.finish();
+    let found = by_number(hart.collector);
     let of = |number| passing(&found, select(number));
     assert_eq!(of(0), [1, 1, 1, 1, 1]);
     assert_eq!(of(1), [1, 0, 1, 0, 0]);
@@ -86,7 +86,7 @@ fn filters_tell_events_and_latencies_of_one_instruction_together() {
     ] {
         hart.accesses(0, access(AccessKind::Load, 0x1000, source), latency);
     }
-    let found = hart.collector.finish();
+    let found = by_number(hart.collector);
     let missed = RecordFilter {
         mask: header::LLMISS,
         matches: header::LLMISS,
@@ -138,7 +138,7 @@ fn what_comes_next_tells_whether_a_branch_is_taken() {
     ] {
         hart.passes(inst, redirect);
     }
-    let found = hart.collector.finish();
+    let found = by_number(hart.collector);
     let branch = |bits: u64| {
         let filter = RecordFilter {
             mask: bits,
@@ -167,7 +167,7 @@ fn fetches_are_of_packets_and_no_instructions() {
     };
     hart.leaves(4, Redirect::None, TeaEvents::default(), fetched);
     hart.passes(4, Redirect::None);
-    let found = hart.collector.finish();
+    let found = by_number(hart.collector);
     let fetches = RecordFilter {
         fetch: true,
         threshold: 40,
@@ -213,7 +213,7 @@ fn traps_and_regions_leave_no_record_out() {
     hart.passes(3, Redirect::None);
     hart.collector.event(&Event::Region(true));
     hart.passes(3, Redirect::Interrupt);
-    let found = hart.collector.finish();
+    let found = by_number(hart.collector);
     let left = |n: usize| {
         let counts = &found[n].counts;
         let records: u64 = counts.records.iter().map(|own| own.all().0).sum();

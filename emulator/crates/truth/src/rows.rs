@@ -1,0 +1,438 @@
+//! What is held while one hart's stream goes by: the counts of each instruction, by the process that executed it.
+//!
+//! The counts of an instruction in the process that executed it last lie at the instruction's number; those of other processes that execute the
+//! same code (which have its number in common, see `isa::StaticId`) are parked. Counts of processes take [`Rows::limit`] rows at most:
+//! beyond it, the processes that ran longest ago are merged with the others of their program, and are told as one from then on.
+
+use commit_trace::{InstId, StaticInfo};
+use profile::{GuestContext, Process, ProcessId};
+use rustc_hash::FxHashMap;
+use sampling_units::StaticKind;
+
+use crate::counts::Counts;
+
+/// Counts of instructions in processes that one machine keeps before it merges processes: some 300 MB.
+const MAX_ROWS: usize = 1 << 19;
+/// The first user address space ([`StaticInfo::space`]).
+const FIRST_USER: u32 = 2;
+
+/// A command and the path of its executable: what processes have in common that are told as one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Program {
+    command: String,
+    executable: String,
+}
+
+impl Program {
+    fn of(process: &Process) -> Self {
+        let executable = { process.mappings.first() }.map_or("", |mapping| &mapping.path);
+        Self {
+            command: process.name.clone(),
+            executable: executable.to_owned(),
+        }
+    }
+}
+
+/// Whose counts they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Owner {
+    /// Kernel and firmware, on behalf of whichever process.
+    #[default]
+    Kernel,
+    /// A process that is told by itself.
+    Process(ProcessId),
+    /// Processes that are told as one, by their program's place in [`Rows::programs`].
+    Merged(usize),
+}
+
+/// Where an instruction is in a program, wherever the program is loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct CodePlace {
+    program: usize,
+    /// Path of the mapped file; empty where nothing is mapped.
+    file: String,
+    /// Offset in the file; the address where nothing is mapped.
+    offset: u64,
+    raw: u32,
+}
+
+/// Processes of one program that are told as one.
+#[derive(Clone, Debug)]
+struct MergedProgram {
+    program: Program,
+    processes: u32,
+}
+
+/// An instruction, and its counts in the process that executed it last.
+#[derive(Debug, Default)]
+struct Row {
+    info: Option<StaticInfo>,
+    kind: StaticKind,
+    owner: Owner,
+    counts: Option<Box<Counts>>,
+}
+
+/// The counts of one hart.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    context: GuestContext,
+    /// Whose user code is executed.
+    current: Owner,
+    /// By number of the instruction.
+    rows: Vec<Row>,
+    /// Counts of others than [`Row::owner`].
+    parked: FxHashMap<(Owner, u32), Box<Counts>>,
+    /// Numbers of the instructions that each process has counts of.
+    instructions: FxHashMap<Owner, Vec<u32>>,
+    /// Count of task switches when each process ran last.
+    ran: FxHashMap<ProcessId, u64>,
+    switches: u64,
+    programs: Vec<MergedProgram>,
+    /// The program that a process was merged into.
+    merged: FxHashMap<ProcessId, usize>,
+    /// The instruction that stands for those at the same place in merged processes, and the process that it was met in first.
+    places: FxHashMap<CodePlace, (u32, ProcessId)>,
+    /// Instructions that were merged into others.
+    aliases: FxHashMap<u32, u32>,
+    /// Counts that there are of user code.
+    held: usize,
+    /// Counts of user code beyond which processes are merged.
+    limit: usize,
+}
+
+/// An instruction of one hart, and what was counted of it in one process or in many.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// Its number in the hart's stream.
+    pub inst: InstId,
+    /// What it is; `None` if it was announced to somebody else before.
+    pub static_info: Option<StaticInfo>,
+    /// The process whose mappings have the instruction; `None`: kernel or firmware.
+    pub mapped_in: Option<ProcessId>,
+    /// Index into [`HartCounts::processes`] of whoever executed it; `None`: kernel or firmware.
+    pub process: Option<u32>,
+    /// What was counted.
+    pub counts: Counts,
+}
+
+/// Everything that was counted of one hart's instructions.
+#[derive(Clone, Debug)]
+pub struct HartCounts {
+    /// Processes, and after them an entry for each program whose processes are told as one.
+    pub processes: Vec<Process>,
+    /// By number and process.
+    pub instructions: Vec<Counted>,
+    /// The number that stands for an instruction that was merged with the others at its place.
+    pub aliases: FxHashMap<u32, u32>,
+    /// Index into `processes` of each process that was merged.
+    merged: FxHashMap<ProcessId, u32>,
+}
+
+impl HartCounts {
+    /// Index into `processes` of a process, or of those that it is told with.
+    pub fn process(&self, id: ProcessId) -> u32 {
+        self.merged.get(&id).copied().unwrap_or(id.0)
+    }
+}
+
+impl Rows {
+    /// Nothing yet, of one of so many harts.
+    pub fn new(harts: usize) -> Self {
+        Self {
+            context: GuestContext::new(),
+            current: Owner::Process(ProcessId::BOOT),
+            rows: Vec::new(),
+            parked: FxHashMap::default(),
+            instructions: FxHashMap::default(),
+            ran: FxHashMap::default(),
+            switches: 0,
+            programs: Vec::new(),
+            merged: FxHashMap::default(),
+            places: FxHashMap::default(),
+            aliases: FxHashMap::default(),
+            held: 0,
+            limit: MAX_ROWS / harts.max(1),
+        }
+    }
+
+    /// Sets the limit of counts of user code.
+    #[cfg(test)]
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+    }
+
+    /// Counts of user code that there are.
+    #[cfg(test)]
+    pub fn held(&self) -> usize {
+        let lie = self
+            .rows
+            .iter()
+            .filter(|row| row.owner != Owner::Kernel && row.counts.is_some());
+        assert_eq!(lie.count() + self.parked.len(), self.held);
+        self.held
+    }
+
+    /// Forgets all counts.
+    pub fn clear(&mut self) {
+        for row in &mut self.rows {
+            (row.owner, row.counts) = (Owner::Kernel, None);
+        }
+        self.parked.clear();
+        self.instructions.clear();
+        self.programs.clear();
+        self.merged.clear();
+        self.places.clear();
+        self.aliases.clear();
+        self.held = 0;
+        self.current = Owner::Process(self.context.current());
+    }
+
+    /// Takes a record of the guest's side band.
+    pub fn side_band(&mut self, kind: u8, bytes: &[u8]) {
+        self.context.record(0, kind, bytes);
+        let now = self.context.current();
+        self.switches += 1;
+        self.ran.insert(now, self.switches);
+        self.current = match self.merged.get(&now) {
+            Some(program) => Owner::Merged(*program),
+            None => Owner::Process(now),
+        };
+        while self.held > self.limit
+            && let Some(process) = self.ran_longest_ago(now)
+        {
+            self.merge(process);
+        }
+    }
+
+    /// The process with counts of its own that ran longest ago, ended ones first; not that which runs `now`.
+    fn ran_longest_ago(&self, now: ProcessId) -> Option<ProcessId> {
+        let processes = self.instructions.keys().filter_map(|owner| match owner {
+            Owner::Process(id) if *id != now => Some(*id),
+            _ => None,
+        });
+        processes.min_by_key(|id| {
+            let lives = self.context.processes()[id.0 as usize].end_cycle.is_none();
+            (lives, self.ran.get(id), *id)
+        })
+    }
+
+    fn at(&mut self, inst: InstId) -> &mut Row {
+        let inst = inst.0 as usize;
+        if inst >= self.rows.len() {
+            self.rows.resize_with(inst + 1, Row::default);
+        }
+        &mut self.rows[inst]
+    }
+
+    /// A static instruction is used for the first time.
+    pub fn define(&mut self, info: &StaticInfo) {
+        let row = self.at(info.id);
+        row.info = Some(*info);
+        row.kind = StaticKind::of(info.raw);
+    }
+
+    /// What an instruction is, if that was told.
+    pub fn info(&self, inst: InstId) -> Option<(&StaticInfo, StaticKind)> {
+        let row = self.rows.get(inst.0 as usize)?;
+        Some((row.info.as_ref()?, row.kind))
+    }
+
+    /// The process that executes an instruction; `None`: kernel or firmware.
+    pub fn process(&self, inst: InstId) -> Option<ProcessId> {
+        let (info, _) = self.info(inst)?;
+        (info.space >= FIRST_USER).then(|| self.context.current())
+    }
+
+    /// Whose counts an instruction's are that is executed now.
+    pub fn owner(&mut self, inst: InstId) -> Owner {
+        let current = self.current;
+        match self.at(inst).info {
+            Some(info) if info.space >= FIRST_USER => current,
+            _ => Owner::Kernel,
+        }
+    }
+
+    /// The counts of an instruction in the process that executes it.
+    pub fn counts(&mut self, inst: InstId) -> &mut Counts {
+        let owner = self.owner(inst);
+        self.counts_of(owner, inst)
+    }
+
+    /// The counts of an instruction that was executed before, for whom it was.
+    pub fn counts_before(&mut self, owner: Owner, inst: InstId) -> &mut Counts {
+        let owner = match owner {
+            Owner::Process(id) => { self.merged.get(&id) }.map_or(owner, |own| Owner::Merged(*own)),
+            _ => owner,
+        };
+        self.counts_of(owner, inst)
+    }
+
+    fn counts_of(&mut self, owner: Owner, inst: InstId) -> &mut Counts {
+        let row = &mut self.rows[inst.0 as usize];
+        if row.owner != owner {
+            let before = std::mem::replace(&mut row.owner, owner);
+            if let Some(counts) = row.counts.take() {
+                self.parked.insert((before, inst.0), counts);
+            }
+            row.counts = self.parked.remove(&(owner, inst.0));
+        }
+        row.counts.get_or_insert_with(|| {
+            if owner != Owner::Kernel {
+                self.held += 1;
+                self.instructions.entry(owner).or_default().push(inst.0);
+            }
+            Box::default()
+        })
+    }
+
+    /// Takes the counts of an owner out.
+    fn take(&mut self, owner: Owner, inst: u32) -> Option<Box<Counts>> {
+        let row = &mut self.rows[inst as usize];
+        match row.owner == owner {
+            true => row.counts.take(),
+            false => self.parked.remove(&(owner, inst)),
+        }
+    }
+
+    /// Tells a process as one with the others of its program that were merged.
+    fn merge(&mut self, process: ProcessId) {
+        let of = Program::of(&self.context.processes()[process.0 as usize]);
+        let known = self.programs.iter().position(|own| own.program == of);
+        let program = known.unwrap_or(self.programs.len());
+        if known.is_none() {
+            self.programs.push(MergedProgram {
+                program: of,
+                processes: 0,
+            });
+        }
+        self.programs[program].processes += 1;
+        self.merged.insert(process, program);
+        let owner = Owner::Process(process);
+        for inst in self.instructions.remove(&owner).unwrap_or_default() {
+            self.move_counts(owner, inst, process, program);
+        }
+    }
+
+    /// Adds the counts of an instruction to those of the merged processes.
+    fn move_counts(&mut self, from: Owner, inst: u32, mapped_in: ProcessId, program: usize) {
+        let Some(counts) = self.take(from, inst) else {
+            return;
+        };
+        self.held -= 1;
+        let place = self.place(inst, mapped_in, program);
+        let (canonical, _) = *self.places.entry(place).or_insert((inst, mapped_in));
+        if canonical != inst {
+            self.aliases.insert(inst, canonical);
+        }
+        self.counts_of(Owner::Merged(program), InstId(canonical))
+            .merge(*counts);
+    }
+
+    fn place(&self, inst: u32, mapped_in: ProcessId, program: usize) -> CodePlace {
+        // Counts of a process are of instructions whose address space was told.
+        let (pc, raw) = { self.rows[inst as usize].info }.map_or((0, 0), |own| (own.pc, own.raw));
+        let process = &self.context.processes()[mapped_in.0 as usize];
+        let mapping = process.mapping_at(pc, u64::MAX);
+        CodePlace {
+            program,
+            file: mapping.map_or_else(String::new, |mapping| mapping.path.clone()),
+            offset: mapping.map_or(pc, |own| pc - own.start + own.file_offset),
+            raw,
+        }
+    }
+
+    /// All counts. Processes that `keep` does not ask for are told as one with the others of their program.
+    pub fn finish(mut self, keep: impl Fn(&Process) -> bool) -> HartCounts {
+        let mut by_program: FxHashMap<Program, Vec<ProcessId>> = FxHashMap::default();
+        for process in self.context.processes() {
+            if self.instructions.contains_key(&Owner::Process(process.id)) && !keep(process) {
+                by_program
+                    .entry(Program::of(process))
+                    .or_default()
+                    .push(process.id);
+            }
+        }
+        let mut alike: Vec<_> = by_program.into_iter().collect();
+        alike.sort_by(|(_, a), (_, b)| a.cmp(b));
+        for (program, processes) in alike {
+            if processes.len() > 1 || self.programs.iter().any(|own| own.program == program) {
+                processes
+                    .into_iter()
+                    .for_each(|process| self.merge(process));
+            }
+        }
+        self.merge_later_rows();
+        self.into_counts()
+    }
+
+    /// Merges what merged processes counted after they were merged: of code at the same place that has another number.
+    fn merge_later_rows(&mut self) {
+        for program in 0..self.programs.len() {
+            let owner = Owner::Merged(program);
+            let first = { self.merged.iter() }
+                .filter(|(_, own)| **own == program)
+                .map(|(process, _)| *process)
+                .min();
+            let Some(process) = first else { continue };
+            let known: rustc_hash::FxHashSet<u32> = { self.places.iter() }
+                .filter(|(place, _)| place.program == program)
+                .map(|(_, (inst, _))| *inst)
+                .collect();
+            let own = self.instructions.get(&owner).cloned().unwrap_or_default();
+            for inst in own.into_iter().filter(|inst| !known.contains(inst)) {
+                self.move_counts(owner, inst, process, program);
+            }
+        }
+    }
+
+    fn into_counts(mut self) -> HartCounts {
+        let mapped_in: FxHashMap<(usize, u32), ProcessId> = { self.places.iter() }
+            .map(|(place, (inst, process))| ((place.program, *inst), *process))
+            .collect();
+        let (mut processes, _) = std::mem::take(&mut self.context).into_processes();
+        let first = processes.len() as u32;
+        for own in &self.programs {
+            processes.push(Process {
+                id: ProcessId(processes.len() as u32),
+                pid: None,
+                generation: 0,
+                name: own.program.command.clone(),
+                first_cycle: 0,
+                end_cycle: None,
+                mappings: Vec::new(),
+                stands_for: Some(own.processes),
+            });
+        }
+        let lie = { self.rows.iter_mut().zip(0..) }
+            .filter_map(|(row, inst)| Some(((row.owner, inst), row.counts.take()?)));
+        let mut instructions: Vec<Counted> = { lie.collect::<Vec<_>>().into_iter() }
+            .chain(self.parked.drain())
+            .map(|((owner, inst), counts)| {
+                let (mapped_in, process) = match owner {
+                    Owner::Kernel => (None, None),
+                    Owner::Process(id) => (Some(id), Some(id.0)),
+                    Owner::Merged(program) => {
+                        let process = mapped_in.get(&(program, inst)).copied();
+                        (process, Some(first + program as u32))
+                    }
+                };
+                Counted {
+                    inst: InstId(inst),
+                    static_info: self.rows[inst as usize].info,
+                    mapped_in,
+                    process,
+                    counts: *counts,
+                }
+            })
+            .collect();
+        instructions.sort_by_key(|own| (own.inst, own.process));
+        HartCounts {
+            processes,
+            instructions,
+            aliases: self.aliases,
+            merged: { self.merged.iter() }
+                .map(|(process, program)| (*process, first + *program as u32))
+                .collect(),
+        }
+    }
+}
