@@ -18,7 +18,7 @@ use machine::{
 };
 use snapshot::{Archive, Snapshot};
 use timing::{Preset, SharedMemory};
-use tip_device::{Reg, TipUnit};
+use tip_device::{Reg, TipUnit, place};
 use truth::UnitTotals;
 use user_net::UserNet;
 
@@ -30,7 +30,7 @@ use crate::pace::Pace;
 use crate::spec::{MAX_HARTS, Mode, Threads, Translator};
 use crate::stream::{SharedTip, SpareWorker};
 use crate::timed::{CoreStart, timed};
-use crate::tip_bus::{Programs, TIP_BASE, TIP_IRQ, TIP_SIZE, TipBus};
+use crate::tip_bus::{Programs, TipBus};
 use crate::uncore::Uncore;
 pub use engine::Engine;
 use new_hart::{new_hart, translate};
@@ -190,8 +190,9 @@ impl System {
             let (tag, programs) = (hart.guest_tag(), Rc::clone(&programs));
             units.push(Box::new(TipBus::new(tip.clone(), others, tag, programs)));
         }
-        let size = TIP_SIZE * units.len() as u64;
-        let node = DeviceNode::new("tip", &["tipsim,tip"], TIP_BASE, size, Some(TIP_IRQ));
+        let size = place::UNIT_BYTES * units.len() as u64;
+        let (base, irq) = (place::UNITS_BASE, place::FIRST_IRQ);
+        let node = DeviceNode::new("tip", &[place::COMPATIBLE], base, size, Some(irq));
         board.add_units(node, units)?;
         let uncore = Uncore::add_to(&mut board, setup.harts, setup.preset)?;
         Ok(Self {

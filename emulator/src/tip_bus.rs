@@ -10,13 +10,6 @@ use tip_device::{Reg, SideBandRecord, TipUnit, WriteEffect, regs};
 
 use crate::stream::{SharedTip, TipPort};
 
-/// Address of the first hart's unit; the others' follow.
-pub const TIP_BASE: u64 = 0x1004_0000;
-/// Size of a unit's page.
-pub const TIP_SIZE: u64 = 0x1000;
-/// PLIC source of the first unit's interrupt line; the others' follow.
-pub const TIP_IRQ: u32 = 32;
-
 /// The unit as a device.
 #[derive(Debug)]
 pub struct TipBus {

@@ -5,6 +5,8 @@ use std::fmt::Write;
 use register_table::{c_defines, markdown_rows};
 
 use crate::regs::{HEURISTICS, MAGIC, SIDE_BAND, SIDE_BAND_VALUES, TABLE};
+use crate::sample::{SAMPLE_BYTES, SAMPLE_WORDS};
+use crate::{Reg, place};
 
 /// The header that the kernel driver includes: offsets as `TIP_<REG>`, fields as
 /// `TIP_<REG>_<FIELD>_MASK` (already shifted) and `TIP_<REG>_<FIELD>_SHIFT`, heuristics as
@@ -36,14 +38,55 @@ pub fn c_header() -> String {
     out
 }
 
+/// Addresses, interrupts and accesses of the units of tipsim's machine.
+fn where_it_is() -> String {
+    let (base, bytes, irq) = (place::UNITS_BASE, place::UNIT_BYTES, place::FIRST_IRQ);
+    let compatible = place::COMPATIBLE;
+    format!(
+        "\n## Where a unit is\n\n\
+         Each hart has a unit, a page of registers: that of hart n is at physical address {base:#x} + n * {bytes:#x}, and its interrupt is the PLIC's\n\
+         source {irq} + n. The device tree has one node for all, `tip@{base:x}`, `compatible = \"{compatible}\"`: `reg` spans the pages, `interrupts`\n\
+         lists the sources in the order of the harts' ids. The interrupt is level-sensitive, and high by what is said at `POP`, `BUFFER_CONFIG` and `STATUS`.\n\
+         A unit with `ENABLE` and `IRQ_ENABLE` raises it again at each period, whether or not anybody takes the samples: a driver writes 0 to\n\
+         `CONTROL` where no event uses the unit.\n\n\
+         Registers are 64 bits wide. They are accessed by aligned 64-bit loads and stores alone (`ld`, `sd`); an access of another size, or at an offset\n\
+         that is no register's, raises an access fault. Whoever page tables and PMP let reach the page may use it. Reads of\n\
+         write-only registers give 0, writes to read-only ones are ignored. Cycles are core cycles.\n"
+    )
+}
+
+/// The layout of a sample in the buffer.
+fn sample_in_memory() -> String {
+    let mut out = format!(
+        "\n## A sample in memory\n\n\
+         With `CONTROL.BUFFER`, sample i (from 0, see `BUFFER_HEAD`) is at `BUFFER_BASE` + {SAMPLE_BYTES} * (i mod n), where n = (4096 << `SIZE`) / {SAMPLE_BYTES}. It has\n\
+         {SAMPLE_BYTES} bytes: eight little-endian words, the first six and `WEIGHT` as the registers of the same name have them.\n\n\
+         | offset | word | meaning |\n|---|---|---|\n"
+    );
+    for (at, (name, doc)) in SAMPLE_WORDS.iter().enumerate() {
+        let _ = writeln!(out, "| 0x{:02x} | `{name}` | {doc} |", 8 * at);
+    }
+    let register = |reg: Reg| TABLE.iter().find(|row| row.reg == reg).map_or("", |row| row.name);
+    let (head, tail) = (register(Reg::BufferHead), register(Reg::BufferTail));
+    let _ = writeln!(
+        out,
+        "\nTo take samples: read `{head}`, read the samples from `{tail}` to before it, then write that number to `{tail}`. The buffer is\n\
+         physically contiguous memory; what the unit writes is coherent with the harts' caches. To begin: write 0 to `CONTROL`, then `BUFFER_BASE`,\n\
+         `BUFFER_CONFIG`, `PERIOD`, `COUNT`, and last `CONTROL`."
+    );
+    out
+}
+
 /// The register documentation, in Markdown.
 pub fn markdown() -> String {
     let mut out = String::from(
-        "# TIP unit: registers\n\nGenerated from `src/regs.rs` (`BLESS=1 cargo test -p tip-device` \
-         writes it anew).\nRegisters are 64 bits wide and accessed with 64-bit loads and stores. \
-         Cycles are core cycles.\n\n| offset | name | access | meaning |\n|---|---|---|---|\n",
+        "# TIP unit: registers\n\nGenerated from `src/regs.rs`, `src/sample.rs` and `src/place.rs` (`BLESS=1 cargo test -p tip-device` \
+         writes it anew).\nWhat a driver has to know is here; that of the guest's kernel is `linux-patches/0003` and `0086`.\n",
     );
+    out += &where_it_is();
+    out.push_str("\n## Registers\n\n| offset | name | access | meaning |\n|---|---|---|---|\n");
     out += &markdown_rows(TABLE);
+    out += &sample_in_memory();
     out.push_str(
         "\n## Heuristics\n\n| `CONTROL.HEURISTIC` | name | a sample names |\n|---|---|---|\n",
     );

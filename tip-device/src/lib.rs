@@ -18,6 +18,7 @@
 
 mod buffer;
 mod doc;
+pub mod place;
 mod recent;
 pub mod regs;
 mod sample;
@@ -28,6 +29,6 @@ mod unit;
 
 pub use doc::{c_header, markdown};
 pub use regs::{Reg, control, flags, status};
-pub use sample::{SAMPLE_BYTES, Sample};
+pub use sample::{SAMPLE_BYTES, SAMPLE_WORDS, Sample};
 pub use side_band::SideBandRecord;
 pub use unit::{Origin, TipUnit, WriteEffect};

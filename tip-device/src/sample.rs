@@ -11,6 +11,18 @@ pub const WIDTH: usize = 4;
 /// Bytes of a sample in memory.
 pub const SAMPLE_BYTES: u64 = 64;
 
+/// The 64-bit words of a sample in memory, in order: register that has the same, or `TIME`, and what the word is.
+pub const SAMPLE_WORDS: [(&str, &str); 8] = [
+    ("CYCLE", "cycle of the trigger"),
+    ("FLAGS", "flags, as in the register: which addresses are valid, the commit state, the privilege"),
+    ("ADDRESS0", "virtual address of the first sampled instruction"),
+    ("ADDRESS1", "second"),
+    ("ADDRESS2", "third"),
+    ("ADDRESS3", "fourth"),
+    ("WEIGHT", "core cycles that the sample stands for"),
+    ("TIME", "the `time` CSR in the trigger's cycle"),
+];
+
 /// One sample as software reads it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {

@@ -29,3 +29,50 @@ fn offsets_are_aligned_distinct_and_found() {
     }
     assert_eq!(tip_device::Reg::at(4), None);
 }
+
+/// The words of a sample in memory are where the documentation says, and have what the registers of their names have.
+#[test]
+fn a_sample_in_memory_is_as_documented() {
+    use tip_device::{Reg, SAMPLE_BYTES, SAMPLE_WORDS, Sample, TipUnit, control};
+
+    let sample = Sample {
+        cycle: 1,
+        flags: 2,
+        address: [3, 4, 5, 6],
+        weight: 7,
+    };
+    let bytes = sample.bytes(8);
+    assert_eq!(bytes.len() as u64, SAMPLE_BYTES);
+    let word = |at: usize| u64::from_le_bytes(bytes[8 * at..][..8].try_into().unwrap());
+    let document = tip_device::markdown();
+    for (at, (name, _)) in SAMPLE_WORDS.iter().enumerate() {
+        let expected = match *name {
+            "CYCLE" => sample.cycle,
+            "FLAGS" => sample.flags,
+            "WEIGHT" => sample.weight,
+            "TIME" => 8,
+            address => {
+                let number = address.strip_prefix("ADDRESS").unwrap();
+                sample.address[number.parse::<usize>().unwrap()]
+            }
+        };
+        assert_eq!(word(at), expected, "{name}");
+        assert!(document.contains(&format!("| 0x{:02x} | `{name}` |", 8 * at)), "{name}");
+        let is_register = tip_device::regs::TABLE.iter().any(|row| row.name == *name);
+        assert_eq!(is_register, *name != "TIME", "{name}");
+    }
+    // What the document says of registers that cannot be read or written.
+    let mut unit = TipUnit::new(4, 1_000_000);
+    for row in tip_device::regs::TABLE {
+        match row.access {
+            "RO" => {
+                let before = unit.read(row.reg, 0);
+                unit.write(row.reg, !0, 0);
+                assert_eq!(unit.read(row.reg, 0), before, "{}", row.name);
+            }
+            "WO" => assert_eq!(unit.read(row.reg, 0), 0, "{}", row.name),
+            _ => {}
+        }
+    }
+    assert_eq!(unit.read(Reg::Control, 0) & control::ENABLE, 0);
+}
