@@ -18,7 +18,7 @@ pub use shared::{SamplingUnits, SharedSamplingUnits};
 
 use commit_trace::AccessKind;
 
-use crate::Observed;
+use crate::{Observed, Outcome};
 
 /// `spdisevmask` and `spdisevmatch`.
 const EVENTS: u64 = (1 << 56) - 1;
@@ -242,9 +242,9 @@ impl SamplingUnit {
         }
         let counts = self.counts(observed);
         let overflows = match self.control & control::CYC {
-            0 => self.count_up(counts.into()),
+            0 => self.count_up(counts.into()) != 0,
             _ => {
-                if self.count_up(passed.cycles) {
+                for _ in 0..self.count_up(passed.cycles) {
                     self.select_later(passed.cycle);
                 }
                 false
@@ -263,10 +263,17 @@ impl SamplingUnit {
     fn pass_flushed(&mut self, observed: &Observed<'_>) {
         let flushed = u64::from(observed.detail.flushed);
         let all = self.control & control::SEL == 0 && self.control & control::CYC == 0;
-        if flushed == 0 || !all || !self.count_up(flushed) {
+        if flushed == 0 || !all {
             return;
         }
-        if !self.may_select(observed.detail.decode) {
+        let overflows = self.count_up(flushed);
+        let Some(others) = overflows.checked_sub(1) else {
+            return;
+        };
+        // Of several of one wrong path, the first can be followed.
+        let may_select = self.may_select(observed.detail.decode);
+        self.collide(others);
+        if !may_select {
             return;
         }
         let (record, latencies) = Record::flushed(observed);
@@ -283,7 +290,7 @@ impl SamplingUnit {
             true => observed.passed.cycles,
             false => starts.into(),
         };
-        if self.count_up(counted) {
+        for _ in 0..self.count_up(counted) {
             self.select_later(0);
         }
         if starts && self.select_from.take().is_some() {
@@ -298,9 +305,11 @@ impl SamplingUnit {
     /// The packets of a wrong path behind an instruction that passed: as many as hold what decode can have taken of it.
     fn fetches_aborted(&mut self, observed: &Observed<'_>) {
         let packets = u64::from(observed.detail.flushed).div_ceil(PER_PACKET);
-        if packets == 0 || !self.count_up(packets) {
+        let overflows = self.count_up(packets);
+        let Some(others) = overflows.checked_sub(1) else {
             return;
-        }
+        };
+        self.collide(others);
         self.totals.selected += 1;
         if self.select_from.is_some() {
             self.totals.collisions += 1;
@@ -318,6 +327,12 @@ impl SamplingUnit {
         free
     }
 
+    /// So many overflows find that something is selected already.
+    fn collide(&mut self, overflows: u64) {
+        self.totals.selected += overflows;
+        self.totals.collisions += overflows;
+    }
+
     /// What is decoded from that cycle on is selected, unless something is already.
     fn select_later(&mut self, from: u64) {
         self.totals.selected += 1;
@@ -325,8 +340,12 @@ impl SamplingUnit {
         self.select_from.get_or_insert(from);
     }
 
-    /// The instruction is of the type that is counted.
+    /// The instruction is of the type that is counted. One that an interrupt takes the place of is counted when it is decoded again, but
+    /// where all that is decoded counts.
     fn counts(&self, observed: &Observed<'_>) -> bool {
+        if self.control & control::SEL != 0 && observed.passed.outcome == Outcome::Interrupt {
+            return false;
+        }
         let access = observed.passed.kind.access();
         match self.control & control::SEL {
             0 => true,
@@ -337,14 +356,20 @@ impl SamplingUnit {
         }
     }
 
-    /// Counts; true if the counter overflows, which starts it again.
-    fn count_up(&mut self, by: u64) -> bool {
-        let count = u64::from(self.count) + by;
-        if count < WRAP {
-            self.count = count as u32;
-            return false;
+    /// Counts; how often the counter overflows. What is counted beyond an overflow belongs to the next interval.
+    fn count_up(&mut self, by: u64) -> u64 {
+        let mut count = u64::from(self.count) + by;
+        let mut overflows = 0;
+        while count >= WRAP {
+            overflows += 1;
+            count = count - WRAP + u64::from(self.interval_start());
         }
-        self.count = self.initial;
+        self.count = count as u32;
+        overflows
+    }
+
+    /// Where the counter starts after an overflow.
+    fn interval_start(&mut self) -> u32 {
         if self.control & control::RAND != 0 {
             // xorshift64: the same intervals in every run.
             self.random |= 1;
@@ -352,9 +377,9 @@ impl SamplingUnit {
             self.random ^= self.random >> 7;
             self.random ^= self.random << 17;
             let offset = (self.random >> 32) as i32 % 128;
-            self.count = self.initial.saturating_add_signed(offset);
+            return self.initial.saturating_add_signed(offset);
         }
-        true
+        self.initial
     }
 
     /// The instruction that passes is selected.

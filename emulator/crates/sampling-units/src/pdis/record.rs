@@ -148,7 +148,8 @@ impl Record {
             record.header |= header::TRAPPED;
         }
         if access != AccessKind::None && detail.access.kind != AccessKind::None {
-            record.access(detail, physical);
+            // What a page fault wanted has no physical address.
+            record.access(detail, physical && passed.outcome.retires());
         }
         if let Some(kind) = transfer {
             record.header |= header::TYPE_TRANSFER | 1 << (header::TRANSFER_SHIFT + kind as u32);

@@ -332,3 +332,126 @@ fn registers_hold_what_there_is() {
     let size = sampling.read(Register::BufferControl) >> 1 & 31;
     assert_eq!(size, 10, "4 MiB");
 }
+
+/// Instructions that each take so many cycles, of which every tenth throws `flushed` others away; one a cycle is decoded.
+fn observe_flushing(unit: &mut SamplingUnit, count: u64, cycles: u64, flushed: u32) {
+    for n in 0..count {
+        let passed = Passed {
+            cycle: n * cycles + 10,
+            cycles,
+            ..Passed::at(4 * n)
+        };
+        let detail = Detail {
+            decode: n * cycles,
+            dispatch: n * cycles + 1,
+            complete: n * cycles + 2,
+            flushed: if n % 10 == 0 { flushed } else { 0 },
+            ..Detail::default()
+        };
+        unit.passed(&Observed {
+            passed: &passed,
+            detail: &detail,
+        });
+    }
+}
+
+#[test]
+fn what_exceeds_an_interval_belongs_to_the_next() {
+    // Cycles, of which an instruction brings several, also more than an interval has.
+    for cycles in [1, 7, 50, 300] {
+        let mut sampling = unit(control::U | control::MEM | control::CYC, 103);
+        observe_flushing(&mut sampling, 10_000, cycles, 0);
+        let totals = sampling.totals();
+        assert_eq!(totals.selected, 10_000 * cycles / 103, "{cycles}");
+    }
+    // Instructions, with those of wrong paths.
+    for (period, flushed) in [(211, 40), (16, 100)] {
+        let mut sampling = unit(control::U | control::MEM, period);
+        observe_flushing(&mut sampling, 10_000, 1, flushed);
+        let decoded = 10_000 + 1_000 * u64::from(flushed);
+        assert_eq!(sampling.totals().selected, decoded / u64::from(period));
+    }
+    // And packets of them, as many as hold them.
+    let mut sampling = unit(control::U | control::MEM | control::FETCH, 7);
+    observe_flushing(&mut sampling, 10_000, 1, 40);
+    assert_eq!(sampling.totals().selected, 1_000 * 10 / 7);
+}
+
+#[test]
+fn after_a_wrong_path_no_instruction_is_sampled_more_often() {
+    let mut sampling = unit(control::U | control::MEM, 211);
+    let mut samples = [0u64; 10];
+    for _ in 0..1_000 {
+        // Ten times the same ten instructions, of which the first is mispredicted.
+        observe_flushing(&mut sampling, 100, 1, 40);
+        sampling.active_until = 0;
+        for (_, record) in records(&mut sampling) {
+            if record.header & header::FLUSHED == 0 {
+                samples[(record.pc / 4 % 10) as usize] += 1;
+            }
+        }
+        sampling.write(Register::BufferControl, 0);
+        sampling.write(Register::BufferControl, ON);
+    }
+    let mean = samples.iter().sum::<u64>() as f64 / 10.0;
+    for (at, count) in samples.iter().enumerate() {
+        let ratio = *count as f64 / mean;
+        assert!((0.8..1.2).contains(&ratio), "{at}: {samples:?}");
+    }
+}
+
+#[test]
+fn an_access_that_is_interrupted_counts_when_it_is_decoded_again() {
+    let load = StaticKind::accessing(AccessKind::Load);
+    for (select, expected) in [(1, 100), (3, 100), (0, 110)] {
+        let mut sampling = unit(control::U | control::MEM | select, 1);
+        for n in 0..110 {
+            let again = n % 11 == 0;
+            let passed = Passed {
+                kind: load,
+                outcome: if again { Outcome::Interrupt } else { Outcome::Retired },
+                cycle: 20 * n + 10,
+                cycles: 1,
+                ..Passed::at(4 * n)
+            };
+            let detail = Detail {
+                decode: 20 * n,
+                ..Detail::default()
+            };
+            sampling.passed(&Observed {
+                passed: &passed,
+                detail: &detail,
+            });
+        }
+        assert_eq!(sampling.totals().selected, expected, "{select}");
+    }
+}
+
+#[test]
+fn an_access_that_faults_has_its_address() {
+    let mut sampling = unit(control::U | control::MEM | control::PA | 2, 1);
+    let passed = Passed {
+        kind: StaticKind::accessing(AccessKind::Store),
+        outcome: Outcome::Exception,
+        cycle: 10,
+        cycles: 1,
+        ..Passed::at(0x1000)
+    };
+    let access = DataAccess {
+        kind: AccessKind::Store,
+        va: 0x7f_0000,
+        ..DataAccess::default()
+    };
+    sampling.passed(&Observed {
+        passed: &passed,
+        detail: &Detail {
+            access,
+            ..Detail::default()
+        },
+    });
+    let found = records(&mut sampling);
+    let (_, record) = found[0];
+    assert_eq!((record.pc, record.address1), (0x1000, 0x7f_0000));
+    let bits = [header::TRAPPED, header::ADR1V, header::ADR2V].map(|bit| record.header & bit != 0);
+    assert_eq!(bits, [true, true, false]);
+}
