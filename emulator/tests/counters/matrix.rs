@@ -131,9 +131,58 @@ fn each_event_in_each_privilege_is_what_the_host_counts() {
     );
     // As emulator/README.md says.
     let unit = ["SAMPLES", "COLLISIONS", "FILTERED", "DROPPED"].map(|what| format!("PDIS.{what}"));
-    assert_eq!((equal, &never[..1]), (197, &["MEM.L2.PENDING"][..]));
+    assert_eq!((equal, &never[..1]), (203, &["MEM.L2.PENDING"][..]));
     assert_eq!(never[1..], unit, "no instruction is sampled");
     assert_eq!(occur, [225, 200, 219, 208]);
+}
+
+/// Bits of `mhpmevent`: a threshold of 1, and cycles in which the event occurs less often.
+const ONCE: u64 = 1 << 32;
+const INVERT: u64 = 1 << 40;
+
+#[test]
+fn conditions_of_a_privilege_are_of_its_own_cycles() {
+    const WIDTH: u64 = 4;
+    let dir = scratch("counters-conditions");
+    for event in [
+        PerfEvent::Instructions,
+        PerfEvent::IntAlu,
+        PerfEvent::Decoded,
+    ] {
+        let selectors: Vec<u64> = { FILTERS[1..].iter() }
+            .flat_map(|filter| {
+                let own = filter | u64::from(event.selector());
+                let thresholds = (1..=WIDTH).map(move |n| own | n * ONCE);
+                let cycles = filter | u64::from(PerfEvent::Cycles.selector());
+                [own]
+                    .into_iter()
+                    .chain(thresholds)
+                    .chain([own | ONCE | INVERT, cycles])
+            })
+            .collect();
+        let elf = program(&dir, 100, &selectors);
+        let (values, _) = beside_the_host(&elf, &["--threads", "one"]);
+        let (name, each) = (event.row().name, WIDTH as usize + 3);
+        // Counting begins and ends in machine mode, in the middle of a cycle.
+        for (mode, edges) in [(0, 8), (1, 0), (2, 0)] {
+            let own = &values[mode * each..][..each];
+            let by_threshold: u64 = own[1..=WIDTH as usize].iter().sum();
+            assert!(own[0] > 100, "{name}, mode {mode}: {own:?}");
+            assert!(
+                own[0].abs_diff(by_threshold) <= edges,
+                "{name}, mode {mode}: {own:?}"
+            );
+            // The others sleep, in cycles of which no condition is asked.
+            if mode != 2 {
+                continue;
+            }
+            let (met, not_met, cycles) = (own[1], own[each - 2], own[each - 1]);
+            assert!(
+                (met + not_met).abs_diff(cycles) <= edges,
+                "{name}, mode {mode}: {own:?}"
+            );
+        }
+    }
 }
 
 /// Of a million instructions; `tipsim boot` looks at its limit every millisecond of the guest's, after some 700,000.

@@ -471,6 +471,7 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// The privilege changed.
     pub fn privilege(&mut self, privilege: Privilege) {
+        self.selections.close_cycles(&self.window);
         self.sink
             .event(self.window.committed, Event::Privilege(privilege as u8));
     }

@@ -171,6 +171,17 @@ impl Selections {
         }
     }
 
+    /// The instruction that left last changed the privilege: nothing more occurs in the cycles up to its commit, and whatever follows
+    /// is of the new privilege.
+    pub fn close_cycles(&mut self, window: &Window) {
+        if let Some(slots) = &mut self.slots {
+            slots.close_cycles(window);
+        }
+        if let Some(follower) = &mut self.follower {
+            follower.close_cycles(window.committed);
+        }
+    }
+
     /// The core sleeps from after cycle `from` to `to`.
     pub fn sleep(&mut self, from: u64, to: u64, window: &Window) {
         if let Some(slots) = &mut self.slots {

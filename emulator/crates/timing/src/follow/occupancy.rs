@@ -82,6 +82,11 @@ impl OccupancyWatch {
         }
     }
 
+    /// Nothing more enters before `cycle`.
+    pub fn close(&mut self, cycle: u64) {
+        self.pass(cycle);
+    }
+
     /// Cycles from after `from` to `to` do not count.
     pub fn sleep(&mut self, from: u64, to: u64) {
         self.pass(from + 1);

@@ -189,6 +189,16 @@ impl Follower {
         }
     }
 
+    /// Nothing more occurs in the cycles up to that of the last commit.
+    pub fn close_cycles(&mut self, committed: u64) {
+        for watch in &mut self.occupancies {
+            watch.close(committed + 1);
+        }
+        for CommitWatch { watch, .. } in &mut self.at_commit {
+            watch.close(committed + 1);
+        }
+    }
+
     /// The core sleeps from after cycle `from` to `to`.
     pub fn sleep(&mut self, from: u64, to: u64) {
         for watch in &mut self.occupancies {

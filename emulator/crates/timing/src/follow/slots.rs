@@ -412,6 +412,27 @@ impl Slots {
         tell(&mut self.watches, self.width, (from, to), kind as usize);
     }
 
+    /// The last instruction restarted the front end, and changed the privilege: while groups are watched, the slots of the cycles up to its
+    /// commit are told now.
+    pub fn close_cycles(&mut self, window: &Window) {
+        let Some(restart) = window
+            .restart()
+            .filter(|_| self.open && !self.watches.is_empty())
+        else {
+            return;
+        };
+        let from = self.plain;
+        let to = (window.committed + 1).max(from);
+        self.close_group(0, Some(restart));
+        self.last = 0;
+        match restart {
+            Restart::Flush => self.wait(from, to, &[]),
+            _ => self.wrong_path((from, to), SlotKind::of(restart), &[], window),
+        }
+        self.plain = to;
+        self.set_pace();
+    }
+
     /// The core sleeps from cycle `from` to `to`: these cycles have no slots.
     pub fn sleep(&mut self, from: u64, to: u64, window: &Window) {
         let cycle = self.decoded_in();
