@@ -55,8 +55,8 @@ const PERF_METRICS: &[Metric] = &[
     ("branch_mpki", "Branches", "Mispredicted branches and jumps", "1000 * INST.MISPRED.SPEC / INST.RET", PER_THOUSAND),
     ("cond_miss_rate", "Branches", "Conditional branches that were mispredicted", "BR.COND.MISP / INST.BRANCH", SHARE),
     ("taken_rate", "Branches", "Conditional branches that were taken", "BR.COND.TAKEN / INST.BRANCH", SHARE),
-    ("l1d_miss_rate", "Cache", "Loads and atomics, beside reads of page tables, that missed in the L1 data cache", "CACHE.L1.RD.DATA.MISS / CACHE.L1.RD.DATA.ACCESS", SHARE),
-    ("l1d_mpki", "Cache", "Misses of reads in the L1 data cache", "1000 * CACHE.L1.RD.DATA.MISS / INST.RET", PER_THOUSAND),
+    ("l1d_miss_rate", "Cache", "Loads that missed in the L1 data cache", "CACHE.L1.RD.DATA.MISS / CACHE.L1.RD.DATA.ACCESS", SHARE),
+    ("l1d_mpki", "Cache", "Misses of loads in the L1 data cache", "1000 * CACHE.L1.RD.DATA.MISS / INST.RET", PER_THOUSAND),
     ("l1i_mpki", "Cache", "Misses in the L1 instruction cache", "1000 * CACHE.L1I.RD.CODE.MISS / INST.RET", PER_THOUSAND),
     ("l2_miss_rate", "Cache", "Lines read that the L2 did not have", "MEM.L2.MISS / MEM.L2.ACCESS", SHARE),
     ("l2_mpki", "Cache", "Misses in the L2", "1000 * MEM.L2.MISS / INST.RET", PER_THOUSAND),
@@ -68,21 +68,27 @@ const PERF_METRICS: &[Metric] = &[
     ("memory_read_bandwidth", "Memory_BW", "Lines read from memory by this program", "64 * CACHE.LL.RD.DATA.MISS / 1000000 / duration_time", "1MB/s"),
 ];
 
-fn rows() -> impl Iterator<Item = (u32, PerfEventRow)> {
+/// An event: its selector, its row of the table, and whether samples of it can be precise.
+fn rows() -> impl Iterator<Item = (u32, PerfEventRow, bool)> {
     let events = PerfEvent::ALL.iter();
-    events.map(|event| (event.selector(), event.row()))
+    events.map(|event| (event.selector(), event.row(), event.is_precise()))
 }
 
 /// perf's event files of the core, by name.
 fn perf_files() -> BTreeMap<String, Vec<Value>> {
     let mut files: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    for (selector, row) in rows() {
+    for (selector, row, precise) in rows() {
         let file = files.entry(format!("{}.json", row.topic)).or_default();
-        file.push(json!({
+        let mut event = json!({
             "EventName": row.name,
             "EventCode": format!("{selector:#x}"),
             "BriefDescription": row.description.trim_end_matches('.'),
-        }));
+        });
+        if precise {
+            // "(Precise event)" in `perf list`.
+            event["PEBS"] = "1".into();
+        }
+        file.push(event);
     }
     let metrics = PERF_METRICS
         .iter()
@@ -94,6 +100,10 @@ fn perf_files() -> BTreeMap<String, Vec<Value>> {
                 "MetricExpr": expression,
                 "ScaleUnit": unit,
             });
+            if groups.contains("Topdown") {
+                // All share the count of slots, which each group of events would take a counter for.
+                metric["MetricConstraint"] = "NO_GROUP_EVENTS".into();
+            }
             if groups.contains("Default") {
                 metric["DefaultMetricgroupName"] = "TopdownL1".into();
             }
@@ -109,16 +119,17 @@ fn yes(value: bool) -> &'static str {
 
 fn text() -> String {
     let mut out = format!(
-        "{:40} {:>10}  {:8} {:5} {:12} counts\n",
-        "event", "selector", "stage", "cond.", "topic"
+        "{:40} {:>10}  {:8} {:5} {:7} {:12} counts\n",
+        "event", "selector", "stage", "cond.", "precise", "topic"
     );
-    for (selector, row) in rows() {
+    for (selector, row, precise) in rows() {
         let _ = writeln!(
             out,
-            "{:40} {selector:>#10x}  {:8} {:5} {:12} {}",
+            "{:40} {selector:>#10x}  {:8} {:5} {:7} {:12} {}",
             row.name,
             row.stage.name(),
             yes(row.per_cycle),
+            yes(precise),
             row.topic,
             row.description
         );
@@ -129,7 +140,8 @@ fn text() -> String {
 /// A chapter of the guide.
 fn markdown() -> String {
     let events = PerfEvent::ALL.len();
-    let per_cycle = rows().filter(|(_, row)| row.per_cycle).count();
+    let precise = rows().filter(|(_, _, precise)| *precise).count();
+    let per_cycle = rows().filter(|(_, row, _)| row.per_cycle).count();
     let mut out = format!(
         "# Performance events\n\n\
          What the counters of a hart count: {events} events, which the core counts for itself all the time or while a counter asks. The table\n\
@@ -139,11 +151,13 @@ fn markdown() -> String {
          byte is a set, and bits 31 to 8 are a mask of the set's events, which are summed. For {per_cycle} events it is known how often they occur in\n\
          each cycle (\"cond.\"): bits 39:32 are a threshold, 40 inverts, 41 counts only the first of cycles that follow each other. For the others,\n\
          and sums of which one is counted at decode and another at commit, these bits read as zero.\n\n\
+         Of {precise} events (\"precise\") a sample can name the instruction that it is due to: `perf record -e branch-misses:pp`. Samples of other events, and\n\
+         of conditions, have the address at which the interrupt was taken.\n\n\
          Stages before commit count instructions that then do not retire, too: those that trap, and loads that are flushed for their order. Wrong\n\
          paths are not simulated. Without the timing core only cycles and instructions count.\n"
     );
     let mut topics: Vec<&str> = Vec::new();
-    for (_, row) in rows() {
+    for (_, row, _) in rows() {
         if !topics.contains(&row.topic) {
             topics.push(row.topic);
         }
@@ -151,15 +165,16 @@ fn markdown() -> String {
     for topic in topics {
         let _ = write!(
             out,
-            "\n## {topic}\n\n| event | selector | stage | cond. | counts |\n|---|---|---|---|---|\n"
+            "\n## {topic}\n\n| event | selector | stage | cond. | precise | counts |\n|---|---|---|---|---|---|\n"
         );
-        for (selector, row) in rows().filter(|(_, row)| row.topic == topic) {
+        for (selector, row, precise) in rows().filter(|(_, row, _)| row.topic == topic) {
             let _ = writeln!(
                 out,
-                "| `{}` | {selector:#x} | {} | {} | {} |",
+                "| `{}` | {selector:#x} | {} | {} | {} | {} |",
                 row.name,
                 row.stage.name(),
                 yes(row.per_cycle),
+                yes(precise),
                 row.description
             );
         }
@@ -172,7 +187,7 @@ fn c_header() -> String {
         /* Selectors of mhpmevent, by `tipsim core events --format c`. */\n\
         #ifndef TIPSIM_EVENTS_H\n#define TIPSIM_EVENTS_H\n\n"
         .to_owned();
-    for (selector, row) in rows() {
+    for (selector, row, _) in rows() {
         let name = row.name.replace('.', "_");
         let _ = writeln!(
             out,
@@ -197,13 +212,14 @@ pub fn print(format: EventsFormat) -> anyhow::Result<()> {
         EventsFormat::C => print!("{}", c_header()),
         EventsFormat::Json => {
             let list: Vec<_> = rows()
-                .map(|(selector, row)| {
+                .map(|(selector, row, precise)| {
                     json!({
                         "name": row.name,
                         "selector": selector,
                         "stage": row.stage.name(),
                         "speculative": row.stage.is_speculative(),
                         "condition": row.per_cycle,
+                        "precise": precise,
                         "topic": row.topic,
                         "description": row.description,
                     })

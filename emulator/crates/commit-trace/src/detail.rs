@@ -192,4 +192,6 @@ pub struct Detail {
     pub incurred: u32,
     /// and for each that overflows by it.
     pub overflows: u32,
+    /// A bit for each watched counter that overflows by the last instruction before it that restarted fetch: of cycles that a flush costs.
+    pub overflows_before: u32,
 }

@@ -39,7 +39,9 @@ pub use extension::{Extension, Extensions};
 pub use fli::FliConstant;
 pub use inst::{DecodedInst, InstClass, Reg};
 pub use name::{csr_name, register_name};
-pub use perf_event::{Condition, PerfEvent, PerfEventRow, SBI_EVENTS, Selection, Stage};
+pub use perf_event::{
+    Condition, PerfEvent, PerfEventRow, RawSelector, SBI_EVENTS, SbiEvent, Selection, Stage, raw_selectors,
+};
 pub use port::{
     Executed, MemAccess, MemKind, Operand, PageWalk, RUN_STEPS, Run, StaticId, StaticInst, Step,
     TimingModel, Untimed, Watch,

@@ -11,7 +11,7 @@ mod rows;
 mod sbi;
 mod table;
 
-pub use sbi::SBI_EVENTS;
+pub use sbi::{SBI_EVENTS, SbiEvent};
 pub use selection::{Condition, Selection};
 pub use table::PerfEvent;
 
@@ -71,6 +71,34 @@ impl Stage {
     }
 }
 
+/// What selects raw events: a code of the draft or a set of the core's own events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawSelector {
+    /// The low byte of `mhpmevent`.
+    pub set: u8,
+    /// Bits 31 to 8 that name an event of the set; of a code there are none.
+    pub mask: u32,
+    /// Those of them whose events can have a [`Condition`]; `None`: none of the set's can.
+    pub with_condition: Option<u32>,
+}
+
+/// All codes and sets that name an event.
+pub fn raw_selectors() -> impl Iterator<Item = RawSelector> {
+    let mask = |set: u8, of: fn(&PerfEventRow) -> bool| {
+        let own = { PerfEvent::ALL.iter() }
+            .filter(move |event| event.row().set == set && of(&event.row()));
+        let all = own.map(|event| event.selector()).reduce(|all, bits| all | bits);
+        all.map(|all| all & !0xff)
+    };
+    (0..=u8::MAX).filter_map(move |set| {
+        Some(RawSelector {
+            set,
+            mask: mask(set, |_| true)?,
+            with_condition: mask(set, |row| row.per_cycle),
+        })
+    })
+}
+
 /// The first set of the core's own; below are the draft's codes.
 const FIRST_SET: u8 = 32;
 /// Where a selector's mask begins, and how many bits it has.
@@ -103,6 +131,15 @@ impl PerfEvent {
     /// It is counted where micro-ops issue, and only while somebody asks for it.
     pub fn is_of_issue(self) -> bool {
         self.row().set == 47
+    }
+
+    /// A sample of the event can name the instruction that it is due to (perf's `precise_ip`): neither of slots of decode nor of an
+    /// occupancy, nor told of many at once, as those of sampling; nor of cycles asleep, or in which several commit.
+    pub fn is_precise(self) -> bool {
+        let row = self.row();
+        !matches!(row.set, 20..=24 | 38 | 48)
+            && !row.name.starts_with("OCCUPANCY")
+            && !matches!(self, Self::CyclesIdle | Self::CyclesCommitting)
     }
 
     /// It does not occur more often in a cycle, on average: bounds how soon a counter can overflow.
@@ -150,6 +187,24 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), PerfEvent::ALL.len());
+    }
+
+    #[test]
+    fn raw_selectors_name_every_event_and_nothing_else() {
+        let known = |selector: u32| {
+            raw_selectors().any(|own| {
+                u32::from(own.set) == selector & 0xff && selector & !0xff & !own.mask == 0
+            })
+        };
+        for &event in PerfEvent::ALL {
+            assert!(known(event.selector()), "{event:?}");
+        }
+        for none in [0, 7, 25, 31, 255, 0xdead_beef, 0xff_0000 << 8 | 35] {
+            assert!(!known(none), "{none:#x}");
+        }
+        let code = |set: u8| raw_selectors().find(|own| own.set == set);
+        assert_eq!(code(1).and_then(|own| own.with_condition), None);
+        assert_eq!(code(2).and_then(|own| own.with_condition), Some(0));
     }
 
     #[test]

@@ -50,10 +50,13 @@ pub(crate) struct Sampling {
     pub attributes_overflows: bool,
     /// Samples of counters are to be recorded in memory.
     pub awaits_samples: bool,
+    /// An instruction has been fetched, but not left: what its fetch met is counted, and is not the last instruction's.
+    pub fetched: bool,
     /// If they are attributed: the instruction, as [`Hart::count`] numbers them, that is the first by which a counter may overflow, less one.
     pub overflows_at: u64,
 }
 
+// Between runs, none has been fetched.
 snapshot::snapshot!(Sampling {
     units,
     due,
@@ -61,7 +64,7 @@ snapshot::snapshot!(Sampling {
     attributes_overflows,
     awaits_samples,
     overflows_at
-});
+} keeps { fetched });
 
 impl Default for Sampling {
     /// After reset.
@@ -72,6 +75,7 @@ impl Default for Sampling {
             watches_counters: false,
             attributes_overflows: false,
             awaits_samples: false,
+            fetched: false,
             overflows_at: u64::MAX,
         }
     }

@@ -21,6 +21,19 @@ pub struct CounterReport {
     pub checks: Vec<CounterCheck>,
     /// Shares of slots at decode, by counters, and at commit, by the profile.
     pub top_down: Vec<TopDownPair>,
+    /// The same of processes, as far as the guest's perf counted slots of one.
+    pub top_down_of: Vec<ProcessTopDown>,
+}
+
+/// Slots of a process at decode, by the guest's perf, and at commit, by the profile.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProcessTopDown {
+    /// Name of the process in the report.
+    pub process: String,
+    /// The file of perf's that has them.
+    pub file: String,
+    /// Nodes of the tree that perf counted.
+    pub pairs: Vec<TopDownPair>,
 }
 
 /// A line of the guest's `perf stat`.
@@ -32,8 +45,15 @@ pub struct GuestCount {
     pub event: String,
     /// What perf says.
     pub guest: f64,
-    /// The host's count of the same event on this hart in the region of interest, if it has one.
+    /// The host's count of the same event, if it has one: in the region of interest if the run has no other `perf stat`, else in the process
+    /// that perf counted.
     pub host: Option<u64>,
+    /// The command that perf counted, as far as perf's text says.
+    pub command: Option<String>,
+    /// Which `perf stat` of that command it was, from 0.
+    pub run: usize,
+    /// The process that was counted, if it is known and the run has other `perf stat`s.
+    pub process: Option<String>,
     /// Why the two differ, beside that the region is not exactly what perf counted.
     pub note: String,
 }
@@ -140,10 +160,108 @@ pub fn counted(run: &Value, hart: Option<u32>) -> Option<BTreeMap<String, u64>> 
     Some(sums)
 }
 
+/// Names of the event that the profile has of each process: cycles in all modes.
+const CYCLES: [&str; 3] = ["cycles", "cpu-cycles", "cycles.hart"];
+/// Longest command name of the kernel.
+const COMM: usize = 15;
+
 impl Report {
+    /// The process that the run-th `perf stat` of a command counted: those of one command are counted in the order in which they started.
+    fn counted_process(&self, command: &str, run: usize) -> Option<usize> {
+        let program = command.split_whitespace().next()?;
+        let name = program.rsplit('/').next()?;
+        let comm: String = name.chars().take(COMM).collect();
+        // Of several with one name, the process id tells them apart.
+        let is_own = |found: &str| {
+            let id = found.strip_prefix(&comm)?.strip_prefix('-')?;
+            id.starts_with(|first: char| first.is_ascii_digit()).then_some(())
+        };
+        let mut own: Vec<usize> = (1..self.processes.len())
+            .filter(|&at| {
+                let found = &self.processes[at].name;
+                *found == comm || is_own(found).is_some()
+            })
+            .collect();
+        own.sort_by_key(|&at| self.processes[at].id);
+        own.get(run).copied()
+    }
+
+    /// Of several `perf stat`s none counted the region: each is compared with its own process.
+    fn compare_by_process(&self, guest: &mut [GuestCount]) {
+        for row in guest {
+            row.host = None;
+            let Some(at) = { row.command.as_deref() }
+                .and_then(|command| self.counted_process(command, row.run))
+            else {
+                continue;
+            };
+            let process = &self.processes[at];
+            row.process = Some(process.name.clone());
+            if CYCLES.contains(&row.event.trim_end_matches(':')) {
+                row.host = Some(process.cycles.round() as u64);
+            }
+        }
+    }
+
+    /// Top-down of the processes whose slots perf counted, beside that of the profile.
+    fn top_down_by_process(&self, guest: &[GuestCount]) -> Vec<ProcessTopDown> {
+        let Some(tree) = &self.top_down else {
+            return Vec::new();
+        };
+        let mut stats: Vec<(&str, &str)> = { guest.iter() }
+            .filter_map(|row| Some((row.file.as_str(), row.process.as_deref()?)))
+            .collect();
+        stats.dedup();
+        let of_stat = |(file, process): (&str, &str)| {
+            let own = || {
+                let rows = guest.iter();
+                rows.filter(move |row| row.file == file && row.process.as_deref() == Some(process))
+            };
+            let counted = |name: &str| {
+                let is = |row: &&GuestCount| {
+                    let base = row.event.split(':').next().unwrap_or_default();
+                    base.eq_ignore_ascii_case(name)
+                };
+                own().find(is).map(|row| row.guest)
+            };
+            let slots = counted("TOPDOWN.SLOTS").filter(|slots| *slots > 0.0)?;
+            let at = self.processes.iter().position(|own| own.name == process)?;
+            let shares = &tree.processes.get(at)?.shares;
+            let pair = |&(path, level, name, counter): &(&'static str, u8, &'static str, &str)| {
+                Some(TopDownPair {
+                    name,
+                    level,
+                    decode: counted(counter)? / slots,
+                    commit: shares.get(path).copied().unwrap_or(0.0),
+                })
+            };
+            let pairs: Vec<_> = TOP_DOWN.iter().filter_map(pair).collect();
+            (!pairs.is_empty()).then(|| ProcessTopDown {
+                process: process.to_owned(),
+                file: file.to_owned(),
+                pairs,
+            })
+        };
+        stats.into_iter().filter_map(of_stat).collect()
+    }
+
     /// The same report with counters: the host's counts of events by name, and what the guest counted.
     #[must_use]
-    pub fn with_counters(mut self, events: BTreeMap<String, u64>, guest: Vec<GuestCount>) -> Self {
+    pub fn with_counters(
+        mut self,
+        events: BTreeMap<String, u64>,
+        mut guest: Vec<GuestCount>,
+    ) -> Self {
+        let first = guest.first().map(|row| (row.file.clone(), row.command.clone(), row.run));
+        let is_first = |row: &GuestCount| {
+            first.as_ref().is_some_and(|(file, command, run)| {
+                (&row.file, &row.command, &row.run) == (file, command, run)
+            })
+        };
+        if !guest.iter().all(is_first) {
+            self.compare_by_process(&mut guest);
+        }
+        let top_down_of = self.top_down_by_process(&guest);
         let event = |name: &str| events.get(name).copied().unwrap_or(0);
         let all = &self.processes[0];
         let mut checks = vec![CounterCheck {
@@ -174,6 +292,7 @@ impl Report {
         let top_down = top_down.collect();
         self.counters = Some(CounterReport {
             top_down,
+            top_down_of,
             checks,
             guest,
             events,
@@ -191,7 +310,7 @@ impl Report {
                 "\n{:<42}{:>18}{:>18}{:>10}  file",
                 "Counters, as the guest's perf stat has them", "guest", "host", "ratio"
             )?;
-            for row in &counters.guest {
+            for row in counters.guest.iter().take(MAX_LINES) {
                 let [guest, host, ratio] = row.cells();
                 writeln!(
                     out,
@@ -200,9 +319,17 @@ impl Report {
                     fit(&format!("{} {}", row.file, row.note), 28).trim_end(),
                 )?;
             }
+            if let Some(more) = counters.guest.len().checked_sub(MAX_LINES).filter(|n| *n > 0) {
+                writeln!(out, "{more} more are in report.json (counters.guest).")?;
+            }
+            let by_process = counters.guest.iter().any(|row| row.process.is_some());
             writeln!(
                 out,
-                "Host: the same event in the region of interest, in all modes, by the core's own count."
+                "{}",
+                match by_process {
+                    true => "Host: of several perf stats, each is compared with its own process: cycles in all modes, by the profile.",
+                    false => "Host: the same event in the region of interest, in all modes, by the core's own count.",
+                }
             )?;
         }
         writeln!(
@@ -227,24 +354,17 @@ impl Report {
             "\n{:<42}{:>18}{:>18}{:>12}",
             "Top-down, % of slots", "at decode", "at commit", "difference"
         )?;
-        for row in &counters.top_down {
-            let indent = 2 * usize::from(row.level - 1);
-            writeln!(
-                out,
-                "{:indent$}{:<width$}{:>18}{:>18}{:>+12.1}",
-                "",
-                row.name,
-                percent(row.decode),
-                percent(row.commit),
-                100.0 * (row.decode - row.commit),
-                width = 42 - indent,
-            )?;
+        counters.top_down.iter().try_for_each(|row| row.write(out))?;
+        for own in counters.top_down_of.iter().take(MAX_LINES) {
+            writeln!(out, "{} ({})", own.process, own.file)?;
+            own.pairs.iter().try_for_each(|row| row.write(out))?;
         }
         writeln!(
             out,
             "At decode: the counters (perf stat -M TopdownL1), where a slot is lost when no instruction enters, though older ones may\n\
              still commit. At commit: what was lost in the end. So refills after mispredictions and flushes weigh more at decode, and\n\
-             waits of the oldest instruction, which decode feels only when the ROB or a queue is full, more at commit."
+             waits of the oldest instruction, which decode feels only when the ROB or a queue is full, more at commit. Of functions only the profile\n\
+             has slots (section Top-down): a slot of decode is of no instruction."
         )
     }
 
@@ -264,6 +384,25 @@ impl Report {
             "<section id=\"counters\"><h2>Counters</h2><table><thead><tr><th>event</th><th>guest</th><th>host</th>\
              <th>ratio</th><th>file</th></tr></thead><tbody>{}</tbody></table></section>",
             rows.concat()
+        )
+    }
+}
+
+/// Lines of a table of the text; report.json has all.
+const MAX_LINES: usize = 60;
+
+impl TopDownPair {
+    fn write(&self, out: &mut String) -> fmt::Result {
+        let indent = 2 * usize::from(self.level - 1);
+        writeln!(
+            out,
+            "{:indent$}{:<width$}{:>18}{:>18}{:>+12.1}",
+            "",
+            self.name,
+            percent(self.decode),
+            percent(self.commit),
+            100.0 * (self.decode - self.commit),
+            width = 42 - indent,
         )
     }
 }

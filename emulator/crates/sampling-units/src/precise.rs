@@ -9,7 +9,7 @@ mod memory;
 
 pub use memory::{Awaited, Memory, MemorySample, sample_control, sample_info};
 
-use commit_trace::{CommitRecord, InstId, Seq, Span, SpanSink, gap_spans, group_spans};
+use commit_trace::{CommitRecord, InstId, Redirect, Seq, Span, SpanSink, gap_spans, group_spans};
 use sampling_rules::{Heuristic, Outcome, Rule, Trigger};
 
 use crate::Observed;
@@ -55,6 +55,8 @@ pub struct PreciseSamples {
     record: Record,
     /// The instruction that left last.
     last: u64,
+    /// The record of the last one that restarted fetch.
+    last_restart: Record,
     /// So many have.
     number: u64,
     /// A sample is held, which the next overflow does not replace.
@@ -74,6 +76,7 @@ snapshot::snapshot!(PreciseSamples {
     data,
     record,
     last,
+    last_restart,
     number,
     held,
     cycles,
@@ -229,8 +232,15 @@ impl PreciseSamples {
 
     /// An instruction left the ROB. Only while [active](Self::is_active).
     pub fn passed(&mut self, commit: &CommitRecord, observed: &Observed<'_>) {
+        let before = observed.detail.overflows_before;
+        if before != 0 {
+            self.overflowed(before, self.last_restart);
+        }
         self.last = observed.passed.pc;
         self.number += 1;
+        if commit.redirect() != Redirect::None {
+            (self.last_restart, _) = Record::of(observed, true);
+        }
         let overflows = observed.detail.overflows;
         if overflows != 0 {
             self.overflowed(overflows, Record::of(observed, true).0);

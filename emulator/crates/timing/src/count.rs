@@ -32,9 +32,9 @@ impl<S: CommitSink> Pipeline<S> {
         let branches = || stats.branch_sums();
         let jumps = || stats.jump_sums();
         let control = || branches()[0] + jumps()[0];
-        let last_level = match self.preset().llc.kib {
-            0 => [lower.l2_accesses(), lower.l2_misses()],
-            _ => [lower.llc_accesses, lower.llc_misses],
+        let [last_level, last_level_loads] = match self.preset().llc.kib {
+            0 => [[lower.l2_accesses(), lower.l2_misses()], l2(Origin::Load)],
+            _ => [[lower.llc_accesses, lower.llc_misses], lower.llc_loads],
         };
         let class = |class: I| stats.classes[class as usize];
         let faults = |codes: [Exception; 3]| codes.map(trap).iter().sum::<u64>();
@@ -50,7 +50,7 @@ impl<S: CommitSink> Pipeline<S> {
             E::Cycles | E::ReferenceCycles => self.now(),
             E::Instructions => stats.instructions,
             E::L1dReads => lsu.all_loads(),
-            E::L1dReadMisses => l1d.load_misses,
+            E::L1dReadMisses => l1d.load_misses - l1d.walk_misses,
             E::Branches => control(),
             E::BranchMisses => branches()[2] + jumps()[1],
             E::L1iReads => front.l1i_accesses,
@@ -174,6 +174,12 @@ impl<S: CommitSink> Pipeline<S> {
             E::ItlbWalks => code.walks,
             E::ItlbWalkCycles => code.cycles,
             E::TlbFlushes => stats.tlb_flushes,
+            E::DtlbLoads => lsu.all_loads(),
+            E::DtlbLoadMisses => lsu.dtlb_misses - lsu.dtlb_store_misses,
+            E::DtlbStores => lsu.stores,
+            E::DtlbStoreMisses => lsu.dtlb_store_misses,
+            E::LastLevelLoads => last_level_loads[0],
+            E::LastLevelLoadMisses => last_level_loads[1],
             E::FetchIcacheCycles => front.l1i_cycles,
             E::FetchBufferCycles => front.buffer_cycles,
             E::FetchTargetCycles => front.target_cycles,

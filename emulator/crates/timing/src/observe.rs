@@ -117,6 +117,15 @@ impl Translated {
     }
 }
 
+/// How an instruction accesses memory, if it does.
+pub(crate) fn access_kind(micro_op: &MicroOp) -> AccessKind {
+    match micro_op.class {
+        InstClass::Load | InstClass::FpLoad | InstClass::LoadReserved => AccessKind::Load,
+        InstClass::Amo => AccessKind::Atomic,
+        _ => AccessKind::Store,
+    }
+}
+
 impl<S> Pipeline<S> {
     /// A packet was fetched.
     pub(crate) fn packet_fetched(&mut self) {
@@ -182,7 +191,7 @@ impl<S: CommitSink> Pipeline<S> {
         if !self.observer.is_active() {
             return;
         }
-        let (incurred, overflows) = self.watched_by(micro_op);
+        let [incurred, overflows, overflows_before] = self.watched_by(micro_op);
         let packet = std::mem::take(&mut self.observer.packet);
         let stalls = self.stats.dispatch_stalls;
         let dispatch_wait = stalls.since(&self.observer.stalls);
@@ -200,15 +209,17 @@ impl<S: CommitSink> Pipeline<S> {
             flushed: u32::try_from(flushed).unwrap_or(u32::MAX),
             incurred,
             overflows,
+            overflows_before,
         });
     }
 
-    /// The watched counters whose event the instruction incurs that left last, and those that overflow by it.
-    fn watched_by(&mut self, micro_op: &MicroOp) -> (u32, u32) {
+    /// The watched counters whose event the instruction incurs that left last, those that overflow by it, and those that overflow by
+    /// the last one before it that restarted fetch.
+    fn watched_by(&mut self, micro_op: &MicroOp) -> [u32; 3] {
         if self.observer.watches.is_empty() {
-            return (0, 0);
+            return [0; 3];
         }
-        let (mut incurred, mut overflows) = (0, 0);
+        let (mut incurred, mut overflows, mut overflows_before) = (0, 0, 0);
         let mut watches = std::mem::take(&mut self.observer.watches);
         for watched in &mut watches {
             let record = self.records.so_far().last();
@@ -224,11 +235,16 @@ impl<S: CommitSink> Pipeline<S> {
                 false => watched.to_go - occurred,
             };
             let bit = 1 << (watched.counter + FIRST_COUNTER);
+            if watched.selection.is_flushed_cycles() {
+                // They are told as the next one leaves, and due to the one that flushed.
+                overflows_before |= if overflow { bit } else { 0 };
+                continue;
+            }
             incurred |= if occurred != 0 { bit } else { 0 };
             overflows |= if overflow { bit } else { 0 };
         }
         self.observer.watches = watches;
-        (incurred, overflows)
+        [incurred, overflows, overflows_before]
     }
 
     /// A load or store, as it fared; `forwards`: how many loads stores had answered before it.
@@ -247,11 +263,7 @@ impl<S: CommitSink> Pipeline<S> {
             _ => demand.source,
         };
         DataAccess {
-            kind: match micro_op.class {
-                InstClass::Load | InstClass::FpLoad | InstClass::LoadReserved => AccessKind::Load,
-                InstClass::Amo => AccessKind::Atomic,
-                _ => AccessKind::Store,
-            },
+            kind: access_kind(micro_op),
             size: self.lsu.observed.size(),
             va: self.lsu.observed.va,
             pa: access.pa,

@@ -6,6 +6,7 @@ use isa::{Exception, Executed, InstClass, StaticId};
 
 use crate::lsu::Access;
 use crate::micro_op::{Kind, MicroOp};
+use crate::observe::access_kind;
 use crate::path::Packet;
 use crate::pipeline::Pipeline;
 use crate::records::Retired;
@@ -20,6 +21,27 @@ const ECALL_DONE: u64 = 5;
 const FLUSH: u64 = 7;
 /// Exception to the first dispatch, beside the rows that are rolled back.
 const ROLLBACK: u64 = 5;
+
+/// What an instruction that raised an exception tried to access: the address that could not be, and who nobody answered.
+fn faulting(micro_op: &MicroOp, executed: &Executed) -> DataAccess {
+    use Exception as X;
+    let Some(trap) = executed.trap else {
+        return DataAccess::default();
+    };
+    match trap.cause {
+        X::LoadMisaligned
+        | X::LoadAccessFault
+        | X::LoadPageFault
+        | X::StoreMisaligned
+        | X::StoreAccessFault
+        | X::StorePageFault => DataAccess {
+            kind: access_kind(micro_op),
+            va: trap.tval,
+            ..DataAccess::default()
+        },
+        _ => DataAccess::default(),
+    }
+}
 
 impl<S: CommitSink> Pipeline<S> {
     /// The instruction decoded last raises an exception.
@@ -71,7 +93,12 @@ impl<S: CommitSink> Pipeline<S> {
         } else {
             self.window.rows_behind
         };
-        self.trap(micro_op, executed.id, &retired, rows);
+        self.trap(
+            micro_op,
+            executed.id,
+            (&retired, faulting(micro_op, executed)),
+            rows,
+        );
     }
 
     /// Issues a load or store that faults, dispatched in cycle `dispatch`: the cycles of that and of the exception.
@@ -103,7 +130,7 @@ impl<S: CommitSink> Pipeline<S> {
             tea: TeaEvents::FL_EX,
         };
         self.stats.interrupts += 1;
-        self.trap(&micro_op, id, &retired, 1);
+        self.trap(&micro_op, id, (&retired, DataAccess::default()), 1);
     }
 
     /// A load that read its bytes before an older store to them had its address: it is flushed when it
@@ -126,7 +153,13 @@ impl<S: CommitSink> Pipeline<S> {
             tea: TeaEvents::FL_MO,
         };
         self.stats.order_failures += 1;
-        self.trap(micro_op, load.id, &retired, self.window.rows_behind);
+        let access = DataAccess::default();
+        self.trap(
+            micro_op,
+            load.id,
+            (&retired, access),
+            self.window.rows_behind,
+        );
         self.window.leave_queue(micro_op.queue);
         // Again, from fetch. Not modelled: that this clears the predictor's history, and moves the ends of packets
         // up to the next jump.
@@ -146,7 +179,13 @@ impl<S: CommitSink> Pipeline<S> {
     /// The trap itself. The rows behind the head are not known yet, since younger instructions pass later:
     /// taken is that one was dispatched in each cycle until the ROB had the exception and dispatch stopped,
     /// up to `rows`.
-    fn trap(&mut self, micro_op: &MicroOp, id: StaticId, retired: &Retired, rows: u64) {
+    fn trap(
+        &mut self,
+        micro_op: &MicroOp,
+        id: StaticId,
+        (retired, access): (&Retired, DataAccess),
+        rows: u64,
+    ) {
         let rows = (retired.done - retired.dispatch).min(rows);
         let refill = FLUSH.max(rows + ROLLBACK);
         let before = self.window.committed;
@@ -164,7 +203,8 @@ impl<S: CommitSink> Pipeline<S> {
         self.push(id, retired, before, cycle);
         let flushed = rows * u64::from(self.preset().decode.width);
         self.stats.wrong_path += flushed;
-        self.observed(micro_op, retired, DataAccess::default(), flushed);
+        // Before it is told of: the restart of fetch is due to it.
         self.front.redirect(cycle + 1);
+        self.observed(micro_op, retired, access, flushed);
     }
 }

@@ -4,9 +4,12 @@ mod asm;
 mod random;
 
 use asm::{Program, State};
-use commit_trace::{AccessKind, Commit, CommitRecord, CommitSink, Detail, Redirect};
+use commit_trace::{
+    AccessKind, Commit, CommitRecord, CommitSink, DataSource, Detail, Redirect, StaticInfo,
+    TeaEvents, Translation,
+};
 use devices::{Bus, Clock};
-use isa::TimingModel;
+use isa::{InstClass, PerfEvent, Selection, TimingModel, Watch};
 use machine::{Hart, Limit, RunExit};
 use random::program;
 use timing::{Core, Preset};
@@ -15,6 +18,8 @@ use timing::{Core, Preset};
 struct Records {
     commits: Vec<(u64, CommitRecord)>,
     details: Vec<Detail>,
+    /// Encodings, by number.
+    encodings: Vec<u32>,
 }
 
 impl CommitSink for Records {
@@ -30,6 +35,12 @@ impl CommitSink for Records {
 
     fn details(&mut self, details: &[Detail]) {
         self.details.extend_from_slice(details);
+    }
+
+    fn define(&mut self, info: &StaticInfo) {
+        let inst = info.id.0 as usize;
+        self.encodings.resize(self.encodings.len().max(inst + 1), 0);
+        self.encodings[inst] = info.raw;
     }
 }
 
@@ -166,4 +177,126 @@ fn decode_slots_hold_in_any_program() {
         let in_last = records.details.iter().filter(|detail| detail.slot == 3);
         assert!(in_last.count() > 100, "seed {seed}");
     }
+}
+
+/// An instruction that left, with all that is known of it beside the counters.
+struct Left<'a> {
+    record: &'a CommitRecord,
+    /// An instruction of the row before it, or of its own, restarted fetch.
+    follows_restart: bool,
+    detail: &'a Detail,
+    class: InstClass,
+}
+
+impl Left<'_> {
+    /// Whether the event is due to the instruction, as far as something else than counters tells it.
+    fn incurs(&self, event: PerfEvent) -> Option<bool> {
+        use PerfEvent as E;
+        let (redirect, detail) = (self.record.redirect(), self.detail);
+        let retires = !self.record.is_trap();
+        let fetches = detail.packet.delivered != 0;
+        // A load that fails its order is executed twice, and its access is told with the second time.
+        let twice = self.record.tea().contains(TeaEvents::FL_MO);
+        let access = |kind: AccessKind| detail.access.kind == kind;
+        let missed = matches!(
+            detail.access.source,
+            DataSource::L2 | DataSource::Llc | DataSource::Memory
+        );
+        let is = |class: InstClass| retires && self.class == class;
+        Some(match event {
+            E::Instructions => retires,
+            E::BranchMisses => redirect == Redirect::Mispredict,
+            E::CondMisses => redirect == Redirect::Mispredict && is(InstClass::Branch),
+            E::Exceptions => redirect == Redirect::Exception && !twice,
+            E::Interrupts => redirect == Redirect::Interrupt,
+            E::OrderFailures => redirect == Redirect::Exception && twice,
+            E::Flushes => redirect == Redirect::Flush,
+            E::Redirects => redirect != Redirect::None,
+            E::CyclesFlushed => self.follows_restart,
+            E::IntDiv => is(InstClass::IntDiv),
+            E::IntMul => is(InstClass::IntMul),
+            E::Load => is(InstClass::Load),
+            E::Store => is(InstClass::Store),
+            E::Csr => is(InstClass::Csr),
+            E::L1iReads | E::FetchPackets => fetches,
+            E::L1iMisses => fetches && detail.packet.source != DataSource::L1,
+            E::ItlbMisses => fetches && detail.packet.translation != Translation::L1,
+            // A line that was asked for before is a miss if a prefetcher did.
+            _ if twice || detail.access.source == DataSource::InFlight => return None,
+            E::L1dReadMisses => access(AccessKind::Load) && missed,
+            E::L1dWriteMisses => {
+                (access(AccessKind::Store) || access(AccessKind::Atomic)) && missed
+            }
+            E::Forwards => detail.access.source == DataSource::StoreQueue,
+            E::DeviceAccesses => detail.access.source == DataSource::Device,
+            _ => return None,
+        })
+    }
+}
+
+/// Instructions of a row.
+const WIDTH: usize = 4;
+/// Counters that are watched at once.
+const WATCHED: usize = 29;
+/// The bit of the first of them.
+const FIRST: usize = 3;
+
+#[test]
+fn a_precise_event_names_the_instruction_that_it_is_due_to() {
+    let precise: Vec<PerfEvent> = { PerfEvent::ALL.iter() }
+        .filter(|event| event.is_precise())
+        .copied()
+        .collect();
+    let mut judged = std::collections::BTreeMap::<&str, u64>::new();
+    for seed in 0..6 {
+        for events in precise.chunks(WATCHED) {
+            let mut machine = Machine::new(seed);
+            machine.core.observe_for_host(true);
+            for (counter, event) in events.iter().enumerate() {
+                let selection = Selection::new(event.selector().into());
+                let (to_go, period) = (1, 1);
+                let watch = Watch {
+                    selection,
+                    to_go,
+                    period,
+                };
+                machine.core.select(counter, selection);
+                machine.core.watch(counter, Some(watch));
+            }
+            (0..5).for_each(|_| _ = machine.run());
+            let seen = machine.core.sink();
+            let mut since_restart = usize::MAX;
+            for ((_, record), detail) in seen.commits.iter().zip(&seen.details) {
+                since_restart = since_restart.saturating_add(1);
+                let raw = seen.encodings[record.inst.0 as usize];
+                let left = Left {
+                    record,
+                    follows_restart: since_restart <= WIDTH,
+                    detail,
+                    class: isa::decode(raw).class,
+                };
+                for (counter, event) in events.iter().enumerate() {
+                    let bit = 1 << (counter + FIRST);
+                    // Of cycles that a flush costs, the last instruction that restarted fetch is named.
+                    let named = match event {
+                        PerfEvent::CyclesFlushed => detail.overflows_before & bit != 0,
+                        _ => detail.overflows & bit != 0,
+                    };
+                    let Some(incurs) = left.incurs(*event) else {
+                        continue;
+                    };
+                    // A flush need not cost a cycle, and the last try at a device's register is the one that counts.
+                    let must = !matches!(event, PerfEvent::CyclesFlushed);
+                    let right = named == incurs || (!named && !must);
+                    assert!(right, "{event:?}, seed {seed}: {record:?} {detail:?}");
+                    *judged.entry(event.row().name).or_default() += u64::from(named);
+                }
+                if record.redirect() != Redirect::None {
+                    since_restart = 0;
+                }
+            }
+        }
+    }
+    let never: Vec<_> = judged.iter().filter(|(_, times)| **times == 0).collect();
+    assert!(judged.len() >= 20 && never.len() <= 3, "{judged:?}");
 }

@@ -1,38 +1,94 @@
 //! The SBI's events.
 
-use super::PerfEvent;
+use super::{PerfEvent, Selection};
 
-/// What the SBI's hardware and cache events are (SBI 3.0, section 11.2: hardware events, and
-/// `0x10000 | cache << 3 | operation << 1 | result`). Bus cycles (7) have no meaning here; the data TLB does not tell writes from reads.
-pub const SBI_EVENTS: &[(u32, PerfEvent)] = &[
-    (1, PerfEvent::Cycles),
-    (2, PerfEvent::Instructions),
-    (3, PerfEvent::LastLevelReads),
-    (4, PerfEvent::LastLevelMisses),
-    (5, PerfEvent::Branches),
-    (6, PerfEvent::BranchMisses),
-    (8, PerfEvent::CyclesDrained),
-    (9, PerfEvent::CyclesStalled),
-    (10, PerfEvent::ReferenceCycles),
-    (0x10000, PerfEvent::L1dReads),
-    (0x10001, PerfEvent::L1dReadMisses),
-    (0x10002, PerfEvent::L1dWrites),
-    (0x10003, PerfEvent::L1dWriteMisses),
-    (0x10004, PerfEvent::L1dPrefetches),
+/// What one of the SBI's hardware or cache events is (SBI 3.0, section 11.2: hardware events, and
+/// `0x10000 | cache << 3 | operation << 1 | result`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SbiEvent {
+    /// The SBI's number.
+    pub number: u32,
+    /// What is counted.
+    pub event: PerfEvent,
+    /// Instead of how often the event occurs, cycles in which it does at least once.
+    pub in_cycles: bool,
+}
+
+impl SbiEvent {
+    /// What `mhpmevent` holds for it.
+    pub fn selection(self) -> Selection {
+        let threshold = u64::from(self.in_cycles) << 32;
+        Selection::new(u64::from(self.event.selector()) | threshold)
+    }
+}
+
+const fn occurrences(number: u32, event: PerfEvent) -> SbiEvent {
+    SbiEvent {
+        number,
+        event,
+        in_cycles: false,
+    }
+}
+
+const fn cycles(number: u32, event: PerfEvent) -> SbiEvent {
+    SbiEvent {
+        number,
+        event,
+        in_cycles: true,
+    }
+}
+
+/// All that there are. Bus cycles (7) have no meaning here.
+pub const SBI_EVENTS: &[SbiEvent] = &[
+    occurrences(1, PerfEvent::Cycles),
+    occurrences(2, PerfEvent::Instructions),
+    occurrences(3, PerfEvent::LastLevelReads),
+    occurrences(4, PerfEvent::LastLevelMisses),
+    occurrences(5, PerfEvent::Branches),
+    occurrences(6, PerfEvent::BranchMisses),
+    // Cycles without an instruction from the front end, and in which decode waits for room behind it: an empty reorder buffer behind a
+    // full queue is no stall of the front end.
+    cycles(8, PerfEvent::SlotsFetchLatency),
+    cycles(9, PerfEvent::SlotsBackend),
+    occurrences(10, PerfEvent::ReferenceCycles),
+    occurrences(0x10000, PerfEvent::L1dReads),
+    occurrences(0x10001, PerfEvent::L1dReadMisses),
+    occurrences(0x10002, PerfEvent::L1dWrites),
+    occurrences(0x10003, PerfEvent::L1dWriteMisses),
+    occurrences(0x10004, PerfEvent::L1dPrefetches),
     // Only what the cache does not have is prefetched.
-    (0x10005, PerfEvent::L1dPrefetches),
-    (0x10008, PerfEvent::L1iReads),
-    (0x10009, PerfEvent::L1iMisses),
-    (0x1000c, PerfEvent::L1iPrefetches),
-    (0x1000d, PerfEvent::L1iPrefetches),
-    (0x10010, PerfEvent::LastLevelReads),
-    (0x10011, PerfEvent::LastLevelMisses),
-    (0x10018, PerfEvent::DtlbReads),
-    (0x10019, PerfEvent::DtlbMisses),
-    (0x1001a, PerfEvent::DtlbReads),
-    (0x1001b, PerfEvent::DtlbMisses),
-    (0x10020, PerfEvent::ItlbReads),
-    (0x10021, PerfEvent::ItlbMisses),
-    (0x10028, PerfEvent::Branches),
-    (0x10029, PerfEvent::BranchMisses),
+    occurrences(0x10005, PerfEvent::L1dPrefetches),
+    occurrences(0x10008, PerfEvent::L1iReads),
+    occurrences(0x10009, PerfEvent::L1iMisses),
+    occurrences(0x1000c, PerfEvent::L1iPrefetches),
+    occurrences(0x1000d, PerfEvent::L1iPrefetches),
+    occurrences(0x10010, PerfEvent::LastLevelLoads),
+    occurrences(0x10011, PerfEvent::LastLevelLoadMisses),
+    occurrences(0x10018, PerfEvent::DtlbLoads),
+    occurrences(0x10019, PerfEvent::DtlbLoadMisses),
+    occurrences(0x1001a, PerfEvent::DtlbStores),
+    occurrences(0x1001b, PerfEvent::DtlbStoreMisses),
+    occurrences(0x10020, PerfEvent::ItlbReads),
+    occurrences(0x10021, PerfEvent::ItlbMisses),
+    occurrences(0x10028, PerfEvent::Branches),
+    occurrences(0x10029, PerfEvent::BranchMisses),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_number_has_one_event_and_cycles_have_a_condition() {
+        for (at, own) in SBI_EVENTS.iter().enumerate() {
+            let twins = SBI_EVENTS[at + 1..].iter();
+            assert!(
+                twins.clone().all(|other| other.number != own.number),
+                "{own:?}"
+            );
+            let selection = own.selection();
+            assert!(selection.events().eq([own.event]), "{own:?}");
+            assert_eq!(selection.condition().is_some(), own.in_cycles, "{own:?}");
+        }
+    }
+}

@@ -76,19 +76,31 @@ impl Selection {
         self.condition().is_some() || self.events().any(PerfEvent::is_followed)
     }
 
-    /// Nothing but cycles.
+    /// Nothing but cycles, of the core's clock or of the reference clock, which is the same.
     pub fn is_cycles(self) -> bool {
-        self.condition().is_none() && self.events().eq([PerfEvent::Cycles])
+        let clock = |event| matches!(event, PerfEvent::Cycles | PerfEvent::ReferenceCycles);
+        self.condition().is_none() && self.events().count() == 1 && self.events().all(clock)
     }
 
-    /// Each occurrence is due to an instruction: neither a slot of decode, nor an occupancy, nor a condition, nor told of many at
-    /// once, as those of sampling.
+    /// Each occurrence is due to one instruction, which a sample can name: it is one [precise](PerfEvent::is_precise) event without a
+    /// condition, or several whose occurrences are all told as the instruction leaves that they are due to.
     pub fn is_attributable(self) -> bool {
-        let of_an_instruction = |event: PerfEvent| {
-            let row = event.row();
-            !matches!(row.set, 20..=24 | 38 | 48) && !row.name.starts_with("OCCUPANCY")
+        let alone = |event| {
+            matches!(
+                event,
+                PerfEvent::Cycles | PerfEvent::ReferenceCycles | PerfEvent::CyclesFlushed
+            )
         };
-        self.condition().is_none() && self.events().all(of_an_instruction)
+        let mut events = self.events();
+        self.is_cycles()
+            || self.is_flushed_cycles()
+            || self.condition().is_none() && events.all(|e| e.is_precise() && !alone(e))
+    }
+
+    /// Nothing but cycles with an empty reorder buffer after a misprediction, flush or trap: they are due to the instruction before
+    /// the one that leaves next.
+    pub fn is_flushed_cycles(self) -> bool {
+        self.condition().is_none() && self.events().eq([PerfEvent::CyclesFlushed])
     }
 
     /// The events do not occur more often by one instruction: once at commit, else as often as a walk reads, or of what is counted in
@@ -122,6 +134,42 @@ impl Selection {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_due_to_one_instruction_is_attributable() {
+        use PerfEvent as E;
+        let attributable = |events: &[E], above: u64| {
+            let bits = events.iter().map(|event| event.selector());
+            let bits = bits.fold(0, |all, bits| all | bits);
+            Selection::new(u64::from(bits) | above << 32).is_attributable()
+        };
+        for &event in E::ALL {
+            assert_eq!(attributable(&[event], 0), event.is_precise(), "{event:?}");
+            let row = event.row();
+            if row.per_cycle {
+                assert!(!attributable(&[event], 1), "{event:?} with a condition");
+            }
+        }
+        for precise in [
+            E::Cycles,
+            E::CyclesFlushed,
+            E::BranchMisses,
+            E::L1dReadMisses,
+        ] {
+            assert!(precise.is_precise(), "{precise:?}");
+        }
+        for not in [
+            E::CyclesIdle,
+            E::CyclesCommitting,
+            E::Slots,
+            E::RobOccupancy,
+        ] {
+            assert!(!not.is_precise(), "{not:?}");
+        }
+        assert!(attributable(&[E::CyclesStalled, E::CyclesDrained], 0));
+        // Due to the one before, and due to the one that leaves.
+        assert!(!attributable(&[E::CyclesFlushed, E::CyclesDrained], 0));
+    }
 
     #[test]
     fn a_condition_needs_an_event_that_is_known_of_each_cycle() {

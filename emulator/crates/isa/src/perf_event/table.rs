@@ -9,7 +9,7 @@ events! {
     Instructions = (2, 0) commit per_cycle, "standard", "INST.RET";
     /// Loads and atomics that were executed.
     L1dReads = (3, 0) memory, "cache", "CACHE.L1.RD.DATA.ACCESS";
-    /// Reads that missed in the L1 data cache, also those of page-table entries.
+    /// Loads that missed in the L1 data cache. Reads of page tables have events of their own.
     L1dReadMisses = (4, 0) memory, "cache", "CACHE.L1.RD.DATA.MISS";
     /// Branches and jumps. Those of wrong paths are not counted.
     Branches = (5, 0) commit per_cycle, "branch", "INST.BRJMP.SPEC";
@@ -377,6 +377,14 @@ events! {
     ItlbWalkCycles = (44, 5) fetch, "tlb", "TLB.WALK.CODE.CYCLES";
     /// Flushes of all translations.
     TlbFlushes = (44, 6) execute, "tlb", "TLB.FLUSH";
+    /// Loads and atomics that were translated.
+    DtlbLoads = (44, 7) memory, "tlb", "TLB.L1.LD.ACCESS";
+    /// Loads and atomics that missed in the first-level data TLB.
+    DtlbLoadMisses = (44, 8) memory, "tlb", "TLB.L1.LD.MISS";
+    /// Stores that were translated.
+    DtlbStores = (44, 9) memory, "tlb", "TLB.L1.ST.ACCESS";
+    /// Stores that missed in the first-level data TLB.
+    DtlbStoreMisses = (44, 10) memory, "tlb", "TLB.L1.ST.MISS";
     /// Cycles by which fetch packets were late for want of their line.
     FetchIcacheCycles = (45, 0) fetch, "fetch", "FETCH.L1I.CYCLES";
     /// Cycles by which fetch packets were late for want of room in the fetch buffer.
@@ -463,4 +471,8 @@ events! {
     SamplesFiltered = (48, 7) commit, "sampling", "PDIS.FILTERED";
     /// Records of sampled instructions that were lost.
     SamplesDropped = (48, 8) commit, "sampling", "PDIS.DROPPED";
+    /// Lines that loads of this hart read from the last-level cache.
+    LastLevelLoads = (49, 0) memory, "cache", "CACHE.LL.LD.ACCESS";
+    /// Lines that loads read and the last-level cache did not have.
+    LastLevelLoadMisses = (49, 1) memory, "cache", "CACHE.LL.LD.MISS";
 }

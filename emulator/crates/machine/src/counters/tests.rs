@@ -61,16 +61,16 @@ fn filter_and_overflow() {
     counters.write(3, 0u64.wrapping_sub(50), &AtCycle(100));
     counters.set_privilege(Privilege::User, &AtCycle(100));
     assert_eq!(counters.deadline(100), 150);
-    assert_eq!(counters.sync(&AtCycle(130), 0), Overflows::default());
+    assert_eq!(counters.sync(&AtCycle(130), 0, false), Overflows::default());
     counters.set_privilege(Privilege::Supervisor, &AtCycle(130));
     assert_eq!(counters.deadline(130), u64::MAX);
-    assert_eq!(counters.sync(&AtCycle(500), 0), Overflows::default());
+    assert_eq!(counters.sync(&AtCycle(500), 0, false), Overflows::default());
     counters.set_privilege(Privilege::User, &AtCycle(500));
     assert_eq!(counters.deadline(500), 520);
-    assert_eq!(counters.sync(&AtCycle(521), 0).interrupts, 1 << 3);
+    assert_eq!(counters.sync(&AtCycle(521), 0, false).interrupts, 1 << 3);
     assert_eq!(counters.overflows(), 1 << 3);
     assert_eq!(counters.read(3, &AtCycle(521)), 1);
-    assert_eq!(counters.sync(&AtCycle(600), 0), Overflows::default());
+    assert_eq!(counters.sync(&AtCycle(600), 0, false), Overflows::default());
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn recorded_overflows_go_on_from_the_reload_value() {
     counters.set_reload(3, 0u64.wrapping_sub(100));
     counters.set_recorded(1 << 3);
     counters.set_privilege(Privilege::User, &AtCycle(0));
-    let once = counters.sync(&AtCycle(51), 1);
+    let once = counters.sync(&AtCycle(51), 1, false);
     let recorded = |periods| Overflows {
         interrupts: 0,
         recorded: vec![Awaited {
@@ -92,11 +92,27 @@ fn recorded_overflows_go_on_from_the_reload_value() {
     assert_eq!(once, recorded(1));
     assert_eq!(counters.read(3, &AtCycle(51)), 0u64.wrapping_sub(99));
     // Nobody looked for a while.
-    assert_eq!(counters.sync(&AtCycle(355), 1), recorded(3));
+    assert_eq!(counters.sync(&AtCycle(355), 1, false), recorded(3));
     assert_eq!(counters.deadline(355), 450);
     // No room: as if it were not recorded.
-    assert_eq!(counters.sync(&AtCycle(460), 0).interrupts, 1 << 3);
+    assert_eq!(counters.sync(&AtCycle(460), 0, false).interrupts, 1 << 3);
     assert_eq!(counters.read(3, &AtCycle(460)), 10);
+}
+
+#[test]
+fn an_overflow_that_is_attributed_waits_until_its_instruction_has_left() {
+    let misses = u64::from(PerfEvent::L1dReadMisses.selector());
+    let slots = u64::from(PerfEvent::SlotsRetiring.selector());
+    let mut counters = Counters::new();
+    for (counter, event) in [(3, misses), (4, 1), (5, slots)] {
+        counters.set_event(counter, event);
+        counters.write(counter, 0u64.wrapping_sub(10), &AtCycle(100));
+    }
+    counters.set_privilege(Privilege::User, &AtCycle(100));
+    // Cycles and slots are due to no instruction that has yet to leave.
+    assert_eq!(counters.sync(&AtCycle(150), 0, true).interrupts, 1 << 4 | 1 << 5);
+    assert_eq!(counters.read(3, &AtCycle(150)), 15, "it is counted all the same");
+    assert_eq!(counters.sync(&AtCycle(150), 0, false).interrupts, 1 << 3);
 }
 
 #[test]

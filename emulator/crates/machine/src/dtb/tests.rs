@@ -119,7 +119,9 @@ fn compiler_reads_what_was_meant() {
         "linux,initrd-start = <0x00 0x81000000>;",
         "reg = <0x00 0x80000000 0x00 0x1000000>;",
         "tip@11000000 {",
-        "riscv,raw-event-to-mhpmcounters = <0x00 0x00 0xfffffc00 0x00 0xfffffff8>;",
+        // A code that can have no condition, and one that can.
+        "riscv,raw-event-to-mhpmcounters = <0x00 0x01 0xffffffff 0xffffffff 0xfffffff8 \
+         0x00 0x02 0xffffffff 0xffffffff 0xfffffff8 0x00 0x02 0xfffffc00 0xffffffff 0xfffffff8 ",
         "compatible = \"syscon-poweroff\";",
         "next-level-cache = <0x06>;",
     ] {

@@ -103,7 +103,9 @@ impl Hart {
             false => 0,
         };
         let totals = self.totals(env, count);
-        let overflows = self.counters.sync(&totals, room);
+        // Overflows that are attributed wait until the instruction has left that they may be due to.
+        let waits = self.sampling.fetched && self.sampling.attributes_overflows;
+        let overflows = self.counters.sync(&totals, room, waits);
         if overflows.interrupts != 0 {
             self.csrs.mip_soft |= LCOFIP;
             self.attribute_imprecisely(overflows.interrupts);
@@ -112,7 +114,9 @@ impl Hart {
             self.expect_samples(&overflows.recorded);
         }
         self.counters_due = self.counters.deadline(self.now(env, count));
-        self.expect_overflow(count);
+        if !waits {
+            self.expect_overflow(count);
+        }
     }
 
     /// Continues the counters from another timing model's totals.

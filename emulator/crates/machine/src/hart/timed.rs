@@ -196,7 +196,9 @@ impl Hart {
     #[inline(never)]
     fn check_timed<T: TimingModel>(&mut self, env: &mut Env<'_, T>, pc: u64) -> Option<Interrupt> {
         self.pc = pc;
+        self.sampling.fetched = true;
         let interrupt = self.check(env, self.decoded_at);
+        self.sampling.fetched = false;
         self.arm();
         interrupt
     }

@@ -103,6 +103,8 @@ pub(crate) struct LsuCounts {
     pub bank_conflicts: u64,
     pub mmio: u64,
     pub dtlb_misses: u64,
+    /// Of these the ones of stores.
+    pub dtlb_store_misses: u64,
     /// Loads that wait for a store to be gone, since it has not all of their bytes,
     pub partial_forwards: u64,
     /// or for its data.
@@ -136,6 +138,7 @@ snapshot::snapshot!(LsuCounts {
     bank_conflicts,
     mmio,
     dtlb_misses,
+    dtlb_store_misses,
     partial_forwards,
     forward_waits,
     load_walks,

@@ -82,6 +82,7 @@ impl Lsu {
         };
         let first = address + S0;
         let s0 = self.translate(first, store.walk);
+        self.counts.dtlb_store_misses += u64::from(store.walk.is_some());
         let tea = if s0 == first {
             TeaEvents::default()
         } else {

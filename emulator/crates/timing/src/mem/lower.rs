@@ -49,6 +49,8 @@ pub(crate) struct Counts {
     pub l2_writebacks: u64,
     pub llc_accesses: u64,
     pub llc_misses: u64,
+    /// Of these the ones of loads.
+    pub llc_loads: [u64; 2],
     pub writebacks: u64,
     pub upgrades: u64,
     pub transfers: u64,
@@ -66,6 +68,7 @@ snapshot::snapshot!(Counts {
     l2_writebacks,
     llc_accesses,
     llc_misses,
+    llc_loads,
     writebacks,
     upgrades,
     transfers,

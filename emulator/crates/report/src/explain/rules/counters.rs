@@ -21,9 +21,15 @@ impl ReportPath<'_> {
                 "emulator/src/guest_counts.rs",
                 DRAFT,
             ),
+            ["guest", _, "run"] => rule(
+                "Which perf stat of its command the line is of, from 0.",
+                "counted in the order of files and lines",
+                "emulator/src/guest_counts.rs",
+                DRAFT,
+            ),
             ["guest", _, "host"] => rule(
                 "The host's own count of the same event.",
-                "sum of the events that perf's name means",
+                "sum of the events that perf's name means, in the region; of several perf stats, the cycles of the one's process",
                 COUNTERS,
                 DRAFT,
             ),
@@ -38,6 +44,24 @@ impl ReportPath<'_> {
                 "sum of categories of the cycle stack of all processes",
                 ORACLE,
                 TIP,
+            ),
+            ["top_down", _, "level"] | ["top_down_of", _, "pairs", _, "level"] => rule(
+                "Level of the node in the tree.",
+                "given by the tree",
+                TOP_DOWN,
+                TMA,
+            ),
+            ["top_down_of", _, "pairs", _, "decode"] => rule(
+                "Share of the slots of decode, by the guest's perf in this process.",
+                "slots of the event / topdown.slots",
+                "emulator/src/guest_counts.rs",
+                DRAFT,
+            ),
+            ["top_down_of", _, "pairs", _, "commit"] => rule(
+                "Share of the slots of commit in this process, by the profile.",
+                "top_down.processes.shares",
+                TOP_DOWN,
+                TMA,
             ),
             ["top_down", _, "decode"] => rule(
                 "Share of the slots of decode, by counters.",
