@@ -14,8 +14,14 @@ pub const SAMPLE_BYTES: u64 = 64;
 /// The 64-bit words of a sample in memory, in order: register that has the same, or `TIME`, and what the word is.
 pub const SAMPLE_WORDS: [(&str, &str); 8] = [
     ("CYCLE", "cycle of the trigger"),
-    ("FLAGS", "flags, as in the register: which addresses are valid, the commit state, the privilege"),
-    ("ADDRESS0", "virtual address of the first sampled instruction"),
+    (
+        "FLAGS",
+        "flags, as in the register: which addresses are valid, the commit state, the privilege",
+    ),
+    (
+        "ADDRESS0",
+        "virtual address of the first sampled instruction",
+    ),
     ("ADDRESS1", "second"),
     ("ADDRESS2", "third"),
     ("ADDRESS3", "fourth"),

@@ -57,7 +57,10 @@ fn a_sample_in_memory_is_as_documented() {
             }
         };
         assert_eq!(word(at), expected, "{name}");
-        assert!(document.contains(&format!("| 0x{:02x} | `{name}` |", 8 * at)), "{name}");
+        assert!(
+            document.contains(&format!("| 0x{:02x} | `{name}` |", 8 * at)),
+            "{name}"
+        );
         let is_register = tip_device::regs::TABLE.iter().any(|row| row.name == *name);
         assert_eq!(is_register, *name != "TIME", "{name}");
     }

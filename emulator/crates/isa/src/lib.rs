@@ -40,7 +40,8 @@ pub use fli::FliConstant;
 pub use inst::{DecodedInst, InstClass, Reg};
 pub use name::{csr_name, register_name};
 pub use perf_event::{
-    Condition, PerfEvent, PerfEventRow, RawSelector, SBI_EVENTS, SbiEvent, Selection, Stage, raw_selectors,
+    Condition, PerfEvent, PerfEventRow, RawSelector, SBI_EVENTS, SbiEvent, Selection, Stage,
+    raw_selectors,
 };
 pub use port::{
     Executed, MemAccess, MemKind, Operand, PageWalk, RUN_STEPS, Run, StaticId, StaticInst, Step,

@@ -87,7 +87,9 @@ pub fn raw_selectors() -> impl Iterator<Item = RawSelector> {
     let mask = |set: u8, of: fn(&PerfEventRow) -> bool| {
         let own = { PerfEvent::ALL.iter() }
             .filter(move |event| event.row().set == set && of(&event.row()));
-        let all = own.map(|event| event.selector()).reduce(|all, bits| all | bits);
+        let all = own
+            .map(|event| event.selector())
+            .reduce(|all, bits| all | bits);
         all.map(|all| all & !0xff)
     };
     (0..=u8::MAX).filter_map(move |set| {

@@ -252,7 +252,12 @@ impl Counters {
 
     /// Brings running counters up to date. Those that overflowed with OF clear are recorded, as long as there is room for so many; others
     /// set OF and request the interrupt. `attributed_wait`: counters of events that instructions incur stay as they are.
-    pub fn sync(&mut self, totals: &impl Totals, mut room: u64, attributed_wait: bool) -> Overflows {
+    pub fn sync(
+        &mut self,
+        totals: &impl Totals,
+        mut room: u64,
+        attributed_wait: bool,
+    ) -> Overflows {
         let mut overflows = Overflows::default();
         for (i, counter) in { self.programmable.iter_mut() }
             .enumerate()

@@ -174,7 +174,8 @@ impl Report {
         // Of several with one name, the process id tells them apart.
         let is_own = |found: &str| {
             let id = found.strip_prefix(&comm)?.strip_prefix('-')?;
-            id.starts_with(|first: char| first.is_ascii_digit()).then_some(())
+            id.starts_with(|first: char| first.is_ascii_digit())
+                .then_some(())
         };
         let mut own: Vec<usize> = (1..self.processes.len())
             .filter(|&at| {
@@ -252,7 +253,9 @@ impl Report {
         events: BTreeMap<String, u64>,
         mut guest: Vec<GuestCount>,
     ) -> Self {
-        let first = guest.first().map(|row| (row.file.clone(), row.command.clone(), row.run));
+        let first = guest
+            .first()
+            .map(|row| (row.file.clone(), row.command.clone(), row.run));
         let is_first = |row: &GuestCount| {
             first.as_ref().is_some_and(|(file, command, run)| {
                 (&row.file, &row.command, &row.run) == (file, command, run)
@@ -319,7 +322,12 @@ impl Report {
                     fit(&format!("{} {}", row.file, row.note), 28).trim_end(),
                 )?;
             }
-            if let Some(more) = counters.guest.len().checked_sub(MAX_LINES).filter(|n| *n > 0) {
+            if let Some(more) = counters
+                .guest
+                .len()
+                .checked_sub(MAX_LINES)
+                .filter(|n| *n > 0)
+            {
                 writeln!(out, "{more} more are in report.json (counters.guest).")?;
             }
             let by_process = counters.guest.iter().any(|row| row.process.is_some());
@@ -327,8 +335,10 @@ impl Report {
                 out,
                 "{}",
                 match by_process {
-                    true => "Host: of several perf stats, each is compared with its own process: cycles in all modes, by the profile.",
-                    false => "Host: the same event in the region of interest, in all modes, by the core's own count.",
+                    true =>
+                        "Host: of several perf stats, each is compared with its own process: cycles in all modes, by the profile.",
+                    false =>
+                        "Host: the same event in the region of interest, in all modes, by the core's own count.",
                 }
             )?;
         }
@@ -354,7 +364,10 @@ impl Report {
             "\n{:<42}{:>18}{:>18}{:>12}",
             "Top-down, % of slots", "at decode", "at commit", "difference"
         )?;
-        counters.top_down.iter().try_for_each(|row| row.write(out))?;
+        counters
+            .top_down
+            .iter()
+            .try_for_each(|row| row.write(out))?;
         for own in counters.top_down_of.iter().take(MAX_LINES) {
             writeln!(out, "{} ({})", own.process, own.file)?;
             own.pairs.iter().try_for_each(|row| row.write(out))?;

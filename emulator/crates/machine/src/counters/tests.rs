@@ -110,8 +110,15 @@ fn an_overflow_that_is_attributed_waits_until_its_instruction_has_left() {
     }
     counters.set_privilege(Privilege::User, &AtCycle(100));
     // Cycles and slots are due to no instruction that has yet to leave.
-    assert_eq!(counters.sync(&AtCycle(150), 0, true).interrupts, 1 << 4 | 1 << 5);
-    assert_eq!(counters.read(3, &AtCycle(150)), 15, "it is counted all the same");
+    assert_eq!(
+        counters.sync(&AtCycle(150), 0, true).interrupts,
+        1 << 4 | 1 << 5
+    );
+    assert_eq!(
+        counters.read(3, &AtCycle(150)),
+        15,
+        "it is counted all the same"
+    );
     assert_eq!(counters.sync(&AtCycle(150), 0, false).interrupts, 1 << 3);
 }
 

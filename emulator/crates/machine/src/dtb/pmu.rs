@@ -29,7 +29,9 @@ pub(super) fn properties(fdt: &mut FdtWriter) -> Result {
         .flat_map(|own| {
             let set = own.set.into();
             let plain = [0, set, u32::MAX, !own.mask, COUNTERS];
-            let conditions = own.with_condition.into_iter()
+            let conditions = own
+                .with_condition
+                .into_iter()
                 .flat_map(move |mask| [0, set, BESIDE_CONDITION, !mask, COUNTERS]);
             plain.into_iter().chain(conditions)
         })

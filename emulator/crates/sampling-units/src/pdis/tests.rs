@@ -409,7 +409,11 @@ fn an_access_that_is_interrupted_counts_when_it_is_decoded_again() {
             let again = n % 11 == 0;
             let passed = Passed {
                 kind: load,
-                outcome: if again { Outcome::Interrupt } else { Outcome::Retired },
+                outcome: if again {
+                    Outcome::Interrupt
+                } else {
+                    Outcome::Retired
+                },
                 cycle: 20 * n + 10,
                 cycles: 1,
                 ..Passed::at(4 * n)
