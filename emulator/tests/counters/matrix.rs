@@ -152,7 +152,7 @@ fn conditions_of_a_privilege_are_of_its_own_cycles() {
         let selectors: Vec<u64> = { FILTERS[1..].iter() }
             .flat_map(|filter| {
                 let own = filter | u64::from(event.selector());
-                let thresholds = (1..=WIDTH).map(move |n| own | n * ONCE);
+                let thresholds = (1..=WIDTH).map(move |n| own | (n * ONCE));
                 let cycles = filter | u64::from(PerfEvent::Cycles.selector());
                 [own]
                     .into_iter()
