@@ -1,6 +1,7 @@
 //! What a command needs of the guest, looked at before anything boots: the program, its interpreter and its shared libraries.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -194,8 +195,10 @@ impl GuestPaths {
 
     /// Debian packages with what files of the host need and the guest lacks. What no known package has is an error.
     pub fn packages_for(&self, files: &[PathBuf]) -> Result<Vec<(String, String)>, BadInput> {
-        let name = |path: &PathBuf| Some(path.file_name()?.to_str()?.to_owned());
-        let given: Vec<String> = files.iter().filter_map(name).collect();
+        let mut given = HashSet::new();
+        for file in files {
+            add_names(file, 0, &mut given);
+        }
         let mut found: Vec<(String, String)> = Vec::new();
         for file in files.iter().filter(|file| file.is_file()) {
             let needs = Needs::of(file)?;
@@ -214,6 +217,21 @@ impl GuestPaths {
             }
         }
         Ok(found)
+    }
+}
+
+/// Adds the names of a file, or of a folder's files, that the user takes along: a program may find its libraries among them.
+fn add_names(path: &Path, depth: usize, names: &mut HashSet<String>) {
+    const DEEPEST: usize = 16;
+    if let Some(name) = path.file_name().and_then(OsStr::to_str) {
+        names.insert(name.to_owned());
+    }
+    let is_link = path.is_symlink() && depth > 0;
+    if depth == DEEPEST || is_link {
+        return;
+    }
+    for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+        add_names(&entry.path(), depth + 1, names);
     }
 }
 

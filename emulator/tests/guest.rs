@@ -155,7 +155,7 @@ const COMMAND: &str = "\
     perf script -i /tmp/d -F ip,sym > dwarf-script 2>&1
     perf record -q -e cycles:u -c 10007 -g -o /tmp/f ./callback
     perf script -i /tmp/f -F ip,sym > frames 2>&1
-    perf record -q -e cycles:k -c 2003 -o /tmp/k dd if=/dev/zero of=/dev/null bs=1 count=20000 2> /dev/null
+    perf record -q -e cycles:k -c 100003 -o /tmp/k dd if=/dev/zero of=/dev/null bs=1 count=60000 2> /dev/null
     perf annotate -i /tmp/k --stdio vfs_read > kernel 2>&1; echo status $? >> kernel
     perf stat -o system dd if=/dev/zero of=/dev/null bs=1M count=100 2> /dev/null; perf stat -o user ./profiled
     perf record -q -e cycles -c 20011 -o /tmp/x ./extensions

@@ -106,7 +106,9 @@ fn records_are_those_of_csv() {
             "instruction",
         ]
         .map(|name| {
-            let at = names.iter().position(|known| *known == name).unwrap();
+            // CSV calls the cycle of fetch `fetch`, which would want quotes in SQL.
+            let in_csv = name.strip_suffix("_cycle").unwrap_or(name);
+            let at = names.iter().position(|known| *known == in_csv).unwrap();
             (name, at, column(&found, name))
         });
         let mut rows = 0;
