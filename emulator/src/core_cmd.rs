@@ -57,7 +57,7 @@ fn apply_all(preset: &mut Preset, set: &[String]) -> Result<(), BadInput> {
     let pairs = pairs.collect::<Result<Vec<_>, BadInput>>()?;
     preset.set_all(pairs).map_err(|e| {
         let error = e.to_string();
-        // As a preset says that its parameters were set by someone.
+        // A preset says that its parameters were set by someone; a change of them here does, too.
         BadInput(
             error
                 .strip_prefix("override: ")

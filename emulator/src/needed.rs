@@ -61,7 +61,7 @@ struct Needs {
 }
 
 impl Needs {
-    /// Those of a file; none of one that is neither an ELF file nor a script. A program for another machine is told.
+    /// What a file needs; nothing if it is neither an ELF file nor a script. A program for another machine is an error.
     fn of(path: &Path) -> Result<Self, BadInput> {
         let mut start = [0; 256];
         let mut file = File::open(path).map_err(|e| bad_input(path, e))?;
@@ -142,7 +142,7 @@ pub struct GuestPaths {
 }
 
 impl GuestPaths {
-    /// Those of a built guest with these packages; `None` if its file system cannot be looked into.
+    /// Paths of a built guest with these packages; `None` if its file system cannot be looked into.
     pub fn of(guest: &GuestFiles, packages: &[String]) -> Result<Option<Self>, BadInput> {
         let initramfs = guest.initrd.as_deref().map(cpio_paths);
         let Some(Ok(initramfs)) = initramfs else {
@@ -161,7 +161,7 @@ impl GuestPaths {
     /// The guest has this absolute path.
     fn has(&self, path: &str) -> bool {
         let path = path.trim_start_matches('/');
-        // As today's Debian has its folders.
+        // Today's Debian has these folders in `/usr`, and links to them.
         let path = match path.split_once('/') {
             Some(("bin" | "sbin", name)) => format!("usr/bin/{name}"),
             Some(("lib", name)) => format!("usr/lib/{name}"),

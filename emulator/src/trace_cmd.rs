@@ -168,7 +168,7 @@ fn first_record(
     let mut first = First { pcs, found: None };
     match expand_records(&mut reader, hart, range, &mut first) {
         Ok(_) => Ok(first.found),
-        // Of a damaged trace, what comes before the damage.
+        // What comes before the damage of a damaged trace can be shown.
         Err(_) if first.found.is_some() => Ok(first.found),
         Err(e) => Err(BadInput(e.to_string())),
     }

@@ -223,7 +223,7 @@ perf report --stats -i div.data > div.txt
 
     let report = json(&out.join("report.json"));
     let guest = report["counters"]["guest"].as_array().unwrap();
-    // Of so many perf stats, each is compared with its own process, not with the region.
+    // Each of so many perf stats is compared with its own process, not with the region.
     let own = |row: &&Value| {
         row["process"]
             .as_str()

@@ -31,7 +31,7 @@ impl Source<'_> {
     /// An error of the file, or of the option that set the key with which the error begins.
     pub fn blame(&self, error: impl std::fmt::Display) -> BadInput {
         let error = error.to_string();
-        // As a preset says that its parameters were set by someone.
+        // A preset says that its parameters were set by someone; a change of them here does, too.
         let error = error.strip_prefix("override: ").unwrap_or(&error);
         let named_key = error.split([':', ' ']).next().unwrap_or_default();
         let names = |key: &str| key == named_key || error.contains(&format!("`{key}`"));

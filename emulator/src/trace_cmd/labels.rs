@@ -12,7 +12,7 @@ use crate::failure::BadInput;
 pub struct Labels(BTreeMap<u64, (String, String)>);
 
 impl Labels {
-    /// Those of the report in the trace's folder.
+    /// Function names of the report in the trace's folder.
     pub fn beside(trace: &Path) -> Result<Self, BadInput> {
         let path = trace.with_file_name("report.json");
         let error = |why: String| {
@@ -26,7 +26,7 @@ impl Labels {
         Ok(Self::of(&report))
     }
 
-    /// Those of a report.
+    /// Function names of a report.
     fn of(report: &Value) -> Self {
         let rows = report["instructions"].as_array().into_iter().flatten();
         let known = rows.filter_map(|row| {

@@ -15,7 +15,7 @@ const MOST_SEARCHED: usize = 2000;
 pub struct Code(BTreeMap<u64, DecodedInst>);
 
 impl Code {
-    /// Those at these addresses, with their encodings.
+    /// Instructions at these addresses, with their encodings.
     pub fn new(executed: impl Iterator<Item = (u64, u32)>) -> Self {
         Self(executed.map(|(pc, raw)| (pc, isa::decode(raw))).collect())
     }

@@ -78,7 +78,7 @@ pub struct RawSelector {
     pub set: u8,
     /// Bits 31 to 8 that name an event of the set; of a code there are none.
     pub mask: u32,
-    /// Those of them whose events can have a [`Condition`]; `None`: none of the set's can.
+    /// The counters whose events can have a [`Condition`]; `None`: no counter of the set can.
     pub with_condition: Option<u32>,
 }
 

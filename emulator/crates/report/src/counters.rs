@@ -21,7 +21,7 @@ pub struct CounterReport {
     pub checks: Vec<CounterCheck>,
     /// Shares of slots at decode, by counters, and at commit, by the profile.
     pub top_down: Vec<TopDownPair>,
-    /// The same of processes, as far as the guest's perf counted slots of one.
+    /// The guest's top-down of single processes, as far as its perf counted their slots.
     pub top_down_of: Vec<ProcessTopDown>,
 }
 
@@ -171,7 +171,7 @@ impl Report {
         let program = command.split_whitespace().next()?;
         let name = program.rsplit('/').next()?;
         let comm: String = name.chars().take(COMM).collect();
-        // Of several with one name, the process id tells them apart.
+        // The process id tells processes with one name apart.
         let is_own = |found: &str| {
             let id = found.strip_prefix(&comm)?.strip_prefix('-')?;
             id.starts_with(|first: char| first.is_ascii_digit())
@@ -187,7 +187,7 @@ impl Report {
         own.get(run).copied()
     }
 
-    /// Of several `perf stat`s none counted the region: each is compared with its own process.
+    /// No one of several `perf stat`s counted the region: each is compared with its own process.
     fn compare_by_process(&self, guest: &mut [GuestCount]) {
         for row in guest {
             row.host = None;

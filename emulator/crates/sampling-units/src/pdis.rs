@@ -270,7 +270,7 @@ impl SamplingUnit {
         let Some(others) = overflows.checked_sub(1) else {
             return;
         };
-        // Of several of one wrong path, the first can be followed.
+        // The first of several in one wrong path can be followed.
         let may_select = self.may_select(observed.detail.decode);
         self.collide(others);
         if !may_select {

@@ -24,7 +24,7 @@ struct Known {
     left: u64,
     /// The select that takes its place.
     select: Option<Select>,
-    /// Its address, if the sides of such a branch meet here.
+    /// The address of a branch, if its two sides meet here.
     join: Option<u64>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn accumulates(inst: &isa::DecodedInst) -> bool {
 }
 
 impl Dependences {
-    /// Those of a preset, if it changes any.
+    /// Changes of a preset, if it has any.
     pub fn new(preset: &Preset, removed: &Removed) -> Option<Box<Self>> {
         let joins: Vec<_> = removed.selects().map(|select| select.join).collect();
         let changes = removed.has(Cause::Chain) || !joins.is_empty();

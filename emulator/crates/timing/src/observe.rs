@@ -236,7 +236,7 @@ impl<S: CommitSink> Pipeline<S> {
             };
             let bit = 1 << (watched.counter + FIRST_COUNTER);
             if watched.selection.is_flushed_cycles() {
-                // They are told as the next one leaves, and due to the one that flushed.
+                // Flushed cycles are told as the next instruction leaves, and are due to the instruction that flushed.
                 overflows_before |= if overflow { bit } else { 0 };
                 continue;
             }

@@ -277,7 +277,7 @@ fn a_precise_event_names_the_instruction_that_it_is_due_to() {
                 };
                 for (counter, event) in events.iter().enumerate() {
                     let bit = 1 << (counter + FIRST);
-                    // Of cycles that a flush costs, the last instruction that restarted fetch is named.
+                    // Cycles that a flush costs name the last instruction that restarted fetch.
                     let named = match event {
                         PerfEvent::CyclesFlushed => detail.overflows_before & bit != 0,
                         _ => detail.overflows & bit != 0,

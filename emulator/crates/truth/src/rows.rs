@@ -103,7 +103,7 @@ pub(crate) struct Rows {
 /// An instruction of one hart, and what was counted of it in one process or in many.
 #[derive(Clone, Debug)]
 pub struct Counted {
-    /// Its number in the hart's stream.
+    /// The instruction's number in the hart's stream.
     pub inst: InstId,
     /// What it is; `None` if it was announced to somebody else before.
     pub static_info: Option<StaticInfo>,

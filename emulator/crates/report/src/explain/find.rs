@@ -186,7 +186,7 @@ pub(super) fn with_value(report: &Value, shown: &str) -> Vec<Found> {
         let index = matches!(found.steps.last(), Some(step) if ["process", "column", "module", "pid"].contains(&&*step.key));
         let as_is = !percent && format!("{:.decimals$}", found.value) == plain;
         let in_percent = found.value.abs() <= 1.0 && format!("{:.decimals$}", 100.0 * found.value) == plain;
-        // As texts and pages show cycles and instructions.
+        // The number's form is the one of cycles and instructions in texts and pages.
         let in_millions = !percent
             && decimals > 0
             && found.value.abs() >= 5e4

@@ -97,13 +97,13 @@ pub(crate) struct LsuCounts {
     /// and those that retire and wait for more than the L1 or a store.
     pub late_loads: [u64; CycleClass::ALL.len()],
     pub stores: u64,
-    /// Those of FP data.
+    /// Stores of FP data.
     pub fp_stores: u64,
     pub forwards: u64,
     pub bank_conflicts: u64,
     pub mmio: u64,
     pub dtlb_misses: u64,
-    /// Of these the ones of stores.
+    /// Misses of stores among them.
     pub dtlb_store_misses: u64,
     /// Loads that wait for a store to be gone, since it has not all of their bytes,
     pub partial_forwards: u64,

@@ -49,7 +49,7 @@ pub(crate) struct Counts {
     pub l2_writebacks: u64,
     pub llc_accesses: u64,
     pub llc_misses: u64,
-    /// Of these the ones of loads.
+    /// Misses of loads among them.
     pub llc_loads: [u64; 2],
     pub writebacks: u64,
     pub upgrades: u64,
