@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::SystemTime;
 
 use isa::{PerfEvent, SBI_EVENTS, Selection};
 use report::GuestCount;
@@ -134,19 +135,22 @@ fn stats(text: &str) -> Vec<Stat> {
     stats
 }
 
-/// The files' lines, in the order of their names; `counts` are the host's.
+/// The files' lines, in the order in which the guest wrote them; `counts` are the host's.
 pub fn read(folder: &Path, counts: &BTreeMap<String, u64>) -> Vec<GuestCount> {
     let Ok(files) = Folder::open(folder) else {
         return Vec::new();
     };
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries
-        .filter_map(|entry| entry.file_name().into_string().ok())
+    let mut names: Vec<(Option<SystemTime>, String)> = entries
+        .filter_map(|entry| {
+            let written = entry.metadata().and_then(|found| found.modified()).ok();
+            Some((written, entry.file_name().into_string().ok()?))
+        })
         .collect();
     names.sort();
     let mut rows = Vec::new();
     let mut runs: BTreeMap<String, usize> = BTreeMap::new();
-    for name in names {
+    for (_, name) in names {
         // Links and what is too large are none of perf stat's.
         let text = files.read(&name, MAX_BYTES).ok().map(String::from_utf8);
         let Some(Ok(text)) = text else {

@@ -182,7 +182,10 @@ fn a_guest_without_the_shared_folder_is_said_not_to_have_begun() {
     let output = run(&dir, "echo never", &set);
     assert_fails(
         &output,
-        &["the guest only waits: ", "its command had not begun"],
+        &[
+            "the guest only waits: ",
+            "it never mounted the folder in which its command waits",
+        ],
         &[],
     );
 }

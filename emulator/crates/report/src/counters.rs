@@ -52,7 +52,7 @@ pub struct GuestCount {
     pub command: Option<String>,
     /// Which `perf stat` of that command it was, from 0.
     pub run: usize,
-    /// The process that was counted, if it is known and the run has other `perf stat`s.
+    /// The process that was counted, if the run has other `perf stat`s, and as many of this command as it has processes of that name.
     pub process: Option<String>,
     /// Why the two differ, beside that the region is not exactly what perf counted.
     pub note: String,
@@ -166,10 +166,10 @@ const CYCLES: [&str; 3] = ["cycles", "cpu-cycles", "cycles.hart"];
 const COMM: usize = 15;
 
 impl Report {
-    /// The process that the run-th `perf stat` of a command counted: those of one command are counted in the order in which they started.
-    fn counted_process(&self, command: &str, run: usize) -> Option<usize> {
-        let program = command.split_whitespace().next()?;
-        let name = program.rsplit('/').next()?;
+    /// The processes that have the name of a command's program, in the order in which they started.
+    fn processes_of(&self, command: &str) -> Vec<usize> {
+        let program = command.split_whitespace().next().unwrap_or_default();
+        let name = program.rsplit('/').next().unwrap_or_default();
         let comm: String = name.chars().take(COMM).collect();
         // The process id tells processes with one name apart.
         let is_own = |found: &str| {
@@ -184,19 +184,36 @@ impl Report {
             })
             .collect();
         own.sort_by_key(|&at| self.processes[at].id);
-        own.get(run).copied()
+        own
     }
 
-    /// No one of several `perf stat`s counted the region: each is compared with its own process.
+    /// No one of several `perf stat`s counted the region: each is compared with its own process. Which process that is, is known if the
+    /// program ran as often as perf counted it.
     fn compare_by_process(&self, guest: &mut [GuestCount]) {
+        let mut stats: BTreeMap<String, usize> = BTreeMap::new();
+        for row in guest.iter() {
+            if let Some(command) = &row.command {
+                let stats = stats.entry(command.clone()).or_default();
+                *stats = (*stats).max(row.run + 1);
+            }
+        }
         for row in guest {
             row.host = None;
-            let Some(at) = { row.command.as_deref() }
-                .and_then(|command| self.counted_process(command, row.run))
-            else {
+            let Some(command) = &row.command else {
                 continue;
             };
-            let process = &self.processes[at];
+            let processes = self.processes_of(command);
+            if processes.len() != stats[command] {
+                if processes.len() > 1 {
+                    let why = format!("one of {} processes", processes.len());
+                    row.note = match row.note.as_str() {
+                        "" => why,
+                        note => format!("{note}, {why}"),
+                    };
+                }
+                continue;
+            }
+            let process = &self.processes[processes[row.run]];
             row.process = Some(process.name.clone());
             if CYCLES.contains(&row.event.trim_end_matches(':')) {
                 row.host = Some(process.cycles.round() as u64);
