@@ -244,7 +244,13 @@ R\t1\t1\t0
     let dependences: Vec<&str> = { plain.lines() }
         .filter(|line| line.starts_with("W\t"))
         .collect();
-    let expected = ["W\t1\t0\t0", "W\t2\t1\t0", "W\t3\t1\t0", "W\t4\t3\t0", "W\t5\t3\t0"];
+    let expected = [
+        "W\t1\t0\t0",
+        "W\t2\t1\t0",
+        "W\t3\t1\t0",
+        "W\t4\t3\t0",
+        "W\t5\t3\t0",
+    ];
     assert_eq!(dependences, expected);
     for stage in ["\tDc", "\tDs", "\tCm"] {
         assert!(plain.contains(stage), "{plain}");
@@ -277,8 +283,14 @@ fn konata_goes_forward() {
             ["I", id, ..] => assert!(begun.insert(id), "{line}"),
             ["R", id, ..] => assert!(retired.insert(id), "{line}"),
             ["W", consumer, producer, "0"] => {
-                assert!(begun.contains(consumer) && begun.contains(producer), "{line}");
-                assert!(!retired.contains(consumer) && producer != consumer, "{line}");
+                assert!(
+                    begun.contains(consumer) && begun.contains(producer),
+                    "{line}"
+                );
+                assert!(
+                    !retired.contains(consumer) && producer != consumer,
+                    "{line}"
+                );
             }
             _ => {}
         }
