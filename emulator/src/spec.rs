@@ -83,7 +83,7 @@ pub struct Record {
     pub call_stacks: bool,
     /// With the timing core: count also the events that are counted only if somebody asks, such as top-down slots. Costs some time.
     pub counters: bool,
-    /// Write what samples should say (truth.json): exact counts by instruction and by cache line. Costs some time.
+    /// Write what samples should say (truth.json): exact counts by instruction and by cache line. Costs time and memory.
     pub truth: bool,
     /// Keep some thousand consecutive instructions with all their stages every now and then (excerpts.zst): what the report says of loops.
     pub excerpts: bool,

@@ -3,6 +3,8 @@
 #[path = "page/callers.rs"]
 mod callers;
 mod common;
+#[path = "page/fleet.rs"]
+mod fleet;
 #[path = "page/large.rs"]
 mod large;
 #[path = "page/names.rs"]

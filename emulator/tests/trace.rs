@@ -7,7 +7,10 @@ use std::process::Output;
 use std::sync::OnceLock;
 
 use commit_trace::synthetic::{SyntheticCore, batches_of, staged};
-use commit_trace::{TraceReader, TraceWriter};
+use commit_trace::{
+    Class, Commit, CommitSink, CycleClass, HartId, InstId, Redirect, StaticInfo, TeaEvents,
+    TraceReader, TraceWriter, recording,
+};
 use common::{assert_error, scratch, stderr, stdout, tipsim};
 
 const METADATA: &str = r#"{"name": "synthetic", "clock_hz": 1000000000, "stages": true,
@@ -106,6 +109,59 @@ fn expand_writes_every_format() {
     let tokens = std::fs::read(out).unwrap();
     assert_eq!(tokens.len() as u64, 64 * (found[100] - found[0]));
     assert_eq!(tokens[..8], found[0].to_le_bytes());
+}
+
+/// A pipeline view's arrows are from the instruction that wrote a register last to the one that reads it.
+#[test]
+fn konata_has_the_dependences_of_registers() {
+    let code: [(u32, Class); 6] = [
+        (0x0010_0793, Class::Int),   // li a5,1
+        (0x0007_a703, Class::Load),  // lw a4,0(a5)
+        (0x00e7_87b3, Class::Int),   // add a5,a5,a4
+        (0x00f7_3023, Class::Store), // sd a5,0(a4)
+        (0x86be, Class::Int),        // mv a3,a5, compressed
+        (0x02f7_77d3, Class::Int), // fadd.d fa5,fa4,fa5: other registers, though of the same numbers
+    ];
+    let (mut recorder, stream) = recording(HartId(0), 0, 4);
+    for (id, (raw, class)) in (0..).zip(code) {
+        recorder.define(&StaticInfo {
+            id: InstId(id),
+            space: 2,
+            pc: 0x1_0000 + 4 * u64::from(id),
+            raw,
+            len: if raw & 3 == 3 { 4 } else { 2 },
+            privilege: 0,
+            class,
+            target: None,
+        });
+    }
+    for at in 0..code.len() as u64 {
+        recorder.commit(&Commit {
+            inst: InstId(at as u32),
+            decode: at,
+            dispatch: at + 2,
+            commit: at + 9,
+            redirect: Redirect::None,
+            first_of_row: true,
+            class: CycleClass::Alu,
+            tea: TeaEvents::default(),
+        });
+    }
+    recorder.finish().unwrap();
+    let path = scratch("trace-dependences").join("run.tip");
+    let mut writer = TraceWriter::create(&path, METADATA).unwrap();
+    for batch in stream {
+        writer.batch(&batch).unwrap();
+    }
+    writer.finish().unwrap();
+    let output = run("expand", &path, &["--format", "konata"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let log = stdout(&output);
+    let found = log.lines().filter_map(|line| line.strip_prefix("W\t"));
+    let expected = [
+        "1\t0\t0", "2\t0\t0", "2\t1\t0", "3\t1\t0", "3\t2\t0", "4\t2\t0",
+    ];
+    assert!(found.eq(expected), "{log}");
 }
 
 #[test]

@@ -37,7 +37,7 @@ EXAMPLES = """Examples:
   scripts/fleet sort.toml --seeds 5 --engine slurm --partition long
   scripts/fleet run --resume --out out/rob           go on with it
   scripts/fleet status out/rob
-  scripts/fleet report out/rob --base 'rob.entries = 64'
+  scripts/fleet report out/rob --base 'rob.entries = 64' --show CACHE.L1.RD.DATA.MISS
 """
 
 
@@ -79,8 +79,10 @@ def parser():
             command.add_argument("--format", choices=["text", "json"], default="text", help="of what is printed")
         if name in ["collect", "report"]:
             command.add_argument("--process", metavar="NAME", help="errors and cycle stack of a process of the guest (default: all)")
+            command.add_argument("--show", default=[], type=lambda text: text.split(","), metavar="A,B", help="counters of the core as columns and curves (tipsim core events lists them)")
+            command.add_argument("--along", metavar="AXIS", help="parameter along the curves (default: the one with the most values)")
         if name == "report":
-            command.add_argument("--base", metavar="COLUMN", help="column that the others are compared with (default: the first)")
+            command.add_argument("--base", metavar="POINT", help="point of the matrix that the others are compared with (default: the first)")
             command.add_argument("--sampler", default="tip,nci", metavar="A,B", help="samplers whose errors are shown (default: tip,nci)")
             command.add_argument("--level", choices=["instruction", "block", "function"], default="instruction", help="of the errors")
     return top
@@ -155,8 +157,8 @@ def run(args):
         go_on = f"scripts/fleet run --resume --out {args.out}{' --engine slurm' if args.engine == 'slurm' else ''}"
         print(f"fleet: stopped, {len(fleet.results())} of {len(fleet.tasks)} are done.{jobs} To go on: {go_on}", file=sys.stderr)
         return 130
-    rows = fleet_collect.collect(fleet)
-    fleet_page.page(fleet, rows, samplers=[name for name in ["tip", "nci"] if any(name in row.get("errors", {}) for row in rows)])
+    rows, _, curves = fleet_collect.collect(fleet)
+    fleet_page.page(fleet, rows, curves, samplers=[name for name in ["tip", "nci"] if any(name in row.get("errors", {}) for row in rows)])
     print(fleet_collect.text(rows), *(f"{line}\n" for line in fleet_collect.problems(rows)), sep="", end="")
     print(f"results: {args.out}/fleet.html, fleet.txt, fleet.json, tasks/")
     return 0 if all(row["status"] == "done" for row in rows if fleet.is_asked(row["task"])) else 1
@@ -192,15 +194,15 @@ def status(args):
 
 def collect(args):
     fleet = Fleet(args.folder)
-    rows = fleet_collect.collect(fleet, args.process)
+    rows, _, _ = fleet_collect.collect(fleet, args.process, args.show, args.along)
     print((fleet.folder / ("fleet.json" if args.format == "json" else "fleet.txt")).read_text(), end="")
     return 0 if all(row["status"] == "done" for row in rows) else 1
 
 
 def report(args):
     fleet = Fleet(args.folder)
-    rows = fleet_collect.collect(fleet, args.process)
-    fleet_page.page(fleet, rows, args.base, args.sampler.split(","), args.level)
+    rows, shown, curves = fleet_collect.collect(fleet, args.process, args.show, args.along)
+    fleet_page.page(fleet, rows, curves, args.base, args.sampler.split(","), args.level, shown)
     path = args.folder / "fleet.html"
     print(json.dumps({"page": str(path), "counts": fleet_collect.counts(rows)}) if args.format == "json" else path)
     return 0

@@ -1,15 +1,20 @@
 """All results of a fleet in one file: a row for each task, as JSON and as a table."""
 
+import difflib
 import pathlib
 
-from fleet_state import read_json, write_json, write_text
+from fleet_curves import chosen_axis, curves, elapsed, numeric_axes
+from fleet_state import FleetError, read_json, write_json, write_text
 
 COLUMNS = ["tip", "nci", "lci", "dispatch", "software"]
 
 
-def profile_of(folder, process="all"):
-    """What a run's report says of a process: the error of each sampler by level, and the cycle stack, as shares. Of several harts, the first."""
-    report = read_json(pathlib.Path(folder) / "report.json") or {}
+def report_of(folder):
+    return read_json(pathlib.Path(folder) / "report.json") or {}
+
+
+def profile_of(report, process="all"):
+    """What a run's report says of a process: the error of each sampler by level, and the cycle stack, as shares; of several harts, all together."""
     found = next((p for p in report.get("processes", []) if p["name"] == process), None)
     if found is None:
         return {"errors": {}, "cycle_stack": {}}
@@ -17,6 +22,33 @@ def profile_of(folder, process="all"):
     errors = {name: {level: values["error"] for level, values in of.items() if isinstance(values, dict) and "error" in values}
               for name, of in zip(samplers, found["errors"]) if of}
     return {"errors": errors, "cycle_stack": dict(zip(report["categories"], found["stack"]))}
+
+
+def region_of(report):
+    """How long the region of a run's report took, its instructions, and its instructions per elapsed cycle."""
+    totals = report.get("totals") or {}
+    took = totals.get("elapsed") or {}
+    if not took.get("cycles"):
+        return {}
+    return {"elapsed_cycles": took["cycles"], "elapsed_ms": took.get("ms"), "region_instructions": totals["instructions"],
+            "ipc": totals["instructions"] / took["cycles"]}
+
+
+def with_counters(fleet, found, shown):
+    """Adds the counters asked for to the rows of tasks that are done, and returns their names as the core has them."""
+    counted = {row["task"]: (report_of(fleet.folder / "tasks" / row["task"]).get("counters") or {}).get("events", {})
+               for row in found if row["status"] == "done"} if shown else {}
+    known = dict.fromkeys(name for events in counted.values() for name in events)
+    names = [name.upper() for name in shown]
+    for asked, name in zip(shown, names):
+        if known and name not in known:
+            nearest = difflib.get_close_matches(name.replace("_", "."), known, 1, 0) or list(known)
+            raise FleetError(f"--show {asked}: expected events that the runs counted (tipsim core events lists them; some are counted only "
+                             f"with record.counters = true), such as {nearest[0]}")
+    for row in found:
+        if row["task"] in counted:
+            row["counters"] = {name: counted[row["task"]].get(name) for name in names}
+    return names
 
 
 def rows(fleet, process=None):
@@ -27,7 +59,7 @@ def rows(fleet, process=None):
         result = results.get(task)
         row = {"task": task, "spec": asked["spec"], "axes": asked["axes"], **(result or {"status": "missing"})}
         if process and row["status"] == "done":
-            row |= profile_of(fleet.folder / "tasks" / task, process)
+            row |= profile_of(report_of(fleet.folder / "tasks" / task), process)
         found.append(row)
     return found
 
@@ -61,16 +93,24 @@ def number(value, form):
     return "–" if value is None else format(value, form)
 
 
-def text(found):
-    """The table: percent of the cycles that each profiler gave to the wrong instruction."""
+def text(found, shown=()):
+    """The table: percent of the cycles that each profiler gave to the wrong instruction, and the counters asked for."""
     lines = []
     for row in found:
         errors = [row.get("errors", {}).get(name, {}).get("instruction") for name in COLUMNS]
-        lines.append([row["task"], row["status"], number(row.get("ipc"), ".3f"), number(row.get("cycles"), ","), number(row.get("instructions"), ","),
+        lines.append([row["task"], row["status"], number(row.get("ipc"), ".3f"), number(elapsed(row), ","), number(row.get("region_instructions") or row.get("instructions"), ","),
                       number(row.get("host_seconds"), ".1f"), number(row.get("mips"), ".1f"), number(row.get("peak_memory_mb"), ".0f"),
-                      *[number(error and 100 * error, ".1f") for error in errors]])
-    header = ["task", "status", "IPC", "cycles", "instructions", "seconds", "MIPS", "MB", *[f"{name} %" for name in COLUMNS]]
+                      *[number(error and 100 * error, ".1f") for error in errors], *[number(row.get("counters", {}).get(name), ",") for name in shown]])
+    header = ["task", "status", "IPC", "cycles", "instructions", "seconds", "MIPS", "MB", *[f"{name} %" for name in COLUMNS], *shown]
     return table(header, lines)
+
+
+def stacks(found):
+    """The table of cycle stacks in percent; empty if no run has one."""
+    names = list(dict.fromkeys(name for row in found for name in row.get("cycle_stack", {})))
+    lines = [[row["task"], row["status"], *[number(100 * row["cycle_stack"].get(name, 0), ".1f") for name in names]]
+             for row in found if row.get("cycle_stack")]
+    return f"\n{table(['task', 'status', *[f'{name} %' for name in names]], lines)}" if lines else ""
 
 
 def problems(found):
@@ -84,12 +124,17 @@ def problems(found):
     return lines
 
 
-def collect(fleet, process=None):
-    """Writes fleet.json and fleet.txt; the rows."""
+def collect(fleet, process=None, shown=(), along=None):
+    """Writes fleet.json and fleet.txt; the rows, the names of the counters asked for, and the curves."""
     found = rows(fleet, process)
+    shown = with_counters(fleet, found, shown)
+    if along is not None and chosen_axis(found, along) is None:
+        raise FleetError(f"--along {along}: expected a parameter with two or more values that are numbers; "
+                         f"found {', '.join(numeric_axes(found)) or 'none'}")
+    drawn = curves(found, shown, along)
     written = {"id": fleet.matrix["id"], "asked": fleet.matrix["asked"], "commit": fleet.matrix["commit"], "process": process or "all",
-               "counts": counts(found), "unequal_repetitions": unequal(found), "tasks": found}
+               "counts": counts(found), "unequal_repetitions": unequal(found), "tasks": found, "curves": drawn}
     write_json(fleet.folder / "fleet.json", written)
     words = "\n".join(problems(found))
-    write_text(fleet.folder / "fleet.txt", text(found) + (f"\n{words}\n" if words else ""))
-    return found
+    write_text(fleet.folder / "fleet.txt", text(found, shown) + stacks(found) + (f"\n{words}\n" if words else ""))
+    return found, shown, drawn

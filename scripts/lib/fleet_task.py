@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from fleet_collect import profile_of
+from fleet_collect import profile_of, region_of, report_of
 from fleet_spec import with_bases
 from fleet_state import SIGN_OF_LIFE, Fleet, FleetError, read_json, write_text
 
@@ -125,11 +125,13 @@ class Attempt:
         if len(self.fleet.tries(self.task)) > self.number:
             return self.give_up("not needed", "taken for lost, and begun by another")
         exit_status = os.WEXITSTATUS(status)
-        kind = "tasks" if exit_status == 0 else "failed"
-        result = self.result("done" if exit_status == 0 else "failed", run, usage) | {"exit_status": exit_status}
-        if exit_status != 0:
+        # Results that are not of a whole run, such as of one whose region never began, are no results, whatever the exit status says.
+        done = exit_status == 0 and run.get("part") is None
+        kind = "tasks" if done else "failed"
+        result = self.result("done" if done else "failed", run, usage) | {"exit_status": exit_status}
+        if not done:
             result |= last_lines(self.work)
-            result["reason"] = (result.get("printed") or [f"exit status {exit_status}"])[-1]
+            result["reason"] = run.get("part") if exit_status == 0 else (result.get("printed") or [f"exit status {exit_status}"])[-1]
         if not self.fleet.publish(self.work, kind, self.task, result):
             return self.give_up("not needed", "another try came first")
         self.fleet.close(self.task, self.number, result["status"])
@@ -137,6 +139,7 @@ class Attempt:
 
     def result(self, status, run, usage):
         asked = self.fleet.matrix["asked"]
+        report = report_of(self.work)
         return {
             "task": self.task, "status": status, "tries": self.fleet.made(self.fleet.tries(self.task)), "axes": self.fleet.tasks[self.task]["axes"],
             "started": self.started, "host_seconds": round(self.seconds, 3),
@@ -145,7 +148,7 @@ class Attempt:
             "instructions": run.get("instructions"), "cycles": run.get("cycles"), "ipc": run.get("ipc"), "mips": run.get("mips"),
             "tipsim_sha256": asked["tipsim"], "commit": self.fleet.matrix["commit"], "guest_sha256": asked["guest"],
             "spec_sha256": self.spec["sha256"], "host": self.fleet.me["host"], "job": self.fleet.me["job"],
-            **profile_of(self.work),
+            **region_of(report), **profile_of(report),
         }
 
     def give_up(self, outcome, reason):

@@ -14,7 +14,9 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.parse
 
+from fleet_collect import profile_of, region_of
 from fleet_matrix import seeds, split_values, task_name
 from fleet_state import Fleet, write_json
 from fleet_test_drivers import REPO, Driver, end_all, kill, say, simulators, watch
@@ -163,6 +165,60 @@ class Test:
         assert json.loads(status.stdout)["counts"] == {"failed": 1, "done": 1}, status.stdout
         say("failed and lost tasks: told apart, reasons kept, run again when asked for")
 
+    def without_a_mark(self):
+        """A task whose region never began has failed, whatever its command said."""
+        marked = self.spec("marked", "true")
+        marked.write_text(marked.read_text().replace('region = "command"', 'region = "marked"'))
+        driver = Driver(self, "marked", marked).end(1)
+        result = Fleet(driver.folder).results()["marked"]
+        assert result["status"] == "failed" and "nothing was profiled" in result["reason"], result
+        assert "nothing was profiled" in (driver.folder / "fleet.html").read_text()
+        say("a region that never began: failed")
+
+    def curves(self):
+        """Of what was varied: the axis along a curve, its lines, its points over seeds, and what links where."""
+        folder = self.out / "curves"
+        tasks = {f"a+{size}+{rob}+{seed}": {"spec": "a", "axes": {"spec": "a", "l2": size, "rob": rob, "seed": seed}, "set": []}
+                 for size in ["256K", "1M"] for rob in ["32", "64", "96"] for seed in [1, 2]}
+        folder.mkdir()
+        write_json(folder / "matrix.json", {"id": "1", "commit": "c", "retries": 1, "tasks": tasks,
+                                            "asked": {"specs": {"a": {}}, "vary": {}, "tipsim": "t", "guest": "g"}})
+        for number, (name, task) in enumerate(tasks.items()):
+            place = folder / ("failed" if number == 11 else "tasks") / name
+            place.mkdir(parents=True)
+            cycles = 1000 + number
+            # The run took ten times as long as its region.
+            report = {"totals": {"elapsed": {"cycles": cycles, "ms": 1.0}, "instructions": 2 * cycles, "ipc": 9.0}, "columns": [{"name": "tip"}],
+                      "categories": ["Execution"], "counters": {"events": {"MEM.L2.MISS": 7 + number}},
+                      "processes": [{"name": "all", "errors": [{"instruction": {"error": 0.25}}], "stack": [1.0]}]}
+            write_json(place / "report.json", report)
+            (place / "report.html").touch()
+            write_json(place / "result.json", {"task": name, "status": "failed" if number == 11 else "done", "reason": "because",
+                                               "instructions": 90000, "cycles": 10 * cycles, "ipc": 9.0, **region_of(report), **profile_of(report)})
+        command = [REPO / "scripts/fleet", "report", folder, "--sampler", "tip"]
+        subprocess.run([*command, "--show", "mem.l2.miss"], check=True, stdout=subprocess.DEVNULL)
+        cycles, ipc, misses = json.loads((folder / "fleet.json").read_text())["curves"]
+        assert (cycles["along"], cycles["values"]) == ("rob", [[32, "32"], [64, "64"], [96, "96"]]), cycles
+        assert cycles["lines"][0] == {"name": "l2 = 256K", "points": [[32, 1000.5, 1000, 1001], [64, 1002.5, 1002, 1003], [96, 1004.5, 1004, 1005]]}, cycles
+        # One of the two runs of the last point failed.
+        assert cycles["lines"][1]["points"][2] == [96, 1010, 1010, 1010] and len(cycles["lines"]) == 2, cycles
+        assert (ipc["metric"], ipc["lines"][0]["points"][0][1]) == ("IPC", 2), ipc
+        assert (misses["metric"], misses["lines"][1]["points"][0]) == ("MEM.L2.MISS", [32, 13.5, 13, 14]), misses
+        page = (folder / "fleet.html").read_text()
+        links = [urllib.parse.unquote(link) for link in re.findall(r'href="([^"]+)"', page)]
+        assert len(links) == 11 and all((folder / link).is_file() for link in links), links
+        assert "a+1M+96+2: failed: because" in page and page.count("<polyline") == 6 and "l2 = 1M, rob = 64: 1,008 elapsed cycles" in page, page
+        lines = (folder / "fleet.txt").read_text().splitlines()
+        assert lines[0].endswith("MEM.L2.MISS") and lines[1].split()[-1] == "7" and " 1,000 " in lines[1], lines
+        subprocess.run([*command, "--along", "l2"], check=True, stdout=subprocess.DEVNULL)
+        along = json.loads((folder / "fleet.json").read_text())["curves"][0]
+        assert (along["values"], len(along["lines"])) == ([[1 << 18, "256K"], [1 << 20, "1M"]], 3), along
+        for words, *more in [("such as MEM.L2.MISS", "--show", "l2_misses"), ("--along seed: expected a parameter", "--along", "seed"),
+                             ("found l2, rob", "--along", "mhz")]:
+            done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
+            assert done.returncode == 2 and words in done.stderr, (words, done.stderr)
+        say("curves, counters and links: right")
+
     # The same
 
     def compare(self):
@@ -201,7 +257,9 @@ def main():
     try:
         test.claims()
         test.matrices()
+        test.curves()
         test.failures()
+        test.without_a_mark()
         test.local()
         SlurmTest(test, [*test.specs, *MATRIX], TASKS).run()
         test.compare()

@@ -5,8 +5,11 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use arrow_tables::{FileFormat, RECORDS, TraceTable, TraceTableError};
-use commit_trace::expand::{Csv, Konata, O3PipeView, RobShape, Token512, expand as expand_records};
+use commit_trace::expand::{
+    Csv, Konata, O3PipeView, Registers, RobShape, Token512, expand as expand_records,
+};
 use commit_trace::{StaticInfo, TraceEnd, WalkError};
+use critical_path::Inst;
 use serde_json::Value;
 
 use super::labels::Labels;
@@ -85,7 +88,7 @@ fn write(
             None => Ok(ControlFlow::Break(())),
         },
         ExpandFormat::Konata => {
-            let mut konata = Konata::new(out, &named)?;
+            let mut konata = Konata::new(out, &named, &registers)?;
             expand_records(reader, hart, &range, &mut konata)
         }
         ExpandFormat::O3pipeview => {
@@ -94,6 +97,15 @@ fn write(
         ExpandFormat::Csv => expand_records(reader, hart, &range, &mut Csv::new(out, &text)),
         // Tables are not written record by record.
         ExpandFormat::Parquet | ExpandFormat::Arrow => Ok(ControlFlow::Break(())),
+    }
+}
+
+/// The registers between which a report's pipeline view draws dependences.
+fn registers(static_info: &StaticInfo) -> Registers {
+    let inst = Inst::new(static_info);
+    Registers {
+        sources: inst.sources,
+        destination: inst.destination,
     }
 }
 

@@ -24,17 +24,8 @@ pub struct Code<'a> {
 impl<'a> Code<'a> {
     /// Decodes them.
     pub fn new(static_info: &'a [StaticInfo]) -> Self {
-        let register = |r: u8| if r < 64 { r } else { 0 };
-        let inst = |info: &StaticInfo| {
-            let inst = isa::decode(info.raw);
-            Inst {
-                class: inst.class,
-                sources: [inst.rs1, inst.rs2, inst.rs3].map(register),
-                destination: register(inst.rd),
-            }
-        };
         Self {
-            insts: static_info.iter().map(inst).collect(),
+            insts: static_info.iter().map(Inst::new).collect(),
             static_info,
         }
     }
@@ -64,6 +55,17 @@ pub enum Queue {
 }
 
 impl Inst {
+    /// Decodes an instruction.
+    pub fn new(info: &StaticInfo) -> Self {
+        let register = |r: u8| if r < 64 { r } else { 0 };
+        let inst = isa::decode(info.raw);
+        Self {
+            class: inst.class,
+            sources: [inst.rs1, inst.rs2, inst.rs3].map(register),
+            destination: register(inst.rd),
+        }
+    }
+
     /// Where it waits until it issues.
     pub fn queue(&self) -> Queue {
         use InstClass as C;

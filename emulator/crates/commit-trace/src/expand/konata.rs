@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 
-use super::{Disassembler, RecordSink};
+use super::{Disassembler, RecordSink, Registers, RegistersOf};
 use crate::{Retired, TeaEvents};
 
 /// Lines that wait for their cycle at most: a log cannot go back in time, and the instructions of the
@@ -13,10 +13,15 @@ const WAITING: usize = 1 << 16;
 
 /// Writes a Kanata log (`docs/kanata-log-format.md` of Konata). Stages: F fetch, Dc decode and rename, Ds dispatch
 /// and the wait in the ROB, X issued, Cm complete, up to and with the commit. F, X and the start of Cm need a
-/// run that recorded stages; without, an instruction is in Ds until it commits.
+/// run that recorded stages; without, an instruction is in Ds until it commits. An instruction depends on those of the log that wrote
+/// its registers last, which the log says (W) in the cycle of the issue, or of the dispatch without stages. What an instruction reads from
+/// memory is no dependence here, as a trace has no addresses.
 pub struct Konata<'a, W> {
     out: W,
     disassemble: &'a Disassembler<'a>,
+    registers_of: &'a RegistersOf<'a>,
+    /// By register: the instruction that wrote it last, by its number in the log.
+    writers: [Option<u64>; 64],
     waiting: BinaryHeap<Reverse<Line>>,
     /// Cycle of the line written last; `None` before the first.
     now: Option<u64>,
@@ -34,11 +39,17 @@ impl<'a, W: io::Write> Konata<'a, W> {
     ///
     /// # Errors
     /// If the header cannot be written.
-    pub fn new(mut out: W, disassemble: &'a Disassembler<'a>) -> io::Result<Self> {
+    pub fn new(
+        mut out: W,
+        disassemble: &'a Disassembler<'a>,
+        registers_of: &'a RegistersOf<'a>,
+    ) -> io::Result<Self> {
         writeln!(out, "Kanata\t0004")?;
         Ok(Self {
             out,
             disassemble,
+            registers_of,
+            writers: [None; 64],
             waiting: BinaryHeap::new(),
             now: None,
             lines: 0,
@@ -51,6 +62,25 @@ impl<'a, W: io::Write> Konata<'a, W> {
         let cycle = cycle.max(self.now.unwrap_or(0));
         self.waiting.push(Reverse((cycle, self.lines, text)));
         self.lines += 1;
+    }
+
+    /// Returns the instructions that wrote an instruction's operands, the oldest first, and notes what it writes itself, unless it traps.
+    fn producers(&mut self, id: u64, retired: &Retired<'_>) -> Vec<u64> {
+        let Registers {
+            sources,
+            destination,
+        } = (self.registers_of)(retired.static_info);
+        let known = |register: &u8| (1..64).contains(register);
+        let sources = sources.into_iter().filter(known);
+        let mut found: Vec<u64> = sources
+            .filter_map(|register| self.writers[usize::from(register)])
+            .collect();
+        found.sort_unstable();
+        found.dedup();
+        if known(&destination) && !retired.commit.redirect.is_trap() {
+            self.writers[usize::from(destination)] = Some(id);
+        }
+        found
     }
 
     /// Writes what comes before `cycle`, and whatever else must not wait any longer.
@@ -111,6 +141,15 @@ impl<W: io::Write> RecordSink for Konata<'_, W> {
                 static_info.pc
             ),
         );
+        let producers = self.producers(id, retired);
+        let issue = retired.stages.and_then(|stages| stages.issue);
+        let woken = issue.unwrap_or(retired.dispatched());
+        for producer in producers {
+            self.line(
+                woken.min(commit.commit).max(first),
+                format!("W\t{id}\t{producer}\t0\n"),
+            );
+        }
         let end = commit.commit.saturating_add(1);
         let mut start = first;
         for (n, &(cycle, name)) in stages.iter().enumerate() {

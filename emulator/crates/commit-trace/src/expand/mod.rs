@@ -19,6 +19,18 @@ pub use token512::{RobShape, TOKEN_BYTES, Token512};
 /// How an instruction reads.
 pub type Disassembler<'a> = dyn Fn(&StaticInfo) -> String + 'a;
 
+/// Registers of an instruction by number, from 1 to 63; 0 stands for none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    /// Registers that the instruction reads.
+    pub sources: [u8; 3],
+    /// The register that the instruction writes.
+    pub destination: u8,
+}
+
+/// Which registers an instruction reads and writes.
+pub type RegistersOf<'a> = dyn Fn(&StaticInfo) -> Registers + 'a;
+
 /// Receives the records of a range.
 pub trait RecordSink {
     /// The next record.

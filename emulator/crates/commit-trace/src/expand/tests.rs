@@ -3,6 +3,7 @@
 mod hostile;
 mod tokens;
 
+use std::collections::HashSet;
 use std::io::Cursor;
 
 use super::*;
@@ -171,16 +172,24 @@ O3PipeView:retire:0:store:0
     assert_eq!(zeros.count(), 1, "the trap's retirement: {out}");
 }
 
+/// Each instruction reads register 5 twice, and all but the third one write it.
+fn registers(static_info: &StaticInfo) -> Registers {
+    Registers {
+        sources: [5, 0, 5],
+        destination: if static_info.id.0 == 2 { 0 } else { 5 },
+    }
+}
+
 fn konata(batches: &[Batch], range: &Range) -> String {
     let mut out = Vec::new();
     let bytes = file(batches);
-    let mut sink = Konata::new(&mut out, &text).unwrap();
+    let mut sink = Konata::new(&mut out, &text, &registers).unwrap();
     let _ = expand(&mut open(&bytes), HartId(0), range, &mut sink).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 /// Konata, `docs/kanata-log-format.md`: I id number thread; L id type text; S and E id lane stage; R id
-/// retirement type; C= cycle; C cycles.
+/// retirement type; W consumer producer type; C= cycle; C cycles.
 #[test]
 fn golden_konata() {
     let range = Range {
@@ -213,6 +222,7 @@ C\t1
 E\t0\t0\tDs
 S\t0\t0\tX
 C\t1
+W\t1\t0\t0
 E\t1\t0\tDs
 S\t1\t0\tX
 C\t2
@@ -230,6 +240,18 @@ R\t1\t1\t0
 ";
     assert_eq!(konata(&small(true), &range), expected);
     let plain = konata(&small(false), &Range::ALL);
+    // Instruction 2 writes nothing, and 4 traps.
+    let dependences: Vec<&str> = { plain.lines() }
+        .filter(|line| line.starts_with("W\t"))
+        .collect();
+    let expected = [
+        "W\t1\t0\t0",
+        "W\t2\t1\t0",
+        "W\t3\t1\t0",
+        "W\t4\t3\t0",
+        "W\t5\t3\t0",
+    ];
+    assert_eq!(dependences, expected);
     for stage in ["\tDc", "\tDs", "\tCm"] {
         assert!(plain.contains(stage), "{plain}");
     }
@@ -253,6 +275,27 @@ fn konata_goes_forward() {
     let count = |command: &str| log.lines().filter(|l| l.starts_with(command)).count();
     assert_eq!((count("I\t"), count("R\t")), (5000, 5000));
     assert_eq!(count("S\t"), count("E\t"));
+    // A consumer has begun and is not retired; its producer has begun.
+    let (mut begun, mut retired) = (HashSet::new(), HashSet::new());
+    for line in log.lines() {
+        let fields: Vec<&str> = line.split('\t').collect();
+        match fields[..] {
+            ["I", id, ..] => assert!(begun.insert(id), "{line}"),
+            ["R", id, ..] => assert!(retired.insert(id), "{line}"),
+            ["W", consumer, producer, "0"] => {
+                assert!(
+                    begun.contains(consumer) && begun.contains(producer),
+                    "{line}"
+                );
+                assert!(
+                    !retired.contains(consumer) && producer != consumer,
+                    "{line}"
+                );
+            }
+            _ => {}
+        }
+    }
+    assert!(count("W\t") > 1000, "{} dependences", count("W\t"));
     assert!(
         log.lines()
             .filter_map(|l| l.strip_prefix("C\t"))

@@ -87,7 +87,8 @@ function changes(id, rows, name) {
     shown.reveal(shown.rows().findIndex((other) => other.process === row.process && !other.parent), at !== undefined);
   };
   const title = (row) => {
-    if (name) return [row.name];
+    // Two spaces are between an instruction's place and its text.
+    if (name) return [row.name.split("  ").map((part, at) => (at ? part : brief(part))).join("  ")];
     if (row.parent) return [make("span", { class: "twist" }), make("span", { class: "twist" }), row.process];
     const twist = row.members?.length ? (opened.has(row.process) ? "▾" : "▸") : "";
     return [make("span", { class: "twist" }, twist), processTitle(row)];

@@ -4,10 +4,13 @@ use std::fmt::Write;
 
 use super::super::compare::{Compared, ComparedRow, TOTALS, relative};
 use super::{STYLE, escape, filled, part_notice, policy};
+use crate::text::fit::fit_name;
 
 const PAGE: &str = include_str!("several.html");
 /// Rows of a table.
 const MAX_ROWS: usize = 200;
+/// Letters of a name; the whole name is its tooltip.
+const NAME: usize = 60;
 
 impl Compared {
     /// The tables as an HTML page.
@@ -65,7 +68,7 @@ fn table(
 ) {
     let _ = write!(
         out,
-        "<div class=\"scroll\"><table><thead><tr><th scope=\"col\">{title}</th><th scope=\"col\" class=\"number\">run 1</th>"
+        "<div class=\"scroll changes\"><table><thead><tr><th scope=\"col\">{title}</th><th scope=\"col\" class=\"number\">run 1</th>"
     );
     for run in 2..=runs {
         let _ = write!(
@@ -79,7 +82,7 @@ fn table(
             out,
             "<tr><td class=\"wide\" title=\"{}\">{}</td><td class=\"number\">{:.3}</td>",
             escape(&[&*name, &*place].join("\n")),
-            escape(&name),
+            escape(&fit_name(&name, NAME)),
             values[0]
         );
         for value in &values[1..] {

@@ -76,15 +76,19 @@ function topDown() {
   byId("time").replaceChildren(...(chart ? [make("h3", {}, "Over time"), legend(roots), chart.svg] : []));
   const names = Object.fromEntries(tree.nodes.map((node) => [node.path, node.name]));
   const deepest = (closer) => closer.filter((path) => !closer.some((other) => other.startsWith(path + ".")));
+  const lookCloser = (f) => {
+    const words = deepest(f.closer).map((path) => names[path]).join(", ");
+    return make("td", { title: words }, words);
+  };
   table(byId("tree-functions"), [
     { name: "Function", key: (f) => f.name },
     { name: "Slots", number: true, key: (f) => f.slots, sorted: true, width: "8.5rem" },
-    ...roots.map((node) => ({ name: node.name + ", %", number: true, width: "6.5rem", key: (f) => f.shares[node.path] ?? 0 })),
+    ...roots.map((node) => ({ name: node.name + ", %", number: true, width: "8.25rem", key: (f) => f.shares[node.path] ?? 0 })),
     { name: "Look closer at", width: "14rem" },
   ], (f) => make("tr", {}, make("td", { title: f.name }, owner(f.process) + brief(f.name)),
     make("td", { class: "number" }, number(f.slots)),
     ...roots.map((node) => make("td", { class: "number" }, percent(f.shares[node.path] ?? 0))),
-    make("td", {}, deepest(f.closer).map((path) => names[path]).join(", "))))
+    lookCloser(f)))
     .show(tree.functions.filter((f) => ofProcess(f.process)));
 }
 

@@ -60,7 +60,7 @@ proptest! {
         let _ = csv(&bytes, &range);
         let mut sink = O3PipeView::new(Vec::new(), &text);
         let _ = expand(&mut open(&bytes), HartId(0), &range, &mut sink);
-        let mut sink = Konata::new(Vec::new(), &text).unwrap();
+        let mut sink = Konata::new(Vec::new(), &text, &registers).unwrap();
         let _ = expand(&mut open(&bytes), HartId(0), &range, &mut sink);
         // One token per cycle is no hang, but there can be many.
         let first = from.unwrap_or(0).max(start_cycle);
