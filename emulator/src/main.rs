@@ -33,6 +33,7 @@ mod guest_counts;
 mod guest_profiles;
 mod host_memory;
 mod input;
+mod interpreters;
 mod kept;
 mod kernel;
 mod log;

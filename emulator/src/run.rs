@@ -325,6 +325,10 @@ fn simulate(
     };
     let mut system = make()?;
     let boot = Boot::start(plan, &mut system, &mut console, make)?;
+    let record = &plan.spec.record;
+    if record.interpreters && (record.trace || record.profilers) {
+        system.look_at_interpreters();
+    }
     // It reads all that boots: not a part of the run's time.
     let described = plan.spec.record.trace.then(|| metadata(plan)).transpose()?;
 

@@ -85,6 +85,8 @@ pub struct Record {
     pub counters: bool,
     /// Write what samples should say (truth.json): exact counts by instruction and by cache line. Costs time and memory.
     pub truth: bool,
+    /// Look at interpreted programs (Python's) from outside: functions and lines of them.
+    pub interpreters: bool,
     /// Keep some thousand consecutive instructions with all their stages every now and then (excerpts.zst): what the report says of loops.
     pub excerpts: bool,
     /// The trace says when each instruction was fetched, issued and completed, too. Costs size and time.
@@ -102,6 +104,7 @@ impl Default for Record {
             call_stacks: false,
             counters: false,
             truth: false,
+            interpreters: true,
             excerpts: true,
             stages: false,
             level: 1,

@@ -24,6 +24,7 @@ use user_net::UserNet;
 
 use crate::failure::{BadInput, bad_input};
 use crate::guest::GuestFiles;
+use crate::interpreters::{Interpreters, RunningThread};
 use crate::kernel;
 use crate::net::Cable;
 use crate::pace::Pace;
@@ -94,6 +95,9 @@ pub struct System {
     others: Vec<Hart>,
     /// By hart.
     tips: Vec<SharedTip>,
+    /// The thread that runs, by hart, and the programs of all.
+    running: Vec<RunningThread>,
+    programs: Rc<RefCell<Programs>>,
     /// The PMUs of last-level cache and memory controller.
     pub uncore: Uncore,
     pace: Option<Pace>,
@@ -112,6 +116,8 @@ impl Snapshot for System {
             others,
             // Devices of the board.
             tips: _,
+            running: _,
+            programs: _,
             uncore,
             pace: _,
             extensions,
@@ -184,11 +190,22 @@ impl System {
         let tips: Vec<_> = (0..setup.harts).map(|_| unit()).collect();
         let programs = Rc::new(RefCell::new(Programs::default()));
         let mut units: Vec<Box<dyn Device>> = Vec::new();
-        for (hart, tip) in std::iter::once(&hart).chain(&others).zip(&tips) {
+        let running: Vec<RunningThread> = tips.iter().map(|_| RunningThread::default()).collect();
+        for ((hart, tip), running) in { std::iter::once(&hart).chain(&others) }
+            .zip(&tips)
+            .zip(&running)
+        {
             let mut others = tips.clone();
             others.remove(hart.id());
             let (tag, programs) = (hart.guest_tag(), Rc::clone(&programs));
-            units.push(Box::new(TipBus::new(tip.clone(), others, tag, programs)));
+            let running = Rc::clone(running);
+            units.push(Box::new(TipBus::new(
+                tip.clone(),
+                others,
+                tag,
+                running,
+                programs,
+            )));
         }
         let size = place::UNIT_BYTES * units.len() as u64;
         let (base, irq) = (place::UNITS_BASE, place::FIRST_IRQ);
@@ -200,6 +217,8 @@ impl System {
             hart,
             others,
             tips,
+            running,
+            programs,
             uncore,
             pace: setup.live.then(|| Pace::new(clock)),
             extensions,
@@ -330,6 +349,15 @@ impl System {
         match &mut engine.cores {
             Some(cores) => cores.snapshot(&mut all(&mut self.hart, &mut self.others), archive),
             None => Ok(()),
+        }
+    }
+
+    /// Looks at interpreted programs in timed runs from now on.
+    pub fn look_at_interpreters(&mut self) {
+        let harts = std::iter::once(&mut self.hart).chain(&mut self.others);
+        for (hart, running) in harts.zip(&self.running) {
+            let interpreters = Interpreters::new(Rc::clone(running), Rc::clone(&self.programs));
+            hart.set_onlooker(Some(Box::new(interpreters)));
         }
     }
 

@@ -341,6 +341,10 @@ pub trait TimingModel {
     /// `sfence.vma`, a `satp` write or a PMP change was executed: drop cached translations.
     fn flush_tlb(&mut self);
 
+    /// Puts a side-band record of the simulator's own into the stream, after all that has been retired. Nothing that the guest can see depends
+    /// on it.
+    fn note(&mut self, _kind: u8, _bytes: Vec<u8>) {}
+
     /// Privilege changed (trap or return) by the instruction just retired or the interrupt just taken.
     fn privilege(&mut self, privilege: Privilege);
 }

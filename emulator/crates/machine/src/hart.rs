@@ -7,6 +7,7 @@ mod debug;
 mod fetch;
 mod host_call;
 mod memory;
+mod onlooker;
 mod run;
 mod run_buffer;
 mod stuck;
@@ -36,6 +37,7 @@ use crate::sampling::Sampling;
 pub use debug::{DebugStop, Watchpoint};
 pub(crate) use fetch::Spaces;
 pub use host_call::{Caller, HostCalls, HostResult};
+pub use onlooker::{GuestView, Onlooker};
 pub use run::{Limit, Mark, RunExit};
 pub(crate) use run_buffer::{Accesses, RunBuffer, RunLength};
 pub use stuck::{Stuck, TakenException};
@@ -169,6 +171,9 @@ pub struct Hart {
     pub(crate) extensions: Extensions,
     /// Who carries out the calls of programs that know RISC-V semihosting; without, they are breakpoints.
     pub host_calls: Option<Rc<RefCell<dyn HostCalls>>>,
+    /// Who looks at the guest in timed runs, and the [`count`](Self::count) from which on.
+    onlooker: Option<Box<dyn Onlooker>>,
+    pub(crate) look_at: u64,
     guest_tag: Rc<Cell<u64>>,
     id: usize,
 }
@@ -234,6 +239,8 @@ impl Snapshot for Hart {
             user_entries: _,
             extensions: _,
             host_calls: _,
+            onlooker: _,
+            look_at: _,
         } = self;
         archive.same("hart", &id.to_string())?;
         regs[..usize::from(NOWHERE)].snapshot(archive)?;
@@ -331,6 +338,8 @@ impl Hart {
             strict_page: CodePage::uncached(0),
             extensions: Extensions::ALL,
             host_calls: None,
+            onlooker: None,
+            look_at: u64::MAX,
             guest_tag: Rc::new(Cell::new(0)),
             id,
         }
@@ -345,6 +354,7 @@ impl Hart {
         self.exceptions = old.exceptions;
         self.user_entries = old.user_entries;
         self.host_calls = old.host_calls;
+        self.set_onlooker(old.onlooker);
         self.guest_tag = old.guest_tag;
         self.sampling.renew(old.sampling);
     }

@@ -160,6 +160,7 @@ impl Evaluation {
         self.check_lists(&known)?;
         self.check_weights(&known)?;
         self.check_over_time(&known)?;
+        self.check_scripts(&known)?;
         let samplers = self.samplers.iter();
         { samplers }.try_for_each(|result| result.check(&known))
     }
@@ -245,6 +246,33 @@ impl Evaluation {
                 TeaEvents::BITS,
                 1 << TeaEvents::BITS,
             )?;
+        }
+        Ok(())
+    }
+
+    fn check_scripts(&self, known: &EntityCounts) -> Checked {
+        const FIELD: &str = "scripts";
+        let functions = self.scripts.functions.len();
+        let processes = self.scripts.processes.iter().map(|of| of.process);
+        ascending(FIELD, processes, known)?;
+        let in_order = || format!("{FIELD}: expected each function and line once, in order");
+        for process in &self.scripts.processes {
+            let numbers = || process.functions.iter().map(|time| time.function);
+            let places = process.lines.iter().map(|time| (time.function, time.line));
+            expect(numbers().is_sorted_by(|a, b| a < b), in_order)?;
+            expect(places.is_sorted_by(|a, b| a < b), in_order)?;
+            for function in numbers().chain(process.lines.iter().map(|time| time.function)) {
+                below(FIELD, "a function", function.into(), functions)?;
+            }
+            let functions = { process.functions.iter() }.flat_map(|time| [time.own, time.total]);
+            let lines = process.lines.iter().map(|time| time.own);
+            for sum in functions.chain(lines).chain([process.whole]) {
+                let possible = |amount: f64| amount.is_finite() && amount >= 0.0;
+                let holds = possible(sum.cycles) && possible(sum.squares);
+                expect(holds && sum.samples <= MOST_CYCLES, || {
+                    format!("{FIELD}: expected amounts from 0 up, found {sum:?}")
+                })?;
+            }
         }
         Ok(())
     }

@@ -22,6 +22,7 @@ use crate::calls::Calls;
 use crate::inactive::InactiveProcesses;
 use crate::oracle::{Charged, Oracle};
 use crate::over_time::timed;
+use crate::scripts::ScriptSamples;
 use crate::view::{ExecutionContext, StreamState, View};
 use crate::waits::SchedulerLog;
 use crate::{
@@ -63,6 +64,7 @@ impl Evaluator {
             only_marked: region == Region::Marked,
             profiling: region == Region::Whole,
             context: GuestContext::new(),
+            scripts: ScriptSamples::default(),
             process: ProcessId::BOOT,
             inactive: InactiveProcesses::default(),
             privilege: 3,
@@ -292,6 +294,7 @@ impl Evaluator {
             top_down,
             over_time,
             signatures,
+            scripts: run.scripts.finish(),
         }
     }
 }
@@ -315,6 +318,7 @@ struct Run {
     /// The present cycle is profiled.
     profiling: bool,
     context: GuestContext,
+    scripts: ScriptSamples,
     process: ProcessId,
     inactive: InactiveProcesses,
     /// Privilege of the last instruction that cycles were charged to; followed only if a filter has one.

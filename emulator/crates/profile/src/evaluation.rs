@@ -7,6 +7,7 @@ use std::ops::Range;
 use commit_trace::{InstId, StaticInfo};
 use serde::{Deserialize, Serialize};
 
+use crate::scripts::Scripts;
 use crate::waits::{SchedulerLog, Waits};
 use crate::{
     ContextId, ContextWeights, Contexts, CycleStacks, Misplaced, Process, ProcessId, Profile,
@@ -74,6 +75,9 @@ pub struct Evaluation {
     /// The Oracle's time by event, if asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signatures: Option<Signatures>,
+    /// Interpreted programs by function and line, if the simulator looked at any.
+    #[serde(default, skip_serializing_if = "Scripts::is_empty")]
+    pub scripts: Scripts,
 }
 
 /// A part of the Oracle.

@@ -177,6 +177,10 @@ impl GuestContext {
 
     /// Takes one side-band record ([`commit_trace::Event::SideBand`]) at `cycle`.
     pub fn record(&mut self, cycle: u64, kind: u8, bytes: &[u8]) {
+        if kind >= crate::scripts::MIN_KIND {
+            // The simulator's own, and not of the guest.
+            return;
+        }
         match parse(kind, bytes) {
             Some(SideBand::Switch {
                 pid,

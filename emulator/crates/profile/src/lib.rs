@@ -38,6 +38,7 @@ mod profile;
 mod profilers;
 mod published;
 mod sampler;
+mod scripts;
 mod stack;
 mod stacks;
 mod stalls;
@@ -66,6 +67,10 @@ pub use profile::Profile;
 pub use profilers::Profiler;
 pub use published::{Level, Published};
 pub use sampler::{Filter, Privilege, Sampler, Schedule};
+pub use scripts::{
+    MIN_KIND as MIN_SCRIPT_KIND, SampleSum, ScriptFrame, ScriptFunction, ScriptFunctionTime,
+    ScriptLineTime, ScriptProcess, ScriptRecord, Scripts,
+};
 pub use stack::{CATEGORIES, Category, Component, CycleStack};
 pub use stacks::CycleStacks;
 pub use timeline::{Timeline, Window};

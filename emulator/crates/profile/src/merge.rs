@@ -145,6 +145,11 @@ impl Evaluation {
             .filter_map(|(hart, numbers)| Some((hart.top_down.as_ref()?, *numbers)))
             .collect();
         merged.over_time = over_time::merged(&parts, merged.contexts.as_ref());
+        for (hart, numbers) in &parts {
+            merged
+                .scripts
+                .merge(&hart.scripts, |process| numbers.process(process));
+        }
         merged.top_down = (!top_downs.is_empty()).then(|| top_down(&top_downs));
         merged.samplers = (0..first.samplers.len())
             .map(|at| {

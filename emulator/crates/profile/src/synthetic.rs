@@ -211,5 +211,6 @@ pub fn evaluation() -> Evaluation {
         top_down: None,
         over_time: Vec::new(),
         signatures: None,
+        scripts: Default::default(),
     }
 }

@@ -14,6 +14,7 @@ use super::gather::{Gathered, Rows, Summary};
 use super::guest::{self, Matched};
 use super::in_guest::{InGuest, InGuestBuilder};
 use super::inclusive::{self, Inclusive};
+use super::interpreted;
 use super::model::{Report, Totals, focus};
 use super::over_time::{self, OverTime};
 use super::rows::{self, Function, Selection};
@@ -85,6 +86,13 @@ impl Report {
         let mut functions: Vec<FunctionRow> = functions.into_iter().map(|f| f.row).collect();
         let commands = super::commands::commands(&processes);
         let mut verdict = verdict;
+        let interpreted = interpreted::interpreted(evaluation, &processes);
+        for of_command in &mut verdict {
+            let command = commands.iter().find(|row| row.name == of_command.command);
+            of_command.interpreted = command.map_or_else(Vec::new, |row| {
+                interpreted::of_command(evaluation, &processes, row)
+            });
+        }
         if let Some(inclusive) = Inclusive::new(&flame, &processes) {
             inclusive.add_to(&mut functions, &processes);
             let own = inclusive::own_functions(&gathered.symbols);
@@ -107,6 +115,7 @@ impl Report {
             commands,
             processes,
             functions,
+            interpreted,
             instructions,
             listings,
             flame,

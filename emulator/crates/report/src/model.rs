@@ -13,6 +13,7 @@ use super::elapsed::Elapsed;
 use super::flame::Flame;
 use super::harts::HartRow;
 use super::in_guest::InGuest;
+use super::interpreted::InterpretedProcess;
 use super::loops::LoopsReport;
 use super::over_time::OverTime;
 use super::precise::PreciseReport;
@@ -59,6 +60,9 @@ pub struct Report {
     pub harts: Vec<HartRow>,
     /// Functions of all processes, the most expensive first.
     pub functions: Vec<FunctionRow>,
+    /// Processes that an interpreter executes, with the program's own functions and lines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interpreted: Vec<InterpretedProcess>,
     /// The most expensive instructions of all processes.
     pub instructions: Vec<InstructionRow>,
     /// Every executed instruction of the most expensive functions.

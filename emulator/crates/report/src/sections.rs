@@ -40,7 +40,7 @@ pub(super) enum TextPosition {
 }
 
 /// All of them, in the order of text and page.
-pub(super) const SECTIONS: [Section; 11] = [
+pub(super) const SECTIONS: [Section; 12] = [
     Section {
         key: "verdict",
         place: TextPosition::First,
@@ -48,6 +48,14 @@ pub(super) const SECTIONS: [Section; 11] = [
         html: Report::verdict_html,
         json: None,
         rule: |path, below| path.verdict(below),
+    },
+    Section {
+        key: "interpreted",
+        place: TextPosition::Code,
+        text: Report::write_interpreted,
+        html: Report::interpreted_html,
+        json: None,
+        rule: |path, below| path.interpreted(below),
     },
     Section {
         key: "loops",

@@ -14,6 +14,7 @@ use symbols::{FunctionId, Symbols};
 use super::gather::Rows;
 use super::html::{escape, words};
 use super::inclusive::InclusiveRow;
+use super::interpreted::InterpretedFunction;
 use super::loops;
 use super::model::Report;
 use super::rows::{Code, RowBuilder, Selection};
@@ -46,6 +47,9 @@ pub struct Verdict {
     /// Functions of the program's own sources with all that they call, if calls were followed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inclusive: Vec<InclusiveRow>,
+    /// Most expensive functions of the program that an interpreter executes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interpreted: Vec<InterpretedFunction>,
 }
 
 /// A reason for cycles.
@@ -242,6 +246,7 @@ impl CommandSums {
             places,
             causes,
             inclusive: Vec::new(),
+            interpreted: Vec::new(),
         }
     }
 }
@@ -362,8 +367,13 @@ impl Report {
                     writeln!(out, "  {line}")?;
                 }
             }
-            for row in &verdict.inclusive {
-                for (n, line) in wrap(&row.in_words(), 112).iter().enumerate() {
+            let interpreted = verdict
+                .interpreted
+                .iter()
+                .map(InterpretedFunction::in_words);
+            let inclusive = verdict.inclusive.iter().map(InclusiveRow::in_words);
+            for sentence in interpreted.chain(inclusive) {
+                for (n, line) in wrap(&sentence, 112).iter().enumerate() {
                     writeln!(out, "{}{line}", if n == 0 { "  " } else { "         " })?;
                 }
             }
@@ -418,16 +428,24 @@ impl Report {
                 words(&verdict.causes_in_words()),
                 { self.waiting_in_words(&command.members) }
                     .map_or_else(String::new, |text| format!("; {}", words(&text))),
-                if verdict.inclusive.is_empty() {
+                if verdict.inclusive.is_empty() && verdict.interpreted.is_empty() {
                     "<ol>"
                 } else {
                     "<ul>"
                 },
             );
+            for row in &verdict.interpreted {
+                let _ = write!(
+                    out,
+                    "<li title=\"{}\">{}</li>",
+                    escape(&row.name),
+                    words(&row.in_words())
+                );
+            }
             for row in &verdict.inclusive {
                 let _ = write!(out, "<li>{}</li>", words(&row.in_words()));
             }
-            if !verdict.inclusive.is_empty() {
+            if !verdict.inclusive.is_empty() || !verdict.interpreted.is_empty() {
                 out += "</ul><ol>";
             }
             for place in &verdict.places {

@@ -205,6 +205,10 @@ impl<S: CommitSink> TimingModel for Core<S> {
         self.pipeline.flush_tlb();
     }
 
+    fn note(&mut self, kind: u8, bytes: Vec<u8>) {
+        self.pipeline.event(Event::SideBand { kind, bytes });
+    }
+
     fn privilege(&mut self, privilege: Privilege) {
         self.pipeline.privilege(privilege);
     }

@@ -56,6 +56,9 @@ impl Hart {
                 self.pc = pc;
                 return RunExit::Limit;
             }
+            if self.count >= self.look_at {
+                self.look(env);
+            }
             if self.at_breakpoint(pc) {
                 self.stop_at_breakpoint();
                 continue;

@@ -48,6 +48,7 @@ impl Run {
     /// Forgets all counts of the region so far. Processes, instructions and calls stay known.
     pub(super) fn begin_anew(&mut self) {
         self.marked = true;
+        self.scripts.interrupt();
         for (view, fresh) in { self.views.iter_mut() }.zip(views(&self.samplers)) {
             if self.only_marked || view.filter().marked {
                 *view = fresh;
@@ -69,6 +70,7 @@ impl Run {
         self.region_restarts = self.region_restarts.saturating_add(1);
         (self.profiled, self.idle, self.instructions, self.traps) = (0, 0, 0, 0);
         self.counted = 0;
+        self.scripts.begin_anew();
         self.context.forget_cycles();
         self.parts = Parts::new(self.views.iter().map(View::filter));
         self.oracle = Oracle::new();

@@ -1,6 +1,7 @@
 //! How an evaluation takes the stream: span by span or block by block.
 
 use super::*;
+use crate::scripts::{MIN_KIND, Profiled};
 
 impl SpanSink for Run {
     #[inline(always)]
@@ -111,7 +112,16 @@ impl SpanSink for Run {
 
     fn event(&mut self, cycle: u64, event: &Event) {
         match event {
+            Event::SideBand { kind, bytes } if *kind >= MIN_KIND => {
+                let profiled = self.profiling.then_some(Profiled {
+                    cycles: self.profiled,
+                    instructions: self.instructions,
+                });
+                self.scripts.record((*kind, bytes), self.process, profiled);
+                return;
+            }
             Event::SideBand { kind, bytes } => {
+                self.scripts.interrupt();
                 self.count_thread();
                 self.context.record(cycle, *kind, bytes);
                 let before = std::mem::replace(&mut self.process, self.context.current());
@@ -147,6 +157,7 @@ impl SpanSink for Run {
                 self.begin_anew();
             }
             Event::Region(inside) => {
+                self.scripts.interrupt();
                 self.marked = *inside;
                 self.stretches.mark(cycle, *inside);
                 if self.only_marked {

@@ -4,6 +4,7 @@ mod counters;
 mod error;
 mod events;
 mod in_guest;
+mod interpreted;
 mod loops;
 mod profile;
 mod run;

@@ -1,6 +1,6 @@
 //! What the hart's side gives to the core's.
 
-use commit_trace::CommitSink;
+use commit_trace::{CommitSink, Event};
 use isa::{Executed, PerfEvent, Privilege, Run, Selection, StaticId, StaticInst, Watch};
 
 use crate::observe::ObservedBy;
@@ -26,6 +26,8 @@ pub(super) enum Call {
     Select(usize, Selection),
     Observe(ObservedBy),
     Watch(usize, Option<Watch>),
+    /// The next of [`Batch::notes`].
+    Note,
 }
 
 /// What the hart waits for after a batch.
@@ -55,23 +57,35 @@ pub(super) struct Batch {
     output: PathOutput,
     defined: Vec<StaticInst>,
     retired: Vec<(Executed, InstOutput)>,
+    /// Side-band records of the simulator's own. Where batches end does not depend on them: the guest could see that.
+    notes: Vec<(u8, Vec<u8>)>,
     instructions: usize,
     pub question: Question,
 }
 
 impl Batch {
+    /// It has nothing but notes, which can wait.
     pub fn is_empty(&self) -> bool {
-        self.calls.is_empty()
+        self.calls.len() == self.notes.len()
+    }
+
+    pub fn has_notes(&self) -> bool {
+        !self.notes.is_empty()
     }
 
     /// It has so many instructions, or as many calls as go together.
     pub fn is_full(&self, instructions: usize) -> bool {
-        self.instructions >= instructions || self.calls.len() >= CALLS
+        self.instructions >= instructions || self.calls.len() - self.notes.len() >= CALLS
     }
 
     #[inline]
     pub fn push(&mut self, call: Call) {
         self.calls.push(call);
+    }
+
+    pub fn note(&mut self, kind: u8, bytes: Vec<u8>) {
+        self.notes.push((kind, bytes));
+        self.push(Call::Note);
     }
 
     pub fn define(&mut self, inst: &StaticInst) {
@@ -104,6 +118,7 @@ impl Batch {
         self.output.clear();
         self.defined.clear();
         self.retired.clear();
+        self.notes.clear();
         self.instructions = 0;
         self.question = Question::Nothing;
     }
@@ -127,6 +142,7 @@ impl<'a, S: CommitSink> Server<'a, S> {
         let Self { pipeline, decoded } = self;
         let mut output = batch.output.read();
         let (mut defined, mut retired) = (batch.defined.iter(), batch.retired.iter());
+        let mut notes = batch.notes.iter();
         for call in &batch.calls {
             match *call {
                 Call::Define => defined.next().into_iter().for_each(|d| pipeline.define(d)),
@@ -144,6 +160,12 @@ impl<'a, S: CommitSink> Server<'a, S> {
                 Call::Select(counter, selection) => pipeline.select(counter, selection),
                 Call::Observe(by) => pipeline.observe(by),
                 Call::Watch(counter, watch) => pipeline.watch(counter, watch),
+                Call::Note => {
+                    if let Some((kind, bytes)) = notes.next() {
+                        let (kind, bytes) = (*kind, bytes.clone());
+                        pipeline.event(Event::SideBand { kind, bytes });
+                    }
+                }
             }
         }
         let count = match batch.question {

@@ -104,7 +104,11 @@ impl<'a> Ahead<'a> {
 
     /// Gives on what is left, and waits until it is done.
     pub(super) fn finish(self) {
-        self.0.into_inner().ask();
+        let mut queue = self.0.into_inner();
+        match queue.batch.has_notes() {
+            true => queue.ask_for(Question::Nothing),
+            false => queue.ask(),
+        };
     }
 }
 
@@ -306,6 +310,10 @@ impl TimingModel for Ahead<'_> {
         let queue = self.0.get_mut();
         queue.path.flush_tlb();
         queue.note(Call::FlushTlb);
+    }
+
+    fn note(&mut self, kind: u8, bytes: Vec<u8>) {
+        self.0.get_mut().batch.note(kind, bytes);
     }
 
     fn privilege(&mut self, privilege: Privilege) {

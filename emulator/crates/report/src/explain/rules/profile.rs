@@ -82,6 +82,7 @@ impl ReportPath<'_> {
         let source = "report/src/verdict.rs";
         match below {
             [.., "process"] => self.index(),
+            [_, "interpreted", ..] => self.interpreted(below),
             [_, "places", _, "share"] => rule(
                 "Share of the cycles of its command's processes that the Oracle charges to this function.",
                 "sum of the cycle stacks of its instructions / cycles of the command",
