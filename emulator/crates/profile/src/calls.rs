@@ -287,6 +287,14 @@ impl Calls {
         }
     }
 
+    /// Returns the kernel's context as the thread that runs entered it from the program; `None` if that is not known.
+    pub(crate) fn kernel_entry(&self) -> Option<ContextId> {
+        let frames = self.stack.frames.iter().rev().take(MAX_DEPTH);
+        let is_entry =
+            |frame: &&Frame| matches!(frame.entered_by, EnteredBy::Trap(at) if at.privilege == 0);
+        { frames }.find(is_entry).map(|frame| frame.context)
+    }
+
     /// All contexts so far.
     pub(crate) fn contexts(&self) -> &Contexts {
         &self.contexts
