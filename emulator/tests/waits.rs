@@ -83,7 +83,7 @@ fn locks_conditions_sleeps_and_pipes_are_told_as_often_as_they_were() {
     ]);
     succeed(compiler.arg(dir.join("waits")).arg(source));
     let spec = "[guest]\nharts = 2\n[run]\nboot = \"functional\"\nregion = \"command\"\nfiles = [\"waits\"]\n\
-         command = \"./waits\"\n[record]\ntrace = false\n[[sampler]]\nprofiler = \"tip\"\nperiod = 10007\n";
+         command = \"./waits\"\n[record]\ntrace = false\ncall_stacks = true\n[[sampler]]\nprofiler = \"tip\"\nperiod = 10007\n";
     succeed(&mut run_spec(&dir, spec));
     let console = std::fs::read_to_string(dir.join("out/console.log")).unwrap();
     let said = said(&console);
@@ -152,6 +152,24 @@ fn locks_conditions_sleeps_and_pipes_are_told_as_often_as_they_were() {
             .unwrap()
             .contains("lll_lock_wait")
     );
+    // Who of the program waits, with the line of the call.
+    let line_of = |call: &str| {
+        let lines = include_str!("harts/waits.c").lines();
+        let found = lines.enumerate().filter(|(_, line)| line.contains(call));
+        let numbers = found.map(|(number, _)| format!("waits.c:{}", number + 1));
+        numbers.collect::<Vec<_>>()
+    };
+    let is_at = |caller: &Value, function: &str, calls: &[String]| {
+        let source = caller["source"].as_str().unwrap_or("");
+        caller["function"] == function && calls.iter().any(|line| source.ends_with(line))
+    };
+    let callers = list(held[0], "callers");
+    let locks = line_of("pthread_mutex_lock(&held)");
+    assert!(
+        callers.len() == 1 && is_at(&callers[0], "waiter", &locks),
+        "{callers:?}"
+    );
+    assert_eq!(number(&callers[0], "count"), 5);
     let conditions: u64 = of("turned").map(|futex| number(futex, "count")).sum();
     let counted = console.split("conditions ").nth(1).unwrap();
     let counted: u64 = counted.split(' ').next().unwrap().parse().unwrap();
@@ -159,6 +177,10 @@ fn locks_conditions_sleeps_and_pipes_are_told_as_often_as_they_were() {
         conditions <= counted && conditions + 4 >= counted,
         "{conditions} of {counted}"
     );
+    let calls = line_of("pthread_cond_wait(&turned");
+    for caller in of("turned").flat_map(|futex| list(futex, "callers")) {
+        assert!(is_at(caller, "player", &calls), "{caller}");
+    }
     for futex in of("turned") {
         for pair in list(futex, "pairs") {
             let both = [&pair["waiter"], &pair["waker"]].map(|name| name.as_str().unwrap());
@@ -219,6 +241,7 @@ fn locks_conditions_sleeps_and_pipes_are_told_as_often_as_they_were() {
     }
     let text = std::fs::read_to_string(dir.join("out/report.txt")).unwrap();
     assert!(text.contains("for `held` (0x"), "{text}");
+    assert!(text.contains("in waiter (waits.c:"), "{text}");
     // A hart knows but its own part.
     assert!(json(&dir.join("out/hart0/report.json"))["waiting"].is_null());
 }

@@ -11,6 +11,8 @@
 //! - If a register was added to the stack pointer (an exception is caught), the return goes to the frame of the function
 //!   that the address is in. If that is not known, frames are removed at the next jump or return that tells.
 //! - Otherwise, if a parked stack waits at that call, the return goes to that one: the wrong stack was resumed before.
+//! - Otherwise, if the frames may be wrong, as the thread may have run on another hart or another coroutine may have been resumed, the
+//!   return proves it: the stack is empty from there on, and the wrong coroutine is parked again.
 //! - Otherwise the return is a jump, and no frame is removed.
 //! - A trap ends when execution continues where it was taken. If the kernel returns elsewhere in the program, that is a
 //!   signal handler. Its frame is on top of the interrupted one, and ends when the kernel returns to the interrupted address.
@@ -34,7 +36,7 @@ pub use fold::fold;
 pub(crate) use fold::sum_up;
 
 use effect::{Pointer, StackEffect, Trapped};
-use unwind::{Code, EnteredBy, Frame, Stack};
+use unwind::{Code, EnteredBy, Frame, Parked, Stack};
 
 /// Depth up to which frames have contexts of their own. Deeper frames share the context of the last of these.
 const MAX_DEPTH: usize = 512;
@@ -152,7 +154,7 @@ pub(crate) struct Calls {
     /// The stacks of the threads that do not run, by the kernel's numbers.
     waiting: FxHashMap<u32, Stack>,
     /// Stacks of coroutines that do not run, by process; the one parked first comes first.
-    parked: FxHashMap<ProcessId, Vec<Vec<Frame>>>,
+    parked: FxHashMap<ProcessId, Vec<Parked>>,
     /// Calls are not followed: every context is its thread's outermost one.
     flat: bool,
     /// What the last instruction did to the stack.
@@ -180,7 +182,7 @@ impl Calls {
     pub(crate) fn select(&mut self, process: ProcessId, thread: ThreadId, tid: u32) {
         if tid != self.tid {
             let mut next = self.waiting.remove(&tid).unwrap_or_default();
-            next.resumed = true;
+            next.resume();
             let before = std::mem::replace(&mut self.stack, next);
             self.waiting
                 .insert(std::mem::replace(&mut self.tid, tid), before);
@@ -285,6 +287,14 @@ impl Calls {
             // Executed before the last switch of threads.
             _ => self.roots.get(&self.thread).copied().unwrap_or_default(),
         }
+    }
+
+    /// Returns the kernel's context as the thread that runs entered it from the program; `None` if that is not known.
+    pub(crate) fn kernel_entry(&self) -> Option<ContextId> {
+        let frames = self.stack.frames.iter().rev().take(MAX_DEPTH);
+        let is_entry =
+            |frame: &&Frame| matches!(frame.entered_by, EnteredBy::Trap(at) if at.privilege == 0);
+        { frames }.find(is_entry).map(|frame| frame.context)
     }
 
     /// All contexts so far.

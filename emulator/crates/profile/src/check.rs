@@ -322,6 +322,9 @@ impl Evaluation {
             if let Transition::Runs(_, thread) = event.change {
                 known.thread("scheduler.events", thread)?;
             }
+            if let Some(entry) = event.entry {
+                known.context("scheduler.events", entry)?;
+            }
         }
         Ok(())
     }

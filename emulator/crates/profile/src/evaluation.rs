@@ -8,10 +8,10 @@ use commit_trace::{InstId, StaticInfo};
 use serde::{Deserialize, Serialize};
 
 use crate::scripts::Scripts;
-use crate::waits::{SchedulerLog, Waits};
+use crate::waits::{SchedulerLog, WaitSite, WaitUse, Waits};
 use crate::{
     ContextId, ContextWeights, Contexts, CycleStacks, Misplaced, Process, ProcessId, Profile,
-    Sampler, Signatures, Thread, TimeBin, TopDown,
+    Sampler, Signatures, Thread, ThreadId, TimeBin, TopDown,
 };
 
 /// The Oracle's and every sampler's view of the cycles that were profiled: those in the region of
@@ -91,12 +91,13 @@ pub struct ThreadPart {
 
 impl Evaluation {
     /// What threads waited for in the region; `None` if the guest's kernel does not tell. One of several harts knows but its own
-    /// part of it: see [`Evaluation::merged`].
-    pub fn waits(&self) -> Option<Waits> {
-        self.scheduler.waits(|thread| {
+    /// part of it: see [`Evaluation::merged`]. `used_for` says what a process uses a futex or a sleep for.
+    pub fn waits(&self, used_for: impl Fn(ProcessId, WaitSite) -> WaitUse) -> Option<Waits> {
+        let process = |thread: ThreadId| {
             let thread = self.threads.get(thread.0 as usize);
             thread.map_or(ProcessId::BOOT, |thread| thread.process)
-        })
+        };
+        self.scheduler.waits(process, used_for)
     }
 
     /// What a sampler's filter lets through by region and thread.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::waits::{SchedulerEvent, SwitchOut, Transition};
-use crate::{Mapping, Process, ProcessId, Thread, ThreadId};
+use crate::{ContextId, Mapping, Process, ProcessId, Thread, ThreadId};
 
 use commands::{Commands, EntryOf, add_mapping};
 use wire::{SideBand, parse};
@@ -37,6 +37,8 @@ pub struct GuestContext {
     kernel_text: Option<Range<u64>>,
     /// If it is asked for.
     scheduled: Option<Vec<SchedulerEvent>>,
+    /// The kernel's calling context as the thread that runs entered it, for the next record.
+    kernel_entry: Option<ContextId>,
     malformed: u64,
 }
 
@@ -91,6 +93,7 @@ impl GuestContext {
             ended_process: None,
             kernel_text: None,
             scheduled: None,
+            kernel_entry: None,
             malformed: 0,
         }
     }
@@ -150,6 +153,11 @@ impl GuestContext {
     /// Also keeps what the scheduler does.
     pub(crate) fn keep_scheduled(&mut self) {
         self.scheduled.get_or_insert_default();
+    }
+
+    /// Tells the kernel's calling context as the thread that runs entered it, before the next record.
+    pub(crate) fn set_kernel_entry(&mut self, entry: Option<ContextId>) {
+        self.kernel_entry = entry;
     }
 
     /// What the scheduler did so far, in order, if it is kept.
@@ -329,6 +337,10 @@ impl GuestContext {
                 cycle,
                 hart: 0,
                 change,
+                entry: match change {
+                    Transition::Leaves(tid, _) if tid == self.tid => self.kernel_entry,
+                    _ => None,
+                },
             });
         }
     }

@@ -35,7 +35,7 @@ impl MergedNumbers {
         known.copied().unwrap_or(ProcessId::BOOT)
     }
 
-    fn thread(&self, thread: ThreadId) -> ThreadId {
+    pub(crate) fn thread(&self, thread: ThreadId) -> ThreadId {
         let known = self.threads.get(thread.0 as usize);
         known.copied().unwrap_or(ThreadId::NONE)
     }
@@ -45,7 +45,7 @@ impl MergedNumbers {
         self.insts.get(inst.0 as usize).copied().unwrap_or(inst)
     }
 
-    fn context(&self, context: ContextId) -> ContextId {
+    pub(crate) fn context(&self, context: ContextId) -> ContextId {
         let known = self.contexts.get(context.0 as usize);
         known.copied().unwrap_or_default()
     }
@@ -113,8 +113,9 @@ impl Evaluation {
         };
         merged.oracle = profiles(|hart| &hart.oracle);
         merged.scheduler = SchedulerLog::merged(
-            { parts.iter() }
-                .map(|(hart, numbers)| (&hart.scheduler, move |thread| numbers.thread(thread))),
+            parts
+                .iter()
+                .map(|(hart, numbers)| (&hart.scheduler, *numbers)),
         );
         if first.marked.is_some() {
             merged.marked = Some(profiles(|hart| {

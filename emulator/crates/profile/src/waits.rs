@@ -7,7 +7,8 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ProcessId, ThreadId};
+use crate::merge::MergedNumbers;
+use crate::{ContextId, ProcessId, ThreadId};
 use region::Region;
 
 /// What the kernel told of its scheduler, in order of time.
@@ -28,6 +29,10 @@ pub struct SchedulerEvent {
     pub hart: u32,
     /// What.
     pub change: Transition,
+    /// The kernel's calling context as the thread entered it, if calls were followed: its callers are those of the system call in which
+    /// the thread waits. Of [`Transition::Leaves`] only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<ContextId>,
 }
 
 /// What happens to a thread, which is told by the kernel's number of it.
@@ -81,6 +86,27 @@ pub enum KernelEntry {
     Other,
 }
 
+/// Where a thread entered the kernel to wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WaitSite {
+    /// The address at which the program goes on, after the `ecall`.
+    pub pc: u64,
+    /// The kernel's calling context ([`SchedulerEvent::entry`]).
+    pub entry: Option<ContextId>,
+}
+
+/// What a thread uses a wait for, as the names of the waiting code tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WaitUse {
+    /// The program waits for something of its own.
+    #[default]
+    Program,
+    /// A language's scheduler has no work for the thread.
+    Idle,
+    /// A language's runtime waits, for what is not known to be of the program.
+    Runtime,
+}
+
 /// What a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum WaitReason {
@@ -88,6 +114,10 @@ pub enum WaitReason {
     Futex,
     /// A futex that other programs may use, too. glibc's `pthread_join` waits for one.
     SharedFutex,
+    /// Work for the thread, in the scheduler of a language's runtime ([`WaitUse::Idle`]).
+    Idle,
+    /// A futex of a language's runtime ([`WaitUse::Runtime`]).
+    Runtime,
     /// A system call of this number.
     Syscall(u16),
     /// A page.
@@ -185,14 +215,15 @@ pub struct FutexWaits {
     pub all: Intervals,
     /// The same by who waited and who woke it, those with most waiting first.
     pub pairs: Vec<(ThreadId, Waker, Intervals)>,
-    /// The same by where the program goes on.
-    pub places: Vec<(u64, Intervals)>,
+    /// All waits by where the kernel was entered, those with most waiting first.
+    pub sites: Vec<(WaitSite, Intervals)>,
     /// The operations of the calls, and their counts.
     pub operations: Vec<(u32, u64)>,
 }
 
-/// Numbers of `futex` in the kernel's table for RISC-V.
+/// Numbers of `futex` and `nanosleep` in the kernel's table for RISC-V.
 const FUTEX_SYSCALL: u16 = 98;
+const NANOSLEEP_SYSCALL: u16 = 101;
 /// Operations that wait, as the kernel's constants are called.
 const FUTEX_WAITS: [(u32, &str); 5] = [
     (0, "FUTEX_WAIT"),
@@ -213,7 +244,25 @@ pub fn futex_wait(argument: u32) -> Option<&'static str> {
 }
 
 impl KernelEntry {
-    fn reason(self) -> WaitReason {
+    /// Returns whether code that waits so may be a language's runtime, whose names tell what for ([`WaitUse`]).
+    fn may_be_of_runtime(self) -> bool {
+        match self {
+            Self::Syscall {
+                number: NANOSLEEP_SYSCALL,
+                ..
+            } => true,
+            _ => matches!(self.reason(WaitUse::Program), WaitReason::Futex),
+        }
+    }
+
+    fn reason(self, used_for: WaitUse) -> WaitReason {
+        match (used_for, self) {
+            (WaitUse::Idle, _) => return WaitReason::Idle,
+            (WaitUse::Runtime, Self::Syscall { number, .. }) if number == FUTEX_SYSCALL => {
+                return WaitReason::Runtime;
+            }
+            _ => {}
+        }
         match self {
             Self::Kernel => WaitReason::Kernel,
             Self::Syscall {
@@ -232,23 +281,22 @@ impl KernelEntry {
 
 impl SchedulerLog {
     /// The logs of several harts as one, their threads renumbered.
-    pub(crate) fn merged<'a>(
-        harts: impl Iterator<Item = (&'a Self, impl Fn(ThreadId) -> ThreadId)>,
-    ) -> Self {
+    pub(crate) fn merged<'a>(harts: impl Iterator<Item = (&'a Self, &'a MergedNumbers)>) -> Self {
         let mut merged = Self::default();
-        for ((log, number), hart) in harts.zip(0..) {
+        for ((log, numbers), hart) in harts.zip(0..) {
             // A mark that one executes is for all; each has a time of its own for it.
             if merged.region.is_empty() {
                 merged.region.clone_from(&log.region);
             }
             merged.events.extend(log.events.iter().map(|event| {
                 let change = match event.change {
-                    Transition::Runs(tid, thread) => Transition::Runs(tid, number(thread)),
+                    Transition::Runs(tid, thread) => Transition::Runs(tid, numbers.thread(thread)),
                     change => change,
                 };
                 SchedulerEvent {
                     hart,
                     change,
+                    entry: event.entry.map(|entry| numbers.context(entry)),
                     ..*event
                 }
             }));
@@ -257,12 +305,17 @@ impl SchedulerLog {
         merged
     }
 
-    /// What threads waited for; `None` if the kernel does not tell. `process` is that of a thread.
-    pub fn waits(&self, process: impl Fn(ThreadId) -> ProcessId) -> Option<Waits> {
+    /// What threads waited for; `None` if the kernel does not tell. `process` is that of a thread, `used_for` says what a process uses a
+    /// futex or a sleep for.
+    pub fn waits(
+        &self,
+        process: impl Fn(ThreadId) -> ProcessId,
+        used_for: impl Fn(ProcessId, WaitSite) -> WaitUse,
+    ) -> Option<Waits> {
         let tells = |event: &SchedulerEvent| matches!(event.change, Transition::Leaves(..));
         { self.events.iter() }
             .any(tells)
-            .then(|| follow::waits(self, &process))
+            .then(|| follow::waits(self, &process, &used_for))
     }
 }
 

@@ -92,8 +92,8 @@ pub use text::{Options, short_name};
 pub use topdown::{TopDownReport, TopDownRow, TopDownWindow};
 pub use verdict::{Cause, Place, Verdict};
 pub use waiting::{
-    FutexRow, PairRow, PlaceRow, ProgramWaiting, ThreadWaiting, Time, WaitRow, WaitingReport,
-    WakerRow,
+    CallerRow, FutexRow, PairRow, PlaceRow, ProgramWaiting, ThreadWaiting, Time, WaitRow,
+    WaitingReport, WakerRow,
 };
 pub use what_if::WhatIf;
 pub use words::{Disagreement, Named};

@@ -1,6 +1,7 @@
 //! What threads wait for: locks, system calls, a hart; and who wakes them.
 
 mod build;
+mod callers;
 mod page;
 mod text;
 
@@ -8,10 +9,15 @@ use profile::Evaluation;
 use serde::Serialize;
 use symbols::Symbolizer;
 
+use super::loops::short;
 use super::model::Report;
+use super::text::fit::fit_name;
 
 /// Of a program's time, the share of a kind of waiting from which on the verdict has a sentence about it.
 const WORTH_A_SENTENCE: f64 = 0.05;
+
+/// Said of a function that is not known.
+pub(crate) const UNKNOWN: &str = "?";
 
 /// Said of operations that others than the program may answer.
 const SHARED: &str = " (shared)";
@@ -29,6 +35,8 @@ pub struct WaitingReport {
     pub futexes: Vec<FutexRow>,
     /// How many futexes more there were.
     pub more_futexes: usize,
+    /// Calls were followed: [`FutexRow::callers`] are known.
+    pub calls_followed: bool,
 }
 
 /// The time of a program's threads, added up.
@@ -46,6 +54,10 @@ pub struct ProgramWaiting {
     pub ready: f64,
     /// waiting for futexes of the program: locks, conditions, barriers,
     pub locks: f64,
+    /// waiting for work in the scheduler of a language's runtime, such as Go's,
+    pub idle: f64,
+    /// waiting in such a runtime, for what is not known to be of the program,
+    pub runtime: f64,
     /// and for anything else.
     pub other: f64,
 }
@@ -87,7 +99,7 @@ pub struct Time {
 /// A thread's waits for one reason.
 #[derive(Clone, Debug, Serialize)]
 pub struct WaitRow {
-    /// `futex`, another system call's name, or `page fault`.
+    /// `futex`, another system call's name, `page fault`, `idle Go thread`, or `Go runtime` for what else that waits for.
     pub reason: String,
     /// All of them.
     #[serde(flatten)]
@@ -124,6 +136,22 @@ pub struct FutexRow {
     pub pairs: Vec<PairRow>,
     /// Where it was waited, the longest first.
     pub places: Vec<PlaceRow>,
+    /// Which functions of the program's own code waited, the longest first; empty if that is not known.
+    pub callers: Vec<CallerRow>,
+    /// A language's runtime waits for it, and not the program's own code.
+    pub of_runtime: bool,
+}
+
+/// A function of the program's own code that waited.
+#[derive(Clone, Debug, Serialize)]
+pub struct CallerRow {
+    /// The function's name; `?` if nobody of the program is among the callers that are known.
+    pub function: String,
+    /// The line from which it calls what waits, `file:line`.
+    pub source: Option<String>,
+    /// The waits.
+    #[serde(flatten)]
+    pub time: Time,
 }
 
 /// A thread that waited for another one.
@@ -162,6 +190,8 @@ impl ProgramWaiting {
             running: share(self.running, other.running),
             ready: share(self.ready, other.ready),
             locks: share(self.locks, other.locks),
+            idle: share(self.idle, other.idle),
+            runtime: share(self.runtime, other.runtime),
             other: share(self.other, other.other),
         }
     }
@@ -176,6 +206,17 @@ impl ThreadWaiting {
     /// Share of its time in which it waited.
     fn waiting(&self) -> f64 {
         self.waits.iter().map(|wait| wait.time.share).sum()
+    }
+}
+
+impl CallerRow {
+    /// The function, with its line if that is known.
+    fn title(&self) -> String {
+        let name = fit_name(&self.function, 60);
+        match &self.source {
+            Some(source) => format!("{name} ({})", short(source)),
+            None => name,
+        }
     }
 }
 

@@ -98,6 +98,8 @@ impl Pointer {
     pub fn after(self, static_info: &StaticInfo) -> Self {
         const SP: u32 = 2;
         const FP: u32 = 8;
+        // Go keeps the goroutine that runs there.
+        const GOROUTINE: u32 = 27;
         let raw = static_info.raw;
         let (rd, rs1) = (raw >> 7 & 31, raw >> 15 & 31);
         if rd != SP {
@@ -116,6 +118,8 @@ impl Pointer {
             // `addi` to `sp` or from the frame pointer moves it by a constant; from another register it is a copy.
             (4, 0x13, 0) if rs1 != SP && rs1 != FP => Self::Loaded,
             (4, 0x33, 0) if rs1 == SP || raw >> 20 & 31 == SP => Self::Added,
+            // `systemstack` of Go returns to the goroutine that called it. What changes goroutines loads the pointer from elsewhere.
+            (4, 0x03, 3) if rs1 == GOROUTINE => Self::Kept,
             (4, 0x03, 3) => Self::Loaded,
             _ => Self::Kept,
         };

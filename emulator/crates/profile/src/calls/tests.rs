@@ -16,6 +16,8 @@ const JR: u32 = 0x0003_0067;
 const C_JALR: u32 = 0x9502;
 const C_RET: u32 = 0x8082;
 const C_JR: u32 = 0x8782;
+/// `jr t0`, by which Go's `gogo` goes to a goroutine.
+const JR_T0: u32 = 0x0002_8067;
 /// `ld sp, 0(a0)` and `add sp, sp, a4`.
 const LD_SP: u32 = 0x0005_3103;
 const ADD_SP: u32 = 0x00e1_0133;
@@ -104,6 +106,8 @@ fn how_the_stack_pointer_is_written_is_told_by_the_encoding() {
     // `ld sp, 0(a0)`, `mv sp, a1`, `c.mv sp, a1`, `c.ldsp sp, 8(sp)`.
     let loaded = [LD_SP, 0x0005_8113, 0x812e, 0x6122];
     assert_eq!(loaded.map(written), [Pointer::Loaded; 4]);
+    // `ld sp, 56(s11)`, as in Go's `systemstack`.
+    assert_eq!(written(0x038d_b103), Pointer::Kept);
     // What says more stays.
     assert_eq!(
         Pointer::Loaded.after(&static_info(0, 0x100, ADD_SP)),
@@ -290,6 +294,164 @@ fn of_coroutines_that_wait_at_one_address_a_return_tells_which_goes_on() {
     assert_eq!(found[14], [7], "g");
     assert_eq!(found[17], [0, 1], "wait");
     assert_eq!(found[18], [0], "f");
+}
+
+/// Go's runtime on one of several harts: goroutines that sleep here, and one that ran on another hart before.
+#[test]
+fn a_goroutine_from_another_hart_is_not_below_one_that_sleeps() {
+    let program = [
+        (0x100, JAL),   // 0: the sleeper calls gopark
+        (0x200, JAL),   // 1: gopark calls mcall
+        (0x300, JALR),  // 2: mcall calls the scheduler
+        (0x400, LD_SP), // 3: the scheduler goes to a goroutine
+        (0x404, JR_T0), // 4
+        (0x204, RET),   // 5: gopark
+        (0x604, JAL),   // 6: a worker, which called gopark on another hart, calls f
+        (0x700, NOP),   // 7: f
+        (0x104, NOP),   // 8: the sleeper
+    ];
+    let found = callers(&program, &[0, 1, 2, 3, 4, 5, 6, 7, 3, 4, 5, 8]);
+    let expected: [&[u32]; 12] = [
+        &[],
+        &[0],
+        &[0, 1],
+        &[0, 1, 2],
+        &[0, 1, 2],
+        &[0],
+        &[],
+        &[6],
+        &[6],
+        &[6],
+        // The sleeper still waits where it did.
+        &[0],
+        &[],
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn of_two_goroutines_that_wait_at_one_call_each_keeps_its_callers() {
+    let program = [
+        (0x100, JAL),   // 0: the first one calls read
+        (0x180, JAL),   // 1: the second one calls read
+        (0x200, JAL),   // 2: read calls gopark
+        (0x300, JAL),   // 3: gopark calls the scheduler
+        (0x400, LD_SP), // 4: the scheduler goes to a goroutine
+        (0x404, JR_T0), // 5
+        (0x304, RET),   // 6: gopark
+        (0x204, RET),   // 7: read
+        (0x104, JAL),   // 8: the first one calls f
+        (0x184, JAL),   // 9: the second one calls f
+        (0x700, NOP),   // 10: f
+        (0x800, JAL),   // 11: a third one calls the scheduler
+    ];
+    // The first two wait. The second one goes on before the first.
+    let order = [
+        0, 2, 3, 4, 5, 1, 2, 3, 4, 5, 11, 4, 5, 6, 7, 9, 10, 4, 5, 6, 7, 8, 10,
+    ];
+    let found = callers(&program, &order);
+    assert_eq!(found[15..=16], [vec![], vec![9]], "the second one");
+    assert_eq!(found[21..=22], [vec![], vec![8]], "the first one");
+}
+
+#[test]
+fn a_goroutine_begins_with_no_callers_though_its_function_was_called() {
+    let program = [
+        (0x100, JAL),   // 0: main calls f
+        (0x200, NOP),   // 1: f
+        (0x204, JAL),   // 2: f calls the scheduler
+        (0x400, LD_SP), // 3: the scheduler goes to a goroutine
+        (0x404, JR_T0), // 4
+    ];
+    let found = callers(&program, &[0, 1, 2, 3, 4, 1]);
+    assert_eq!((&*found[1], &*found[5]), (&[0][..], &[][..]));
+}
+
+#[test]
+fn a_thread_that_ran_on_another_hart_is_not_below_its_callers_from_before() {
+    let program = [
+        (0x100, JAL),       // 0: f calls wait
+        (0x200, ECALL),     // 1: wait
+        (KERNEL, NOP),      // 2
+        (KERNEL + 4, SRET), // 3
+        (0x204, RET),       // 4: wait
+        (0x80, NOP),        // 5: g, which called wait on another hart
+    ];
+    let static_info: Vec<_> = { (0..).zip(program) }
+        .map(|(id, (pc, raw))| static_info(id, pc, raw))
+        .collect();
+    for switched in [false, true] {
+        let mut calls = Calls::default();
+        calls.select(ProcessId(1), ThreadId(1), 10);
+        calls.enter(InstId(0), &static_info);
+        calls.trap(9, &trapped(1, TeaEvents::default()), &static_info);
+        calls.enter(InstId(2), &static_info);
+        if switched {
+            calls.select(ProcessId(1), ThreadId(2), 11);
+            calls.select(ProcessId(1), ThreadId(1), 10);
+        }
+        for inst in [3, 4, 5] {
+            calls.enter(InstId(inst), &static_info);
+        }
+        let at = calls.contexts.get(calls.context(ProcessId(1), InstId(5)));
+        let caller = at.caller.map(|(_, inst)| inst);
+        assert_eq!(caller, (!switched).then_some(InstId(0)));
+    }
+}
+
+#[test]
+fn the_kernel_s_callers_are_those_of_the_system_call() {
+    let program = [
+        (0x100, JAL),
+        (0x200, ECALL),
+        (KERNEL, JAL),
+        (KERNEL + 0x100, NOP),
+    ];
+    let static_info: Vec<_> = { (0..).zip(program) }
+        .map(|(id, (pc, raw))| static_info(id, pc, raw))
+        .collect();
+    let mut calls = Calls::default();
+    calls.select(ProcessId(1), ThreadId(1), 10);
+    calls.enter(InstId(0), &static_info);
+    assert_eq!(calls.kernel_entry(), None);
+    calls.trap(9, &trapped(1, TeaEvents::default()), &static_info);
+    calls.enter(InstId(2), &static_info);
+    calls.enter(InstId(3), &static_info);
+    let entry = calls.contexts.get(calls.kernel_entry().unwrap());
+    let (program, inst) = entry.caller.unwrap();
+    let caller = calls.contexts.get(program).caller.map(|(_, inst)| inst);
+    assert_eq!((inst, caller), (InstId(1), Some(InstId(0))));
+}
+
+#[test]
+fn endless_goroutines_are_bounded() {
+    let program = [
+        (0x80, JAL),  // 0: where each begins
+        (0x300, JAL), // 1, 2: what each calls in an order of its own
+        (0x380, JAL),
+        (0x400, LD_SP), // 3: the scheduler goes to a new one
+        (0x404, JR_T0), // 4
+    ];
+    let static_info: Vec<_> = { (0..).zip(program) }
+        .map(|(id, (pc, raw))| static_info(id, pc, raw))
+        .collect();
+    let mut calls = Calls::default();
+    calls.select(ProcessId(1), ThreadId(1), 10);
+    for (goroutines, stacks) in [(1500, 1024), (1024, 1024)] {
+        for number in 0..goroutines {
+            let calls_of = (0..11).map(|bit| 1 + (number >> bit & 1));
+            let order = std::iter::once(0).chain(calls_of).chain([3, 4]);
+            order.for_each(|inst| calls.enter(InstId(inst), &static_info));
+        }
+        assert_eq!(calls.parked[&ProcessId(1)].len(), stacks);
+    }
+    // Equal ones are one.
+    let mut calls = Calls::default();
+    calls.select(ProcessId(1), ThreadId(1), 10);
+    for inst in std::iter::repeat_n([0, 1, 2, 3, 4], 1500).flatten() {
+        calls.enter(InstId(inst), &static_info);
+    }
+    assert_eq!(calls.parked[&ProcessId(1)].len(), 1);
 }
 
 #[test]

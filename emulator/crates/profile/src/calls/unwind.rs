@@ -11,7 +11,7 @@ use super::{Calls, ContextId};
 /// Frames that every search may look at. Beyond these a search spends credit, of which each call adds 4, so that the time
 /// of all searches is bounded by the number of calls.
 const NEAR: usize = 256;
-/// Stacks that a process can have parked. Beyond, the oldest is dropped.
+/// Different stacks that a process can have parked. Beyond, the oldest is dropped.
 const MAX_PARKED: usize = 1024;
 /// Frames in all parked stacks of a process.
 const MAX_PARKED_FRAMES: usize = 1 << 20;
@@ -36,9 +36,38 @@ pub(super) struct Stack {
     pub is_loose: bool,
     /// Frames beyond [`NEAR`] that searches may still look at.
     pub credit: usize,
+    /// So many of the outermost frames may be wrong: the thread may have made other calls on another hart in between, or another
+    /// coroutine may have been resumed.
+    pub doubtful: usize,
+    /// The coroutine that was resumed, of those that wait at one address: what has to be parked again if it proves to be the wrong one.
+    pub guess: Option<Guess>,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// A coroutine that was taken for the one that is resumed.
+#[derive(Debug, Default)]
+pub(super) struct Guess {
+    /// So many of the stack's outermost frames are the coroutine's.
+    frames: usize,
+    /// Frames of the coroutine that have been left since, the innermost first.
+    left: Vec<Frame>,
+}
+
+/// Equal stacks of coroutines that do not run, as of the workers of a pool, and of goroutines that are over.
+#[derive(Debug)]
+pub(super) struct Parked {
+    frames: Vec<Frame>,
+    count: usize,
+}
+
+impl Parked {
+    fn is_equal(&self, frames: &[Frame]) -> bool {
+        let innermost = |frames: &[Frame]| frames.last().map(|frame| frame.context);
+        // Different ones mostly differ there.
+        innermost(&self.frames) == innermost(frames) && self.frames == frames
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Frame {
     pub entered_by: EnteredBy,
     pub context: ContextId,
@@ -122,8 +151,52 @@ impl Stack {
     }
 
     fn cut(&mut self, frames: usize) {
+        if let Some(guess) = &mut self.guess
+            && frames < guess.frames
+        {
+            let left = &self.frames[frames..guess.frames];
+            guess.left.extend(left.iter().rev());
+            guess.frames = frames;
+        }
+        self.doubtful = self.doubtful.min(frames);
         self.frames.truncate(frames);
         self.is_loose = false;
+    }
+
+    /// Goes on in a frame of a coroutine, which may be the wrong one. `parked` are all its frames.
+    fn go_on_in(&mut self, mut parked: Vec<Frame>, frame: usize) {
+        let left = parked.split_off(frame);
+        self.doubtful = frame;
+        self.guess = Some(Guess {
+            frames: frame,
+            left: left.into_iter().rev().collect(),
+        });
+        self.frames = parked;
+        self.is_loose = false;
+    }
+
+    /// The thread was switched to, and may have run on another hart since it last ran here: all its frames are doubtful.
+    pub fn resume(&mut self) {
+        self.resumed = true;
+        self.doubtful = self.frames.len();
+    }
+
+    /// Empties a stack whose frames proved wrong. Returns those of the coroutine that was taken for the right one, as it was parked.
+    fn take_wrong(&mut self) -> Vec<Frame> {
+        let mut frames = std::mem::take(&mut self.frames);
+        let guess = self.guess.take().unwrap_or_default();
+        frames.truncate(guess.frames);
+        frames.extend(guess.left.into_iter().rev());
+        self.doubtful = 0;
+        self.is_loose = false;
+        frames
+    }
+
+    /// Empties a stack that does not go on.
+    fn take(&mut self) -> Vec<Frame> {
+        (self.doubtful, self.guess) = (0, None);
+        self.is_loose = false;
+        std::mem::take(&mut self.frames)
     }
 }
 
@@ -135,6 +208,12 @@ impl Calls {
             return;
         }
         match self.stack.nearest(waits) {
+            // Another coroutine may wait at that call, too, which no stack of this hart is of.
+            Some(at) if self.pointer == Pointer::Loaded && to.privilege == 0 => {
+                let mut frames = self.stack.take();
+                frames.truncate(at + 1);
+                self.stack.go_on_in(frames, at);
+            }
             Some(at) => self.stack.cut(at),
             None if self.pointer == Pointer::Kept && self.exchange(to) => {}
             None => self.handle_unmatched_return(to),
@@ -166,6 +245,10 @@ impl Calls {
                     && !is_it(own)
                 {
                     self.stack.cut(self.stack.frames.len() - 1);
+                } else if self.is_stale(to) {
+                    // Its callers are not known: those of another coroutine, or from before the thread ran on another hart, are none.
+                    let wrong = self.stack.take_wrong();
+                    self.park_frames(wrong);
                 }
             }
             Pointer::Added => {
@@ -173,8 +256,12 @@ impl Calls {
                 self.drop_left_frames(to);
             }
             Pointer::Loaded => {
-                let is_known =
-                    self.back_to_caller(to) || !self.is_new(to) && self.back_to_function(to);
+                // Neither `longjmp` nor an exception goes to where a function begins.
+                let place = (to.space, to.pc);
+                let begins =
+                    self.code.entries.contains(&place) && !self.code.calls.contains_key(&place);
+                let is_known = !begins
+                    && (self.back_to_caller(to) || !self.is_new(to) && self.back_to_function(to));
                 // Otherwise a coroutine begins. The kernel has no coroutines, only threads.
                 if !is_known && to.privilege == 0 {
                     self.code.entries.insert((to.space, to.pc));
@@ -182,6 +269,20 @@ impl Calls {
                 }
             }
         }
+    }
+
+    /// A return of the program to an address at which no frame waits shows that the frames are not its callers.
+    fn is_stale(&self, to: &StaticInfo) -> bool {
+        let stack = &self.stack;
+        let is_called = { stack.frames.last() }
+            .is_some_and(|own| matches!(own.entered_by, EnteredBy::Return(_)));
+        let place = (to.space, to.pc);
+        let from = (to.space, self.end.wrapping_sub(1));
+        let is_return = || {
+            self.code.calls.contains_key(&place)
+                || self.code.function(place) != self.code.function(from)
+        };
+        to.privilege == 0 && is_called && stack.frames.len() <= stack.doubtful && is_return()
     }
 
     /// The instruction was never executed before.
@@ -227,62 +328,78 @@ impl Calls {
 
     /// Resumes the stack that was parked in the call before this address.
     fn resume(&mut self, to: &StaticInfo) -> bool {
-        let Some((frames, _)) = self.take_parked(to) else {
+        let Some((parked, frame)) = self.take_parked(to) else {
             return false;
         };
         self.park();
-        self.stack.frames = frames;
+        self.stack.go_on_in(parked, frame);
         true
     }
 
     /// A return to a caller in a parked stack shows that, of several stacks parked at one address, the wrong one was resumed.
-    /// Parks the wrong one again, with the frames that the right one has within that caller, and resumes the right one.
+    /// Parks the wrong one again, as it was, and resumes the right one.
     fn exchange(&mut self, to: &StaticInfo) -> bool {
-        let Some((frames, inner)) = self.take_parked(to) else {
+        let Some((parked, frame)) = self.take_parked(to) else {
             return false;
         };
-        self.stack.frames.extend(inner);
-        self.park();
-        self.stack.frames = frames;
+        let wrong = match self.stack.guess {
+            Some(_) => self.stack.take_wrong(),
+            None => self.stack.take(),
+        };
+        self.park_frames(wrong);
+        self.stack.go_on_in(parked, frame);
         true
     }
 
-    /// Takes the stack that has been parked longest with a frame that returns to this address. Returns the frames outside of
-    /// that frame, and those within it.
-    fn take_parked(&mut self, to: &StaticInfo) -> Option<(Vec<Frame>, Vec<Frame>)> {
+    /// Takes the stack that has been parked longest with a frame that returns to this address. Returns its frames, and the number of
+    /// those outside of that frame.
+    fn take_parked(&mut self, to: &StaticInfo) -> Option<(Vec<Frame>, usize)> {
         if to.privilege != 0 {
             return None;
         }
         let process = self.contexts.get(self.stack.root).process;
         let parked = self.parked.get_mut(&process)?;
         let waits = |frame: &Frame| frame.entered_by == EnteredBy::Return(to.pc);
-        let (number, at) = parked.iter().enumerate().find_map(|(number, frames)| {
+        let (number, at) = parked.iter().enumerate().find_map(|(number, parked)| {
+            let frames = &parked.frames;
             let top = frames.len().saturating_sub(PARKED_DEPTH);
             let at = top + frames[top..].iter().rposition(waits)?;
             Some((number, at))
         })?;
-        let mut frames = parked.remove(number);
-        let inner = frames.split_off(at + 1);
-        frames.truncate(at);
+        let mut frames = match &mut parked[number] {
+            Parked { count: 1, .. } => parked.remove(number).frames,
+            equal => {
+                equal.count -= 1;
+                equal.frames.clone()
+            }
+        };
         let is_own = { frames.first() }
             .is_none_or(|frame| self.contexts.get(frame.context).thread == self.thread);
         if !is_own {
             frames = self.rebased(frames);
         }
-        Some((frames, inner))
+        Some((frames, at))
     }
 
     /// Parks the running stack: the program switches to another of its own.
     fn park(&mut self) {
+        let frames = self.stack.take();
+        self.park_frames(frames);
+    }
+
+    /// Parks frames that do not run.
+    fn park_frames(&mut self, frames: Vec<Frame>) {
         let process = self.contexts.get(self.stack.root).process;
-        let frames = std::mem::take(&mut self.stack.frames);
-        self.stack.is_loose = false;
         if frames.is_empty() {
             return;
         }
         let parked = self.parked.entry(process).or_default();
-        parked.push(frames);
-        let total: usize = parked.iter().map(Vec::len).sum();
+        if let Some(equal) = parked.iter_mut().find(|parked| parked.is_equal(&frames)) {
+            equal.count += 1;
+            return;
+        }
+        parked.push(Parked { frames, count: 1 });
+        let total: usize = parked.iter().map(|parked| parked.frames.len()).sum();
         if parked.len() > MAX_PARKED || total > MAX_PARKED_FRAMES {
             parked.remove(0);
         }

@@ -123,6 +123,9 @@ impl SpanSink for Run {
             Event::SideBand { kind, bytes } => {
                 self.scripts.interrupt();
                 self.count_thread();
+                if let Some(stacks) = &self.stacks {
+                    self.context.set_kernel_entry(stacks.calls.kernel_entry());
+                }
                 self.context.record(cycle, *kind, bytes);
                 let before = std::mem::replace(&mut self.process, self.context.current());
                 if before != self.process {

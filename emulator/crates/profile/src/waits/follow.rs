@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{
     FutexWaits, Intervals, KernelEntry, ReasonWaits, Region, SchedulerLog, SwitchOut, ThreadWaits,
-    Transition, WaitReason, Waits, Waker,
+    Transition, WaitReason, WaitSite, WaitUse, Waits, Waker,
 };
-use crate::{ProcessId, ThreadId};
+use crate::{ContextId, ProcessId, ThreadId};
 
 /// A thread that lives.
 struct LiveThread {
@@ -25,13 +25,20 @@ enum State {
     Unknown,
     Running,
     Ready,
-    Waiting(KernelEntry),
+    Waiting(Waiting),
+}
+
+/// How a waiting thread entered the kernel, and the kernel's calling context then.
+#[derive(Clone, Copy)]
+struct Waiting {
+    entry: KernelEntry,
+    context: Option<ContextId>,
 }
 
 /// A wait that a thread began to run after, without having been woken as far as was told by then.
 struct Unwoken {
     thread: ThreadId,
-    entry: KernelEntry,
+    waiting: Waiting,
     cycles: u64,
 }
 
@@ -47,13 +54,14 @@ struct ThreadTimes {
 struct FutexTimes {
     all: Intervals,
     pairs: BTreeMap<(ThreadId, Waker), Intervals>,
-    places: BTreeMap<u64, Intervals>,
+    sites: BTreeMap<WaitSite, Intervals>,
     operations: BTreeMap<u32, u64>,
 }
 
 struct ThreadTracker<'a> {
     region: Region,
     process: &'a dyn Fn(ThreadId) -> ProcessId,
+    used_for: &'a dyn Fn(ProcessId, WaitSite) -> WaitUse,
     /// The living by the kernel's number.
     lives: HashMap<u32, LiveThread>,
     /// Who runs on each hart.
@@ -64,10 +72,15 @@ struct ThreadTracker<'a> {
     futexes: HashMap<(ProcessId, u64), FutexTimes>,
 }
 
-pub(super) fn waits(log: &SchedulerLog, process: &dyn Fn(ThreadId) -> ProcessId) -> Waits {
+pub(super) fn waits(
+    log: &SchedulerLog,
+    process: &dyn Fn(ThreadId) -> ProcessId,
+    used_for: &dyn Fn(ProcessId, WaitSite) -> WaitUse,
+) -> Waits {
     let mut follower = ThreadTracker {
         region: Region::new(&log.region),
         process,
+        used_for,
         lives: HashMap::new(),
         on_hart: HashMap::new(),
         unwoken: HashMap::new(),
@@ -76,13 +89,13 @@ pub(super) fn waits(log: &SchedulerLog, process: &dyn Fn(ThreadId) -> ProcessId)
     };
     let end = follower.region.end();
     for event in log.events.iter().take_while(|event| event.cycle < end) {
-        follower.change(event.cycle, event.hart, event.change);
+        follower.change(event.cycle, event.hart, event.change, event.entry);
     }
     follower.finish(end)
 }
 
 impl ThreadTracker<'_> {
-    fn change(&mut self, cycle: u64, hart: u32, change: Transition) {
+    fn change(&mut self, cycle: u64, hart: u32, change: Transition, context: Option<ContextId>) {
         match change {
             Transition::Begins(tid) => {
                 let life = LiveThread {
@@ -112,7 +125,7 @@ impl ThreadTracker<'_> {
             Transition::Leaves(tid, left) => {
                 let state = match left {
                     SwitchOut::Runnable => State::Ready,
-                    SwitchOut::Waits(entry) => State::Waiting(entry),
+                    SwitchOut::Waits(entry) => State::Waiting(Waiting { entry, context }),
                     SwitchOut::Ended => State::Unknown,
                 };
                 self.enter(tid, cycle, state, Waker::Unknown);
@@ -142,7 +155,7 @@ impl ThreadTracker<'_> {
             Some(State::Waiting(_)) => self.enter(tid, cycle, State::Ready, waker),
             Some(State::Running) => match self.unwoken.get_mut(&tid).and_then(Vec::pop) {
                 Some(wait) => {
-                    self.waited(wait.thread, wait.entry, wait.cycles, waker);
+                    self.waited(wait.thread, wait.waiting, wait.cycles, waker);
                 }
                 None => self.life(tid, cycle).woken = Some(waker),
             },
@@ -177,17 +190,17 @@ impl ThreadTracker<'_> {
         if cycles == 0 && !self.region.contains(cycle) {
             return;
         }
-        let entry = match before {
-            State::Waiting(entry) => entry,
+        let waiting = match before {
+            State::Waiting(waiting) => waiting,
             other => return self.spent(thread, other, cycles),
         };
         match state {
             State::Running => self.unwoken.entry(tid).or_default().push(Unwoken {
                 thread,
-                entry,
+                waiting,
                 cycles,
             }),
-            _ => self.waited(thread, entry, cycles, waker),
+            _ => self.waited(thread, waiting, cycles, waker),
         }
     }
 
@@ -202,12 +215,20 @@ impl ThreadTracker<'_> {
         }
     }
 
-    fn waited(&mut self, thread: ThreadId, entry: KernelEntry, cycles: u64, waker: Waker) {
-        let reason = entry.reason();
+    fn waited(&mut self, thread: ThreadId, waiting: Waiting, cycles: u64, waker: Waker) {
+        let Waiting { entry, context } = waiting;
+        let process = (self.process)(thread);
+        let used_for = match entry {
+            KernelEntry::Syscall { pc, .. } if entry.may_be_of_runtime() => {
+                (self.used_for)(process, WaitSite { pc, entry: context })
+            }
+            _ => WaitUse::Program,
+        };
+        let reason = entry.reason(used_for);
         let times = self.times.entry(thread).or_default();
         times.waits.entry((reason, waker)).or_default().add(cycles);
         if let (
-            WaitReason::Futex | WaitReason::SharedFutex,
+            WaitReason::Futex | WaitReason::SharedFutex | WaitReason::Runtime,
             KernelEntry::Syscall {
                 address,
                 argument,
@@ -216,18 +237,18 @@ impl ThreadTracker<'_> {
             },
         ) = (reason, entry)
         {
-            let process = (self.process)(thread);
             let futex = self.futexes.entry((process, address)).or_default();
             futex.all.add(cycles);
             futex.pairs.entry((thread, waker)).or_default().add(cycles);
-            futex.places.entry(pc).or_default().add(cycles);
+            let site = WaitSite { pc, entry: context };
+            futex.sites.entry(site).or_default().add(cycles);
             *futex.operations.entry(argument).or_default() += 1;
         }
     }
 
     fn finish(mut self, end: u64) -> Waits {
         for wait in std::mem::take(&mut self.unwoken).into_values().flatten() {
-            self.waited(wait.thread, wait.entry, wait.cycles, Waker::Unknown);
+            self.waited(wait.thread, wait.waiting, wait.cycles, Waker::Unknown);
         }
         for life in std::mem::take(&mut self.lives).into_values() {
             let Some(thread) = life.thread else {
@@ -235,7 +256,7 @@ impl ThreadTracker<'_> {
             };
             let cycles = self.region.cycles(life.since, end);
             match life.state {
-                State::Waiting(entry) => self.waited(thread, entry, cycles, Waker::Nobody),
+                State::Waiting(waiting) => self.waited(thread, waiting, cycles, Waker::Nobody),
                 state => self.spent(thread, state, cycles),
             }
         }
@@ -256,7 +277,7 @@ impl ThreadTracker<'_> {
                         .map(|((thread, waker), stretches)| (thread, waker, stretches)),
                     |(.., stretches)| *stretches,
                 ),
-                places: longest_first(futex.places.into_iter(), |(_, stretches)| *stretches),
+                sites: longest_first(futex.sites.into_iter(), |(_, stretches)| *stretches),
                 operations: futex.operations.into_iter().collect(),
             })
             .collect();

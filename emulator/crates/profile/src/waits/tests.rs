@@ -28,6 +28,7 @@ fn log(region: Range<u64>, events: &[(u64, u32, Transition)]) -> SchedulerLog {
         cycle,
         hart,
         change,
+        entry: None,
     };
     SchedulerLog {
         events: events.iter().map(event).collect(),
@@ -36,7 +37,8 @@ fn log(region: Range<u64>, events: &[(u64, u32, Transition)]) -> SchedulerLog {
 }
 
 fn waits(log: &SchedulerLog) -> Waits {
-    log.waits(|_| ProcessId(7)).unwrap()
+    log.waits(|_| ProcessId(7), |_, _| WaitUse::Program)
+        .unwrap()
 }
 
 fn of(waits: &Waits, thread: ThreadId) -> &ThreadWaits {
@@ -91,7 +93,11 @@ fn a_thread_runs_waits_is_ready_and_runs() {
             stretches(1, 300, 300)
         )]
     );
-    assert_eq!(futex.places, [(0x104, stretches(1, 300, 300))]);
+    let site = WaitSite {
+        pc: 0x104,
+        entry: None,
+    };
+    assert_eq!(futex.sites, [(site, stretches(1, 300, 300))]);
     assert_eq!(futex.operations, [(FUTEX_PRIVATE, 1)]);
 }
 
@@ -194,7 +200,10 @@ fn a_switch_that_says_nothing_leaves_the_thread_unknown() {
     let waits = waits(&log(0..1000, &events));
     assert_eq!(of(&waits, THREAD_A.1).unknown, 100);
     // A kernel that never says: no section.
-    assert_eq!(log(0..1000, &events[..3]).waits(|_| ProcessId(0)), None);
+    assert_eq!(
+        log(0..1000, &events[..3]).waits(|_| ProcessId(0), |_, _| WaitUse::Program),
+        None
+    );
 }
 
 #[test]
@@ -206,7 +215,7 @@ fn futex_operations() {
             argument,
             pc: 0,
         }
-        .reason()
+        .reason(WaitUse::Program)
     };
     // FUTEX_WAIT_BITSET of a condition, of `pthread_join`, FUTEX_WAKE.
     let reasons = [128 | 9, 256 | 128 | 9, 256 | 9, 128 | 1].map(of);
@@ -217,6 +226,55 @@ fn futex_operations() {
         WaitReason::Syscall(FUTEX_SYSCALL),
     ];
     assert_eq!(reasons, expected);
+}
+
+/// One futex that is waited for from two places of the program, and by a language's runtime.
+#[test]
+fn waits_are_told_apart_by_their_callers_and_by_what_they_are_for() {
+    let events = [
+        (0, 0, runs(THREAD_A)),
+        (100, 0, Transition::Leaves(THREAD_A.0, LOCK)),
+        (150, 0, runs(THREAD_A)),
+        (200, 0, Transition::Leaves(THREAD_A.0, LOCK)),
+        (400, 0, runs(THREAD_A)),
+        (500, 0, Transition::Leaves(THREAD_A.0, LOCK)),
+        (530, 0, runs(THREAD_A)),
+        (600, 0, Transition::Leaves(THREAD_A.0, READ)),
+    ];
+    let mut log = log(0..1000, &events);
+    for (event, entry) in [(1, 3), (3, 4), (5, 3), (7, 4)] {
+        log.events[event].entry = Some(ContextId(entry));
+    }
+    let site = |entry| WaitSite {
+        pc: 0x104,
+        entry: Some(ContextId(entry)),
+    };
+    let futexes = |used_for: fn(ProcessId, WaitSite) -> WaitUse| {
+        let waits = log.waits(|_| ProcessId(7), used_for).unwrap();
+        let reasons: Vec<(WaitReason, u64)> = { of(&waits, THREAD_A.1).waits.iter() }
+            .map(|own| (own.reason, own.all.cycles))
+            .collect();
+        let sites = waits.futexes.first().map(|futex| futex.sites.clone());
+        (reasons, sites.unwrap_or_default())
+    };
+    let read = (WaitReason::Syscall(63), 400);
+    let (reasons, sites) = futexes(|_, _| WaitUse::Program);
+    assert_eq!(reasons, [read, (WaitReason::Futex, 280)]);
+    assert_eq!(
+        sites,
+        [
+            (site(4), stretches(1, 200, 200)),
+            (site(3), stretches(2, 80, 50))
+        ]
+    );
+    // A thread without work waits for no futex of the program, and a call that is none of a runtime's is asked of nobody.
+    let (reasons, sites) = futexes(|process, site| match site.entry {
+        Some(ContextId(4)) if process == ProcessId(7) => WaitUse::Idle,
+        _ => WaitUse::Runtime,
+    });
+    let expected = [read, (WaitReason::Idle, 200), (WaitReason::Runtime, 80)];
+    assert_eq!(reasons, expected);
+    assert_eq!(sites, [(site(3), stretches(2, 80, 50))]);
 }
 
 fn change() -> impl Strategy<Value = Transition> {
@@ -248,7 +306,7 @@ proptest! {
         log.events.sort_by_key(|event| event.cycle);
         log.region = region.iter().map(|(start, end)| *start..*end).collect();
         let whole = Region::new(&log.region).cycles(0, u64::MAX);
-        let Some(waits) = log.waits(|_| ProcessId(0)) else {
+        let Some(waits) = log.waits(|_| ProcessId(0), |_, _| WaitUse::Program) else {
             return Ok(());
         };
         for thread in &waits.threads {

@@ -296,6 +296,13 @@ pub(super) struct Futex {
     pub(super) time: CountAndCycles,
     #[serde(default)]
     pub(super) places: Vec<Place>,
+    #[serde(default)]
+    pub(super) callers: Vec<Caller>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Caller {
+    pub(super) function: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]

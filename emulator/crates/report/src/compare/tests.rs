@@ -207,6 +207,30 @@ fn what_a_user_waits_comes_first() {
     );
 }
 
+/// A lock in the heap, whose address says nothing of another run.
+#[test]
+fn futexes_without_a_name_are_those_of_who_waits() {
+    let run = |function: &str| {
+        let mut run = threaded(1_000_000, 500_000);
+        let futex = &mut run.waiting.as_mut().unwrap().futexes[0];
+        futex.object = None;
+        futex.places = serde_json::from_value(json!([{"label": "__lll_lock_wait+0x1e"}])).unwrap();
+        futex.callers =
+            serde_json::from_value(json!([{"function": "?"}, {"function": function}])).unwrap();
+        run
+    };
+    let rows = |before: &Run, after: &Run| {
+        let comparison = Comparison::new(before, after, &[]).unwrap();
+        let futexes = comparison.waiting.unwrap().futexes;
+        futexes.into_iter().map(|row| row.name).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(&run("take"), &run("take")), ["in take"]);
+    let mut both = rows(&run("take"), &run("put"));
+    both.sort();
+    assert_eq!(both, ["in put", "in take"]);
+    assert_eq!(rows(&run("?"), &run("?")), ["in __lll_lock_wait+0x1e"]);
+}
+
 #[test]
 fn processes_of_one_command_are_one_row() {
     let crowd = |cycles: &[f64]| -> Run {

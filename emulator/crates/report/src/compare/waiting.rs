@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::renamed::now;
 use super::run::{CountAndCycles, Futex, Run, Thread};
+use crate::waiting::UNKNOWN;
 
 /// Share of a run's cycles from which on a program's waiting is compared: the shell that waits for its commands is not.
 const NOTICEABLE: f64 = 0.05;
@@ -50,7 +51,8 @@ pub struct ThreadTime {
 pub struct WaitChange {
     /// The program whose threads waited.
     pub process: String,
-    /// What for: a reason, or a futex by the data object that it is in, or else by the function that waited.
+    /// What for: a reason, or a futex by the data object that it is in, or else by the function of the program that waited, or that of
+    /// the system call.
     pub name: String,
     /// Waits of this kind in the run before.
     pub before: WaitTime,
@@ -109,10 +111,15 @@ impl ThreadTime {
 
 /// What a futex is called in every run of its program: its address moves.
 fn name(futex: &Futex) -> String {
-    match (&futex.object, futex.places.first()) {
-        (Some(object), _) => object.clone(),
-        (None, Some(place)) => format!("in {}", place.label),
-        (None, None) => futex.address.clone(),
+    let caller = futex
+        .callers
+        .iter()
+        .find(|caller| caller.function != UNKNOWN);
+    match (&futex.object, caller, futex.places.first()) {
+        (Some(object), ..) => object.clone(),
+        (None, Some(caller), _) => format!("in {}", caller.function),
+        (None, None, Some(place)) => format!("in {}", place.label),
+        (None, None, None) => futex.address.clone(),
     }
 }
 

@@ -1,10 +1,33 @@
 use profile::waits::{KernelEntry, SchedulerEvent, SchedulerLog, SwitchOut, Transition};
+use profile::{Context, ContextId, Contexts};
 
 use super::*;
 
 /// Two threads: one holds a lock that the other waits for, twice; then that one sleeps to the end.
 fn waiting() -> Report {
+    waiting_of(false)
+}
+
+/// Calling contexts of the kernel below `length`, and below what is inlined there at another line.
+fn contexts() -> (Contexts, [ContextId; 2]) {
+    let mut contexts = Contexts::default();
+    let mut add = |thread, caller| {
+        contexts.add(Context {
+            process: QUICKSTART,
+            thread,
+            caller,
+        })
+    };
+    let worker = ThreadId(1);
+    let root = add(worker, None);
+    let length = add(worker, Some((root, InstId(7))));
+    let entries = [3, 5].map(|inst| add(worker, Some((length, InstId(inst)))));
+    (contexts, entries)
+}
+
+fn waiting_of(followed: bool) -> Report {
     let mut evaluation = evaluation();
+    let (contexts, entries) = contexts();
     let of = |id, tid, name: &str| Thread::new(ThreadId(id), QUICKSTART, tid, 0, name.to_owned());
     evaluation.threads = vec![of(0, 42, "quickstart"), of(1, 50, "worker")];
     let call = |number, address, argument| {
@@ -32,10 +55,15 @@ fn waiting() -> Report {
                 cycle,
                 hart: change_hart(change),
                 change,
+                entry: match change {
+                    Transition::Leaves(..) if followed => Some(entries[usize::from(cycle > 5_000)]),
+                    _ => None,
+                },
             })
             .collect(),
         region: std::iter::once(0..20_000).collect(),
     };
+    evaluation.contexts = followed.then_some(contexts);
     let root = guest_root();
     let files = SymbolFiles {
         roots: vec![root.path().to_owned()],
@@ -104,6 +132,50 @@ fn locks_sleep_and_wakers_are_told() {
 }
 
 #[test]
+fn who_of_the_program_waits_is_told_if_calls_were_followed() {
+    let report = waiting_of(true);
+    let futex = &report.waiting.as_ref().unwrap().futexes[0];
+    let callers: Vec<_> = { futex.callers.iter() }
+        .map(|row| {
+            let time = &row.time;
+            (
+                &*row.function,
+                row.source.as_deref(),
+                time.count,
+                time.cycles,
+            )
+        })
+        .collect();
+    let expected = [
+        ("length", Some("/src/inlined.c:15"), 1, 5_000),
+        ("sum_of_squares", Some("/src/inlined.c:10"), 1, 3_000),
+    ];
+    assert_eq!(callers, expected);
+    let mut text = String::new();
+    report
+        .write_waiting(&mut text, &Options::default())
+        .unwrap();
+    let line =
+        "      in length (inlined.c:15) 1x 62.5 %; sum_of_squares (inlined.c:10) 1x 37.5 %\n";
+    assert!(text.ends_with(line), "{text}");
+    let mut verdict = String::new();
+    report
+        .write_verdict(&mut verdict, &Options::default())
+        .unwrap();
+    let words = "the most (20.0 %) for 0x11008 in length (inlined.c:15), woken by quickstart 42";
+    assert!(verdict.replace("\n  ", " ").contains(words), "{verdict}");
+    let html = report.html("");
+    assert!(html.contains("length (inlined.c:15) 1x 62.5 %"));
+    assert!(!html.contains("Which functions of the program wait"));
+    // Not followed: how to learn it.
+    assert!(
+        waiting()
+            .html("")
+            .contains("Which functions of the program wait")
+    );
+}
+
+#[test]
 fn the_section_is_as_blessed_and_fits() {
     let mut text = String::new();
     waiting()
@@ -123,6 +195,7 @@ fn every_number_of_it_is_explained() {
         "waiting.threads.worker.ready.longest",
         "waiting.threads.worker.waits.0.count",
         "waiting.futexes.0.pairs.0.share",
+        "waiting.programs.0.idle",
     ] {
         let answer = explain(&json, path).unwrap().text();
         assert!(answer.contains("waits/follow.rs"), "{path}: {answer}");

@@ -1,17 +1,18 @@
 //! From an evaluation's waits to the section's rows.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use profile::waits::{
-    FUTEX_PRIVATE, FutexWaits, Intervals, ThreadWaits, WaitReason, Waker, futex_wait,
+    FUTEX_PRIVATE, FutexWaits, Intervals, ThreadWaits, WaitReason, WaitUse, Waker, futex_wait,
 };
-use profile::{Evaluation, ProcessId, ThreadId};
-use symbols::{BuildId, Place, ProgramData, Symbolizer};
+use profile::{Contexts, Evaluation, ProcessId, ThreadId};
+use symbols::{ProgramData, Symbolizer};
 use syscalls::riscv64::Sysno;
 
+use super::callers::{Caller, NamedSite, NamedSites};
 use super::{
-    FutexRow, PairRow, PlaceRow, ProgramWaiting, SHARED, ThreadWaiting, Time, WaitRow,
-    WaitingReport, WakerRow,
+    CallerRow, FutexRow, PairRow, PlaceRow, ProgramWaiting, SHARED, ThreadWaiting, Time, UNKNOWN,
+    WaitRow, WaitingReport, WakerRow,
 };
 use crate::model::Report;
 
@@ -21,6 +22,7 @@ const MAX_FUTEXES: usize = 50;
 /// Of each futex.
 const MAX_PAIRS: usize = 20;
 const MAX_PLACES: usize = 6;
+const MAX_CALLERS: usize = 6;
 /// Wakers of a thread's reason.
 const MAX_WAKERS: usize = 6;
 
@@ -30,11 +32,13 @@ pub(super) fn waiting(
     evaluation: &Evaluation,
     symbolizer: &Symbolizer,
 ) -> Option<WaitingReport> {
-    let waits = evaluation.waits()?;
+    let sites = NamedSites::new(evaluation, symbolizer);
+    let waits = evaluation.waits(|process, site| sites.used_for(process, site))?;
     let builder = RowBuilder {
         report,
         evaluation,
         symbolizer,
+        sites,
     };
     let mut threads: Vec<ThreadWaiting> = { waits.threads.iter() }
         .filter_map(|thread| builder.thread(thread))
@@ -52,6 +56,7 @@ pub(super) fn waiting(
         programs,
         threads,
         more_threads,
+        calls_followed: { evaluation.contexts.as_ref() }.is_some_and(Contexts::have_callers),
     })
 }
 
@@ -81,20 +86,26 @@ fn programs(threads: &[ThreadWaiting]) -> Vec<ProgramWaiting> {
         program.running += thread.running.cycles as f64;
         program.ready += thread.ready.cycles as f64;
         for wait in &thread.waits {
-            let sum = match wait.reason == reason(WaitReason::Futex) {
-                true => &mut program.locks,
-                false => &mut program.other,
-            };
+            let kinds = [
+                (WaitReason::Futex, &mut program.locks),
+                (WaitReason::Idle, &mut program.idle),
+                (WaitReason::Runtime, &mut program.runtime),
+            ];
+            let known = { kinds.into_iter() }.find(|(kind, _)| wait.reason == reason(*kind));
+            let sum = known.map_or(&mut program.other, |(_, sum)| sum);
             *sum += wait.time.cycles as f64;
         }
     }
     for program in &mut programs {
         let whole = program.cycles.max(1) as f64;
-        let parts = [&mut program.running, &mut program.ready];
-        for part in parts
-            .into_iter()
-            .chain([&mut program.locks, &mut program.other])
-        {
+        for part in [
+            &mut program.running,
+            &mut program.ready,
+            &mut program.locks,
+            &mut program.idle,
+            &mut program.runtime,
+            &mut program.other,
+        ] {
             *part /= whole;
         }
     }
@@ -105,6 +116,8 @@ fn reason(reason: WaitReason) -> String {
     match reason {
         WaitReason::Futex => "futex".to_owned(),
         WaitReason::SharedFutex => format!("futex{SHARED}"),
+        WaitReason::Idle => "idle Go thread".to_owned(),
+        WaitReason::Runtime => "Go runtime".to_owned(),
         WaitReason::Syscall(number) => match Sysno::new(number.into()) {
             Some(syscall) => syscall.name().to_owned(),
             None => format!("system call {number}"),
@@ -129,6 +142,7 @@ struct RowBuilder<'a> {
     report: &'a Report,
     evaluation: &'a Evaluation,
     symbolizer: &'a Symbolizer,
+    sites: NamedSites,
 }
 
 impl RowBuilder<'_> {
@@ -179,8 +193,6 @@ impl RowBuilder<'_> {
 
     fn futexes(&self, futexes: &[&FutexWaits], programs: &[ProgramWaiting]) -> Vec<FutexRow> {
         let mut data: HashMap<ProcessId, ProgramData> = HashMap::new();
-        let labels = self.labels(futexes);
-        let mut labels = labels.into_iter();
         let mut rows = Vec::new();
         for futex in futexes {
             let Some(process) = self.report.row_of(futex.process) else {
@@ -213,37 +225,62 @@ impl RowBuilder<'_> {
                         time: time(*stretches, futex.all.cycles),
                     })
                     .collect(),
-                places: { futex.places.iter().take(MAX_PLACES) }
-                    .map(|(_, stretches)| PlaceRow {
-                        label: labels.next().unwrap_or_default(),
-                        time: time(*stretches, futex.all.cycles),
-                    })
-                    .collect(),
+                places: self.places(futex),
+                callers: self.callers(futex),
+                of_runtime: { self.named(futex) }
+                    .any(|(named, _)| named.used_for == WaitUse::Runtime),
             });
         }
         rows
     }
 
-    /// The names of all places, in order.
-    fn labels(&self, futexes: &[&FutexWaits]) -> Vec<String> {
-        let place = |process: ProcessId, pc: u64| {
-            // The system call lies before where the program goes on.
-            let call = pc.wrapping_sub(4);
-            let mapping = { self.evaluation.processes.get(process.0 as usize) }
-                .and_then(|process| process.mapping_at(call, u64::MAX));
-            let Some(mapping) = mapping else {
-                return Place::Unknown(call);
-            };
-            let id = (!mapping.build_id.is_empty()).then(|| BuildId(mapping.build_id.clone()));
-            let offset = call.wrapping_sub(mapping.start);
-            Place::file(&mapping.path, id, offset.wrapping_add(mapping.file_offset))
-        };
-        let places: Vec<Place> = { futexes.iter() }
-            .flat_map(|futex| {
-                { futex.places.iter().take(MAX_PLACES) }.map(|(pc, _)| place(futex.process, *pc))
-            })
-            .collect();
-        let symbols = self.symbolizer.resolve(&places);
-        (0..places.len()).map(|at| symbols.label(at)).collect()
+    /// The places from which threads waited for a futex.
+    fn named(&self, futex: &FutexWaits) -> impl Iterator<Item = (&NamedSite, Intervals)> {
+        let sites = futex.sites.iter();
+        sites.filter_map(|(site, stretches)| {
+            Some((self.sites.get(futex.process, *site)?, *stretches))
+        })
     }
+
+    fn places(&self, futex: &FutexWaits) -> Vec<PlaceRow> {
+        let labels = { self.named(futex) }.map(|(named, stretches)| (&named.label, stretches));
+        { longest_first(labels).into_iter().take(MAX_PLACES) }
+            .map(|(label, stretches)| PlaceRow {
+                label: label.clone(),
+                time: time(stretches, futex.all.cycles),
+            })
+            .collect()
+    }
+
+    fn callers(&self, futex: &FutexWaits) -> Vec<CallerRow> {
+        let callers = { self.named(futex) }.map(|(named, stretches)| (&named.caller, stretches));
+        let callers = longest_first(callers);
+        if callers.iter().all(|(caller, _)| caller.is_none()) {
+            return Vec::new();
+        }
+        { callers.into_iter().take(MAX_CALLERS) }
+            .map(|(caller, stretches)| {
+                let (function, source) = match caller {
+                    Some(Caller { function, source }) => (function.clone(), source.clone()),
+                    None => (UNKNOWN.to_owned(), None),
+                };
+                CallerRow {
+                    function,
+                    source,
+                    time: time(stretches, futex.all.cycles),
+                }
+            })
+            .collect()
+    }
+}
+
+/// Adds up the stretches of equal keys; the longest first.
+fn longest_first<K: Ord>(parts: impl Iterator<Item = (K, Intervals)>) -> Vec<(K, Intervals)> {
+    let mut sums: BTreeMap<K, Intervals> = BTreeMap::new();
+    for (key, stretches) in parts {
+        sums.entry(key).or_default().merge(stretches);
+    }
+    let mut sums: Vec<(K, Intervals)> = sums.into_iter().collect();
+    sums.sort_by_key(|(_, sum)| std::cmp::Reverse((sum.cycles, sum.count)));
+    sums
 }

@@ -1,7 +1,6 @@
 //! The section of the page.
 
-use super::FutexRow;
-use super::text::{pairs, reasons};
+use super::text::{operations, pairs, places, reasons};
 use crate::html::escape;
 use crate::model::Report;
 use crate::text::fit::{count, percent};
@@ -32,11 +31,6 @@ fn row(cell: &str, names: &[String], numbers: &[String], words: &[String]) -> St
 fn header(names: &[&str], numbers: &[&str], words: &[&str]) -> String {
     let owned = |cells: &[&str]| -> Vec<String> { cells.iter().map(|cell| escape(cell)).collect() };
     row("th", &owned(names), &owned(numbers), &owned(words))
-}
-
-fn places(futex: &FutexRow) -> Vec<String> {
-    let places = futex.places.iter().map(|place| place.label.clone());
-    places.collect()
 }
 
 impl Report {
@@ -91,14 +85,17 @@ impl Report {
             .map(|futex| {
                 row(
                     "td",
-                    &[escape(&futex.title()), escape(&futex.operations.join(", "))],
+                    &[escape(&futex.title()), escape(&operations(futex))],
                     &[
                         count(futex.time.count as f64),
                         count(futex.time.cycles as f64),
                         percent(futex.time.share),
                         count(futex.time.longest as f64),
                     ],
-                    &[lines(&pairs(futex, usize::MAX)), lines(&places(futex))],
+                    &[
+                        lines(&pairs(futex, usize::MAX)),
+                        lines(&places(futex, usize::MAX)),
+                    ],
                 )
             })
             .collect();
@@ -111,6 +108,9 @@ impl Report {
                     &["who waits, woken by whom", "where"],
                 )
             );
+        }
+        if let Some(offer) = self.offer_of_callers() {
+            out += &format!("<p class=\"muted\">{}</p>", escape(offer));
         }
         out + "</section>"
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{FutexRow, ThreadWaiting, WORTH_A_SENTENCE, WaitingReport};
+use super::{FutexRow, ThreadWaiting, UNKNOWN, WORTH_A_SENTENCE, WaitingReport};
 use crate::model::Report;
 use crate::text::Options;
 use crate::text::fit::{count, fit, fixed, percent, wrap};
@@ -10,8 +10,9 @@ use crate::text::fit::{count, fit, fixed, percent, wrap};
 /// Rows that the text shows.
 const SHOWN_THREADS: usize = 16;
 const SHOWN_FUTEXES: usize = 8;
-/// Pairs of a futex.
+/// Pairs of a futex, and functions that wait for it.
 const SHOWN_PAIRS: usize = 3;
+const SHOWN_CALLERS: usize = 3;
 /// Threads that run but for less than this share of their time are not listed.
 const WORTH_A_ROW: f64 = 0.001;
 
@@ -52,6 +53,37 @@ pub(super) fn pairs(futex: &FutexRow, most: usize) -> Vec<String> {
     pairs
 }
 
+/// Where it is waited for: the functions of the program's own code, or else that of the system call.
+pub(super) fn places(futex: &FutexRow, most: usize) -> Vec<String> {
+    if futex.callers.is_empty() {
+        return { futex.places.iter().take(most) }
+            .map(|place| place.label.clone())
+            .collect();
+    }
+    let callers = { futex.callers.iter() }.take(most).map(|caller| {
+        format!(
+            "{} {}x {} %",
+            caller.title(),
+            caller.time.count,
+            fixed(caller.time.share)
+        )
+    });
+    let mut callers: Vec<String> = callers.collect();
+    if futex.callers.len() > most {
+        callers.push("…".to_owned());
+    }
+    callers
+}
+
+/// What the calls were, and of whom.
+pub(super) fn operations(futex: &FutexRow) -> String {
+    let operations = futex.operations.join(", ");
+    match futex.of_runtime {
+        true => format!("{operations} of the Go runtime"),
+        false => operations,
+    }
+}
+
 impl WaitingReport {
     /// The threads of a process that are worth a row.
     pub(super) fn listed(&self, process: usize) -> impl Iterator<Item = &ThreadWaiting> {
@@ -70,7 +102,7 @@ impl WaitingReport {
         if program.locks >= WORTH_A_SENTENCE {
             let own = |futex: &&FutexRow| {
                 // What a futex has is a share of its process's time alone.
-                [futex.process] == *processes && !futex.is_shared()
+                [futex.process] == *processes && !futex.is_shared() && !futex.of_runtime
             };
             let most = self.futexes.iter().find(own);
             let most = most.map_or_else(String::new, |futex| {
@@ -82,14 +114,35 @@ impl WaitingReport {
                     Some(object) => format!("`{object}` ({})", futex.address),
                     None => futex.address.clone(),
                 };
+                let caller = { futex.callers.first() }
+                    .filter(|caller| caller.function != UNKNOWN)
+                    .map_or_else(String::new, |caller| format!(" in {}", caller.title()));
                 format!(
-                    ", the most ({} %) for {address}{waker}",
+                    ", the most ({} %) for {address}{caller}{waker}",
                     fixed(futex.time.share)
                 )
             });
             parts.push(format!(
                 "{} % is waiting for locks and conditions{most}",
                 fixed(program.locks)
+            ));
+        }
+        if program.idle >= WORTH_A_SENTENCE {
+            parts.push(format!(
+                "{} % is idle Go worker threads, which have no goroutine to run",
+                fixed(program.idle)
+            ));
+        }
+        if program.runtime >= WORTH_A_SENTENCE {
+            let which = match self.calls_followed {
+                true => "for the runtime's own locks or the garbage collector",
+                false => {
+                    "mostly for a goroutine to run (goroutines that wait for a lock hold no thread)"
+                }
+            };
+            parts.push(format!(
+                "{} % is waiting in the Go runtime, {which}",
+                fixed(program.runtime)
             ));
         }
         if program.ready >= WORTH_A_SENTENCE {
@@ -103,6 +156,22 @@ impl WaitingReport {
 }
 
 impl Report {
+    /// How to learn which functions wait for futexes, if that is not known.
+    pub(super) fn offer_of_callers(&self) -> Option<&'static str> {
+        let waiting = self.waiting.as_ref()?;
+        if waiting.calls_followed || waiting.futexes.is_empty() {
+            return None;
+        }
+        Some(match self.meta["spec"]["record"]["trace"] == true {
+            true => {
+                "Which functions of the program wait: tipsim report DIR --rebuild --call-stacks."
+            }
+            false => {
+                "Which functions of the program wait: record.call_stacks, or tipsim profile --call-stacks."
+            }
+        })
+    }
+
     /// See [`WaitingReport::sentence`].
     pub(crate) fn waiting_in_words(&self, processes: &[usize]) -> Option<String> {
         self.waiting.as_ref()?.sentence(processes)
@@ -167,17 +236,28 @@ impl Report {
                 count(futex.time.cycles as f64),
                 percent(futex.time.share),
                 count(futex.time.longest as f64),
-                fit(&futex.operations.join(", "), 35),
+                fit(&operations(futex), 35),
             )?;
             for line in wrap(&pairs(futex, SHOWN_PAIRS).join("; "), 112) {
                 writeln!(out, "      {line}")?;
             }
-            if let Some(place) = futex.places.first() {
-                writeln!(out, "      in {}", fit(&place.label, 108))?;
+            let most = if futex.callers.is_empty() {
+                1
+            } else {
+                SHOWN_CALLERS
+            };
+            let shown_places = places(futex, most);
+            if !shown_places.is_empty() {
+                for line in wrap(&format!("in {}", shown_places.join("; ")), 112) {
+                    writeln!(out, "      {line}")?;
+                }
             }
         }
         if futexes.len() > SHOWN_FUTEXES {
             writeln!(out, "and {} more", futexes.len() - SHOWN_FUTEXES)?;
+        }
+        if let Some(offer) = self.offer_of_callers() {
+            writeln!(out, "{offer}")?;
         }
         Ok(())
     }

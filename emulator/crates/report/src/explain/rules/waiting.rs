@@ -53,7 +53,7 @@ impl ReportPath<'_> {
                 "sum over the stretches, as far as they are in the region",
             ),
             _ => of(
-                "Share of the thread's time; of wakers, pairs and places, of the waiting that they are part of; of a futex, of \
+                "Share of the thread's time; of wakers, pairs, places and callers, of the waiting that they are part of; of a futex, of \
                  the time of all threads of its program.",
                 "cycles / cycles of the whole",
             ),
