@@ -131,7 +131,14 @@ class Attempt:
         result = self.result("done" if done else "failed", run, usage) | {"exit_status": exit_status}
         if not done:
             result |= last_lines(self.work)
-            result["reason"] = run.get("part") if exit_status == 0 else (result.get("printed") or [f"exit status {exit_status}"])[-1]
+            printed = result.get("printed") or [f"exit status {exit_status}"]
+            if exit_status == 0:
+                result["reason"] = run["part"]
+            elif run.get("exit_status"):
+                # The guest's command failed; the rest of the run did not, and its results are whole.
+                result["reason"] = f"the guest's command ended with {run['exit_status']}"
+            else:
+                result["reason"] = printed[-1]
         if not self.fleet.publish(self.work, kind, self.task, result):
             return self.give_up("not needed", "another try came first")
         self.fleet.close(self.task, self.number, result["status"])

@@ -160,7 +160,7 @@ class Test:
         assert results["nothing"]["status"] == "done" and results["bad"]["status"] == "failed", results
         report = subprocess.run([REPO / "scripts/fleet", "report", folder], capture_output=True, text=True, check=True)
         page = pathlib.Path(report.stdout.strip()).read_text()
-        assert "1 failed" in page and "IPC" in page, page
+        assert "1 of 2 runs done" in page and "failed: the guest&#x27;s command ended with 1" in page, page
         status = subprocess.run([REPO / "scripts/fleet", "status", folder, "--format", "json"], capture_output=True, text=True, check=True)
         assert json.loads(status.stdout)["counts"] == {"failed": 1, "done": 1}, status.stdout
         say("failed and lost tasks: told apart, reasons kept, run again when asked for")
@@ -218,8 +218,6 @@ class Test:
             done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
             assert done.returncode == 2 and words in done.stderr, (words, done.stderr)
         say("curves, counters and links: right")
-
-    # The same
 
     def compare(self):
         fleets = [Fleet(self.out / name) for name in ["local", "slurm"]]
