@@ -199,7 +199,7 @@ def main():
     parser.add_argument("--tipsim", required=True, type=pathlib.Path, help="the binary that chapters run")
     parser.add_argument("--out", default=REPO / "out/guide", type=pathlib.Path, help="where they run")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="chapters at once (default: one for each processor)")
-    parser.add_argument("--limit", type=float, default=600, help="seconds that a chapter may take")
+    parser.add_argument("--limit", type=float, default=900, help="seconds that a chapter may take")
     parser.add_argument("chapters", nargs="*", help="names of chapters; without, all of them, and the links of all Markdown files")
     arguments = parser.parse_args()
     chapters = listed_chapters()
