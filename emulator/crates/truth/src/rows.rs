@@ -11,9 +11,9 @@ use sampling_units::StaticKind;
 
 use crate::counts::Counts;
 
-/// Counts of instructions in processes that one machine keeps before it merges processes. Each takes some 5 kB with its histograms, its part of
-/// `truth.json` and what a report makes of it.
-const MAX_ROWS: usize = 1 << 16;
+/// Counts of instructions in processes that one machine keeps before it merges processes. Each takes some kilobytes with its histograms, its
+/// part of `truth.json` and what a report makes of it.
+const MAX_ROWS: usize = 1 << 19;
 /// The first user address space ([`StaticInfo::space`]).
 const FIRST_USER: u32 = 2;
 
