@@ -106,7 +106,7 @@ fn json_line(line: &str) -> Option<StatLine> {
 }
 
 /// What begins a `perf stat` in a text; the command follows, in quotes.
-const BEGINS: &str = "Performance counter stats for ";
+const PERF_STAT_HEADING: &str = "Performance counter stats for ";
 
 /// One `perf stat`: the command that it counted, as far as its text says, and its lines.
 #[derive(Debug, PartialEq)]
@@ -124,7 +124,7 @@ fn stats(text: &str) -> Vec<Stat> {
     }
     let mut stats: Vec<Stat> = Vec::new();
     for line in text.lines() {
-        if let Some((_, command)) = line.split_once(BEGINS) {
+        if let Some((_, command)) = line.split_once(PERF_STAT_HEADING) {
             let command = command.split('\'').nth(1).map(str::to_owned);
             let lines = Vec::new();
             stats.push(Stat { command, lines });

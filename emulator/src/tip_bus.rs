@@ -200,7 +200,7 @@ impl GuestTag {
                 let parent = number(8);
                 if parent != Some(pid) {
                     programs.of.remove(&pid);
-                    // It begins as a copy of its parent.
+                    // A forked process begins as a copy of its parent.
                     let of_parent = parent.and_then(|parent| programs.interpreters.get(&parent));
                     match of_parent.copied() {
                         Some(interpreter) => programs.interpreters.insert(pid, interpreter),

@@ -144,11 +144,11 @@ fn first_record(
     range: &Range,
     pcs: &BTreeSet<u64>,
 ) -> Result<Option<Seq>, BadInput> {
-    struct First<'a> {
+    struct FirstExecution<'a> {
         pcs: &'a BTreeSet<u64>,
         found: Option<Seq>,
     }
-    impl RecordSink for First<'_> {
+    impl RecordSink for FirstExecution<'_> {
         fn record(&mut self, retired: &Retired<'_>) -> std::io::Result<()> {
             if self.pcs.contains(&retired.static_info.pc) {
                 self.found = Some(retired.seq);
@@ -165,7 +165,7 @@ fn first_record(
         }
     }
     let mut reader = Reader::open(path).map_err(|e| BadInput(e.to_string()))?;
-    let mut first = First { pcs, found: None };
+    let mut first = FirstExecution { pcs, found: None };
     match expand_records(&mut reader, hart, range, &mut first) {
         Ok(_) => Ok(first.found),
         // What comes before the damage of a damaged trace can be shown.

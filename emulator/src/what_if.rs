@@ -37,7 +37,7 @@ struct Trial {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum SelectTrial {
-    /// They were tried.
+    /// Branches were tried as selects.
     Tried {
         instructions: Vec<Instruction>,
         cycles: f64,

@@ -8,11 +8,11 @@ use crate::failure::{BadInput, bad_input};
 
 /// Where a spec comes from.
 pub struct Source<'a> {
-    /// The file,
+    /// The file.
     pub path: &'a Path,
-    /// what was set instead of its keys,
+    /// Assignments on the command line that replace keys of the file.
     pub set: &'a [String],
-    /// and, if the file is made of the options of `tipsim profile`, those options by key.
+    /// Options of `tipsim profile` by key, if the file is made of them.
     pub options: &'a [(&'a str, &'a str)],
 }
 

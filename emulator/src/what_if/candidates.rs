@@ -144,9 +144,9 @@ pub fn main_program(evaluation: &Evaluation) -> Option<String> {
 struct Losses {
     total: u64,
     found: BTreeMap<(String, Cause, &'static str), BTreeMap<Instruction, u64>>,
-    /// The instructions that it executed,
+    /// Instructions that the program executed.
     code: Code,
-    /// and their functions.
+    /// Functions of these instructions.
     functions: BTreeSet<String>,
     /// Places that the user asks for and that it executed something at.
     executed: BTreeSet<String>,
@@ -220,7 +220,7 @@ impl Losses {
             };
             let is_none = match cause {
                 Cause::Chain => !self.code.is_chain(row.pc),
-                // It is tried beside foresight, or if it is asked for.
+                // A select is tried beside foresight, or if it is asked for.
                 Cause::Select => select.is_none() || asked.is_none(),
                 _ => false,
             };
@@ -292,7 +292,7 @@ fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a s
 fn selects(code: &Code, branches: &[Instruction]) -> Selects {
     let (mut found, mut reason) = (Vec::new(), None);
     for branch in branches {
-        // It was written as such.
+        // The report has `without` in the form that is read here.
         let Ok(without) = branch.without.parse::<Without>() else {
             continue;
         };

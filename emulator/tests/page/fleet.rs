@@ -114,7 +114,7 @@ fn a_fleets_page_fits_at_all_widths() {
         for nothing in ["wide", "cut", "outside"] {
             assert_eq!(*seen.get(nothing), json!([]), "{nothing} at {width} pixels");
         }
-        // Of two programs: cycles, IPC and three counters.
+        // Each of two programs has curves of cycles, IPC and three counters.
         assert_eq!(*seen.get("curves"), 10);
         assert_eq!(
             (seen.get("links"), seen.get("first")),

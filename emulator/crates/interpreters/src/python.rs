@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::memory::{word, word_of};
 use crate::{Frame, Memory};
 use code::{CodeKey, KnownCode};
-use offsets::{COOKIE, Offsets};
+use offsets::{DEBUG_OFFSETS_COOKIE, Offsets};
 
 /// Frames of a thread that are read: the innermost.
 pub const MAX_DEPTH: usize = 512;
@@ -57,7 +57,7 @@ pub fn find_runtime(memory: &impl Memory, image: Image) -> Option<u64> {
             continue;
         }
         let words = page.as_chunks::<8>().0.iter().enumerate();
-        for (number, _) in words.filter(|(_, word)| **word == COOKIE) {
+        for (number, _) in words.filter(|(_, word)| **word == DEBUG_OFFSETS_COOKIE) {
             let found = address.wrapping_add(8 * number as u64);
             if Offsets::read(memory, found).is_some() {
                 return Some(found);

@@ -15,7 +15,7 @@ pub const RUNTIME: u64 = 0x15_4cd8;
 const HEAP: u64 = 0x7f00_0000;
 pub const THREAD: u32 = 42;
 /// Fields of `_Py_DebugOffsets` after its cookie.
-const FIELDS: [u64; 72] = [
+const DEBUG_OFFSETS: [u64; 72] = [
     0x030d_05f0,
     0,
     283304,
@@ -92,7 +92,7 @@ const FIELDS: [u64; 72] = [
 
 /// Pages by number.
 #[derive(Default)]
-pub struct Fake {
+pub struct FakeInterpreter {
     pages: HashMap<u64, [u8; PAGE as usize]>,
     next: u64,
     /// Reads until now.
@@ -102,7 +102,7 @@ pub struct Fake {
     pub frame: u64,
 }
 
-impl Memory for Fake {
+impl Memory for FakeInterpreter {
     fn read(&self, address: u64, bytes: &mut [u8]) -> bool {
         self.reads.set(self.reads.get() + 1);
         for (n, byte) in bytes.iter_mut().enumerate() {
@@ -116,7 +116,7 @@ impl Memory for Fake {
     }
 }
 
-impl Fake {
+impl FakeInterpreter {
     /// A runtime with an interpreter, of whose two threads the second is [`THREAD`], in no function yet.
     pub fn new() -> Self {
         let mut fake = Self {
@@ -124,7 +124,7 @@ impl Fake {
             ..Self::default()
         };
         fake.put(RUNTIME, b"xdebugpy");
-        for (number, field) in (1..).zip(FIELDS) {
+        for (number, field) in (1..).zip(DEBUG_OFFSETS) {
             fake.word(RUNTIME + 8 * number, field);
         }
         let (interpreter, other, state) = (fake.room(8192), fake.room(304), fake.room(304));

@@ -99,9 +99,9 @@ pub struct ScriptProcess {
     pub process: ProcessId,
     /// All of it, with what is in no function: the interpreter's start and end, threads of libraries.
     pub whole: SampleSum,
-    /// Its functions, by number.
+    /// Functions of the process, by number.
     pub functions: Vec<ScriptFunctionTime>,
-    /// Their lines, by function and line.
+    /// Lines of these functions, by function and line.
     pub lines: Vec<ScriptLineTime>,
 }
 

@@ -161,16 +161,16 @@ pub fn counted(run: &Value, hart: Option<u32>) -> Option<BTreeMap<String, u64>> 
 }
 
 /// Names of the event that the profile has of each process: cycles in all modes.
-const CYCLES: [&str; 3] = ["cycles", "cpu-cycles", "cycles.hart"];
+const CYCLES_EVENTS: [&str; 3] = ["cycles", "cpu-cycles", "cycles.hart"];
 /// Longest command name of the kernel.
-const COMM: usize = 15;
+const MAX_COMMAND_NAME: usize = 15;
 
 impl Report {
     /// The processes that have the name of a command's program, in the order in which they started.
     fn processes_of(&self, command: &str) -> Vec<usize> {
         let program = command.split_whitespace().next().unwrap_or_default();
         let name = program.rsplit('/').next().unwrap_or_default();
-        let comm: String = name.chars().take(COMM).collect();
+        let comm: String = name.chars().take(MAX_COMMAND_NAME).collect();
         // The process id tells processes with one name apart.
         let is_own = |found: &str| {
             let id = found.strip_prefix(&comm)?.strip_prefix('-')?;
@@ -215,7 +215,7 @@ impl Report {
             }
             let process = &self.processes[processes[row.run]];
             row.process = Some(process.name.clone());
-            if CYCLES.contains(&row.event.trim_end_matches(':')) {
+            if CYCLES_EVENTS.contains(&row.event.trim_end_matches(':')) {
                 row.host = Some(process.cycles.round() as u64);
             }
         }

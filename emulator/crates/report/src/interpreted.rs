@@ -23,9 +23,9 @@ const MAX_LINES: usize = 50;
 const MAX_PAGE_FUNCTIONS: usize = 50;
 const MAX_PLACES: usize = 3;
 /// Share from which on a verdict names a function, and what it calls beside it.
-const NOTICEABLE: f64 = 0.05;
+const MIN_NOTICEABLE_SHARE: f64 = 0.05;
 /// Standard errors on each side of a share that hold the true one in 95 of 100 cases.
-const CONFIDENCE: f64 = 1.96;
+const STANDARD_ERRORS_OF_95_PERCENT: f64 = 1.96;
 
 /// A process that an interpreter executes.
 #[derive(Clone, Debug, Serialize)]
@@ -83,7 +83,7 @@ pub struct InterpretedLine {
 
 fn share_of(part: &SampleSum, whole: &SampleSum) -> (f64, f64) {
     let (share, error) = part.share_of(whole);
-    (share, CONFIDENCE * error)
+    (share, STANDARD_ERRORS_OF_95_PERCENT * error)
 }
 
 /// Functions with the lines of each, the most expensive first.
@@ -192,7 +192,7 @@ pub(super) fn of_command(
     } = all;
     let known = &evaluation.scripts.functions;
     let mut rows = functions(known, (&whole, command.cycles), &times, &lines);
-    rows.retain(|row| row.share >= NOTICEABLE);
+    rows.retain(|row| row.share >= MIN_NOTICEABLE_SHARE);
     rows.truncate(MAX_PLACES);
     rows
 }
@@ -220,7 +220,7 @@ impl InterpretedFunction {
             let of_it = with_error(line.share, line.share_error);
             words += &format!(", most at line {}: {of_it}", line.line);
         }
-        if self.total - self.share >= NOTICEABLE {
+        if self.total - self.share >= MIN_NOTICEABLE_SHARE {
             words += &format!(
                 "; {} with what it calls",
                 with_error(self.total, self.total_error)

@@ -35,7 +35,7 @@ pub fn part_line(part: &str) -> String {
 }
 
 /// Key of the metadata that says how the guest's command failed, if it did.
-const FAILURE: &str = "failure";
+const FAILURE_KEY: &str = "failure";
 
 /// A whole report.
 #[derive(Clone, Debug, Serialize)]
@@ -103,7 +103,7 @@ impl Report {
 
     /// Lines that come before everything else: that the report is of a part of a run, and how the guest's command failed.
     pub fn notices(&self) -> Vec<String> {
-        let failure = self.meta.get(FAILURE).and_then(Value::as_str);
+        let failure = self.meta.get(FAILURE_KEY).and_then(Value::as_str);
         let failure = failure.map(|failure| format!("FAILED: {failure}"));
         self.part()
             .map(part_line)

@@ -48,17 +48,17 @@ pub struct ProgramWaiting {
     pub threads: usize,
     /// Cycles of the region in which they lived.
     pub cycles: u64,
-    /// Share of these on a hart,
+    /// Share of these cycles on a hart.
     pub running: f64,
-    /// ready, but on no hart,
+    /// Share in which a thread is ready, but on no hart.
     pub ready: f64,
-    /// waiting for futexes of the program: locks, conditions, barriers,
+    /// Share in which a thread waits for futexes of the program: locks, conditions, barriers.
     pub locks: f64,
-    /// waiting for work in the scheduler of a language's runtime, such as Go's,
+    /// Share in which a thread waits for work in the scheduler of a language's runtime, such as Go's.
     pub idle: f64,
-    /// waiting in such a runtime, for what is not known to be of the program,
+    /// Share in which a thread waits in such a runtime, for what is not known to be of the program.
     pub runtime: f64,
-    /// and for anything else.
+    /// Share in which a thread waits for anything else.
     pub other: f64,
 }
 

@@ -72,16 +72,16 @@ impl WhatIf {
 }
 
 /// A branch's two trials: which change of the source each stands for.
-const FORESEEN: &str = "foreseen (what independent work side by side could gain)";
-const SELECTED: &str = "as selects (what branchless code would gain)";
+const FORESEEN_TRIAL: &str = "foreseen (what independent work side by side could gain)";
+const SELECT_TRIAL: &str = "as selects (what branchless code would gain)";
 
 impl Trial {
     /// What is gone, in words.
     fn gone(&self) -> &str {
         match (&*self.cause, &*self.kind) {
-            ("mispredict", "branches") => FORESEEN,
+            ("mispredict", "branches") => FORESEEN_TRIAL,
             ("mispredict", _) => "foreseen",
-            ("select", _) => SELECTED,
+            ("select", _) => SELECT_TRIAL,
             ("miss", _) => "in the L1 in time",
             ("flush", _) => "without a flush",
             ("division", _) => "as multiplications",
@@ -97,8 +97,8 @@ impl Trial {
             _ => 0,
         };
         match of == self.instructions.len() {
-            true => format!("{} {SELECTED}", self.kind),
-            false => format!("{of} of these {} {SELECTED}", self.kind),
+            true => format!("{} {SELECT_TRIAL}", self.kind),
+            false => format!("{of} of these {} {SELECT_TRIAL}", self.kind),
         }
     }
 

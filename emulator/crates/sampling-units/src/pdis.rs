@@ -327,7 +327,7 @@ impl SamplingUnit {
         free
     }
 
-    /// So many overflows find that something is selected already.
+    /// Counts overflows that find something selected already.
     fn collide(&mut self, overflows: u64) {
         self.totals.selected += overflows;
         self.totals.collisions += overflows;

@@ -20,7 +20,7 @@ struct Known {
     accumulates: Option<Op>,
     /// The chain through it is taken away.
     unchained: bool,
-    /// The value that its register held when it had executed last; see [`Held::value`].
+    /// The value that its register held when it had executed last; see [`RegisterValue::value`].
     left: u64,
     /// The select that takes its place.
     select: Option<Select>,
@@ -30,7 +30,7 @@ struct Known {
 
 /// What a register holds.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct RegisterValue {
     /// Counts the values that did not come from the value before by the same operation: a sum is one value however often something is
     /// added to it.
     value: u64,
@@ -51,7 +51,7 @@ struct Open {
 #[derive(Debug)]
 pub(crate) struct Dependences {
     known: Vec<Known>,
-    registers: [Held; NO_REG as usize],
+    registers: [RegisterValue; NO_REG as usize],
     open: Vec<Open>,
     /// Addresses at which sides meet.
     joins: Vec<u64>,
@@ -77,7 +77,7 @@ impl Dependences {
         changes.then(|| {
             Box::new(Self {
                 known: Vec::new(),
-                registers: [Held::default(); NO_REG as usize],
+                registers: [RegisterValue::default(); NO_REG as usize],
                 open: Vec::new(),
                 joins,
                 mask: if preset.isa.zicond { 0 } else { MASK },

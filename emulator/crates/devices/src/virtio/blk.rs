@@ -263,14 +263,14 @@ mod tests {
     #[test]
     fn a_request_is_as_large_as_memory() {
         use crate::RAM_BASE;
-        use crate::virtio::driver::{Driver, LARGE};
+        use crate::virtio::driver::{Driver, LARGE_DISK_MEMORY};
 
         let file = tempfile::NamedTempFile::new().unwrap();
         let sectors = 24 * 2048_u64;
         let bytes: Vec<u8> = (0..sectors * 512).map(|n| (n / 512 % 251) as u8).collect();
         fs::write(&file, bytes).unwrap();
         let blk = Blk::open(file.path(), DiskMode::ReadOnly, "disk").unwrap();
-        let mut driver = Driver::with_memory(Box::new(blk), LARGE);
+        let mut driver = Driver::with_memory(Box::new(blk), LARGE_DISK_MEMORY);
         let (header, data) = (RAM_BASE + 0x4_0000, RAM_BASE + 0x10_0000);
         let status = data + sectors * 512;
         driver

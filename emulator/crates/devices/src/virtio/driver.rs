@@ -10,7 +10,7 @@ pub const LATENCY: Latency = Latency {
 };
 pub const SIZE: u16 = 8;
 /// Bytes of memory for requests that are larger than those of Linux.
-pub const LARGE: u64 = 32 << 20;
+pub const LARGE_DISK_MEMORY: u64 = 32 << 20;
 
 const AREAS: u64 = RAM_BASE;
 const BUFFERS: u64 = RAM_BASE + 0x4_0000;

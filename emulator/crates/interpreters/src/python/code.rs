@@ -18,7 +18,7 @@ const MAX_TABLE: u64 = 256 << 10;
 /// Entries of line tables that are remembered at once, of all code objects.
 pub(super) const MAX_LINES: usize = 1 << 20;
 /// Bytes of an instruction or cache entry.
-const UNIT: u64 = 2;
+const CODE_UNIT_BYTES: u64 = 2;
 
 /// What of a code object tells whether another one has taken its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl KnownCode {
 
     /// The line at so many bytes from the start of the code; its first one if that is not known.
     pub fn line(&self, offset: u64) -> u32 {
-        let unit = offset / UNIT;
+        let unit = offset / CODE_UNIT_BYTES;
         let at = { &self.lines }.partition_point(|(end, _)| u64::from(*end) <= unit);
         self.lines.get(at).map_or(self.key.line, |(_, line)| *line)
     }

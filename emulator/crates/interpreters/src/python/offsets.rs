@@ -4,7 +4,7 @@
 use crate::memory::{Memory, word_of};
 
 /// What the structure begins with.
-pub(crate) const COOKIE: [u8; 8] = *b"xdebugpy";
+pub(crate) const DEBUG_OFFSETS_COOKIE: [u8; 8] = *b"xdebugpy";
 /// Upper half of the version (`PY_VERSION_HEX`) whose structure this is: 3.13.
 pub(crate) const VERSION: u64 = 0x030d;
 /// Bytes of the structure.
@@ -54,7 +54,7 @@ impl Offsets {
         }
         // Numbers of 8 bytes, in the structure's order.
         let field = |number: u64| word_of(&bytes, number * 8);
-        let is_known = bytes.starts_with(&COOKIE) && field(1)? >> 16 == VERSION;
+        let is_known = bytes.starts_with(&DEBUG_OFFSETS_COOKIE) && field(1)? >> 16 == VERSION;
         let free_threaded = field(2)? != 0;
         if !is_known || free_threaded {
             return None;

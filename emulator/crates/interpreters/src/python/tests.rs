@@ -1,9 +1,9 @@
-use crate::testing::{Fake, IMAGE, RUNTIME, THREAD};
+use crate::testing::{FakeInterpreter, IMAGE, RUNTIME, THREAD};
 use crate::{Frame, MAX_DEPTH, Python, find_runtime, is_python};
 
 /// `<module>` calls `work` by the interpreter, which calls a method of a name that is not ASCII.
-fn three_frames() -> Fake {
-    let mut fake = Fake::new();
+fn three_frames() -> FakeInterpreter {
+    let mut fake = FakeInterpreter::new();
     let (module, work, method) = (
         fake.code("<module>", 1, 1),
         fake.code("work", 1, 10),
@@ -17,14 +17,14 @@ fn three_frames() -> Fake {
     fake
 }
 
-fn frames(python: &mut Python, fake: &Fake, thread: u32) -> Vec<Frame> {
+fn frames(python: &mut Python, fake: &FakeInterpreter, thread: u32) -> Vec<Frame> {
     let mut frames = Vec::new();
     python.frames(fake, (1, RUNTIME), thread, &mut frames);
     frames
 }
 
 /// Names and lines, innermost first.
-fn named(python: &mut Python, fake: &Fake) -> Vec<(String, u32)> {
+fn named(python: &mut Python, fake: &FakeInterpreter) -> Vec<(String, u32)> {
     let frames = frames(python, fake, THREAD);
     let named = frames.iter().map(|frame| {
         let function = &python.functions()[frame.function as usize];
@@ -112,7 +112,7 @@ fn chains_that_go_in_a_circle_end() {
 
 #[test]
 fn very_deep_recursion_has_its_innermost_frames() {
-    let mut fake = Fake::new();
+    let mut fake = FakeInterpreter::new();
     let (outer, inner) = (fake.code("outer", 1, 1), fake.code("inner", 1, 9));
     fake.call(outer, 0);
     for _ in 0..2 * MAX_DEPTH {

@@ -12,7 +12,7 @@ use super::Result;
 const COUNTERS: u32 = 0xffff_fff8;
 
 /// Bits of `mhpmevent`'s high half that are compared where a condition may be what it likes.
-const BESIDE_CONDITION: u32 = 0xffff_fc00;
+const HIGH_BITS_BESIDE_CONDITION: u32 = 0xffff_fc00;
 
 pub(super) fn properties(fdt: &mut FdtWriter) -> Result {
     let selectors: Vec<u32> = { SBI_EVENTS.iter() }
@@ -32,7 +32,7 @@ pub(super) fn properties(fdt: &mut FdtWriter) -> Result {
             let conditions = own
                 .with_condition
                 .into_iter()
-                .flat_map(move |mask| [0, set, BESIDE_CONDITION, !mask, COUNTERS]);
+                .flat_map(move |mask| [0, set, HIGH_BITS_BESIDE_CONDITION, !mask, COUNTERS]);
             plain.into_iter().chain(conditions)
         })
         .collect();

@@ -36,7 +36,7 @@ pub(super) struct Stack {
     pub is_loose: bool,
     /// Frames beyond [`NEAR`] that searches may still look at.
     pub credit: usize,
-    /// So many of the outermost frames may be wrong: the thread may have made other calls on another hart in between, or another
+    /// How many of the outermost frames may be wrong: the thread may have made other calls on another hart in between, or another
     /// coroutine may have been resumed.
     pub doubtful: usize,
     /// The coroutine that was resumed, of those that wait at one address: what has to be parked again if it proves to be the wrong one.
@@ -46,7 +46,7 @@ pub(super) struct Stack {
 /// A coroutine that was taken for the one that is resumed.
 #[derive(Debug, Default)]
 pub(super) struct Guess {
-    /// So many of the stack's outermost frames are the coroutine's.
+    /// How many of the stack's outermost frames are the coroutine's.
     frames: usize,
     /// Frames of the coroutine that have been left since, the innermost first.
     left: Vec<Frame>,
@@ -246,7 +246,7 @@ impl Calls {
                 {
                     self.stack.cut(self.stack.frames.len() - 1);
                 } else if self.is_stale(to) {
-                    // Its callers are not known: those of another coroutine, or from before the thread ran on another hart, are none.
+                    // The callers of this function are not known: the stack has callers of another coroutine, or from before the thread ran elsewhere.
                     let wrong = self.stack.take_wrong();
                     self.park_frames(wrong);
                 }

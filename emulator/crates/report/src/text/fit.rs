@@ -13,8 +13,8 @@ pub(crate) fn fit(text: &str, width: usize) -> String {
     out
 }
 
-/// Returns a function's name in at most `width` characters: one that is longer loses the arguments of its templates, then its parameters,
-/// and then its end.
+/// Returns a function's name in at most `width` characters. A longer name loses the arguments of its templates, then its
+/// parameters, and then its end.
 pub fn fit_name(name: &str, width: usize) -> String {
     let fits = |name: &str| name.chars().count() <= width;
     if fits(name) {

@@ -13,7 +13,7 @@ use symbols::{BuildId, Location, Place, Source, Symbolizer, Symbols};
 /// Callers of a system call that are looked at, from the innermost outwards.
 const MAX_CALLERS: usize = 64;
 /// Innermost functions that tell what the Go runtime waits for: further out may be the goroutine that called the scheduler.
-const GO_FRAMES: usize = 12;
+const MAX_GO_FRAMES: usize = 12;
 
 /// Starts of the names of shared libraries in which nobody waits for himself.
 const SYSTEM_LIBRARIES: [&str; 14] = [
@@ -72,7 +72,7 @@ const LIBRARY_FUNCTIONS: [&str; 31] = [
 /// Starts of the names of functions of Go's own packages below a program.
 const GO_PACKAGES: [&str; 5] = ["runtime.", "runtime/", "sync.", "internal/", "syscall."];
 /// Functions of the Go runtime that wait although there is work: for a lock of the runtime, or for the garbage collector.
-const GO_HELD: [&str; 6] = [
+const GO_RUNTIME_LOCK_FUNCTIONS: [&str; 6] = [
     "runtime.lock",
     "runtime.lock2",
     "runtime.lockWithRank",
@@ -81,7 +81,7 @@ const GO_HELD: [&str; 6] = [
     "runtime.stopTheWorldWithSema",
 ];
 /// Functions of the Go runtime whose threads wait as there is nothing to do for them.
-const GO_IDLE: [&str; 9] = [
+const GO_IDLE_FUNCTIONS: [&str; 9] = [
     "runtime.mPark",
     "runtime.stopm",
     "runtime.stoplockedm",
@@ -208,7 +208,7 @@ struct Frame<'a> {
     name: &'a str,
     /// The line that is executed in it.
     source: Option<&'a Source>,
-    /// Its file is the kernel or a library of [`SYSTEM_LIBRARIES`].
+    /// The function's file is the kernel or a library of [`SYSTEM_LIBRARIES`].
     is_of_system: bool,
 }
 
@@ -260,11 +260,11 @@ fn used_for(frames: &[Frame<'_>]) -> WaitUse {
             .unwrap_or(frame.name)
             .to_owned()
     };
-    let names: Vec<String> = frames.iter().take(GO_FRAMES).map(name).collect();
+    let names: Vec<String> = frames.iter().take(MAX_GO_FRAMES).map(name).collect();
     let is_among = |of: &[&str]| names.iter().any(|name| of.contains(&&**name));
     match names.first().map(|name| &**name) {
-        Some("runtime.futex") if is_among(&GO_HELD) => WaitUse::Runtime,
-        Some("runtime.futex") if is_among(&GO_IDLE) => WaitUse::Idle,
+        Some("runtime.futex") if is_among(&GO_RUNTIME_LOCK_FUNCTIONS) => WaitUse::Runtime,
+        Some("runtime.futex") if is_among(&GO_IDLE_FUNCTIONS) => WaitUse::Idle,
         Some("runtime.futex") => WaitUse::Runtime,
         Some("runtime.usleep") if is_among(&["runtime.sysmon"]) => WaitUse::Idle,
         _ => WaitUse::Program,

@@ -371,7 +371,7 @@ fn what_exceeds_an_interval_belongs_to_the_next() {
         let decoded = 10_000 + 1_000 * u64::from(flushed);
         assert_eq!(sampling.totals().selected, decoded / u64::from(period));
     }
-    // And packets of them, as many as hold them.
+    // Fetches, of which forty instructions of a wrong path are ten packets.
     let mut sampling = unit(control::U | control::MEM | control::FETCH, 7);
     observe_flushing(&mut sampling, 10_000, 1, 40);
     assert_eq!(sampling.totals().selected, 1_000 * 10 / 7);

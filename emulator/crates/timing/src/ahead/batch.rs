@@ -64,7 +64,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// It has nothing but notes, which can wait.
+    /// The batch has nothing but notes, which can wait.
     pub fn is_empty(&self) -> bool {
         self.calls.len() == self.notes.len()
     }

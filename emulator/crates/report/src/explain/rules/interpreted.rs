@@ -2,7 +2,7 @@
 
 use super::{ReportPath, Rule, rule};
 
-const SCRIPTS: &str = "interpreters/src/python.rs, profile/src/scripts.rs, from samples of the interpreter's frames; report/src/interpreted.rs";
+const INTERPRETED_SOURCE: &str = "interpreters/src/python.rs, profile/src/scripts.rs, from samples of the interpreter's frames; report/src/interpreted.rs";
 
 impl ReportPath<'_> {
     /// A number of the section "Python functions", or of a verdict's functions.
@@ -39,7 +39,7 @@ impl ReportPath<'_> {
         rule(
             meaning,
             formula,
-            SCRIPTS,
+            INTERPRETED_SOURCE,
             "Py_DebugOffsets (CPython 3.13); sampling of ratios (Cochran, 1977)",
         )
     }
