@@ -269,7 +269,13 @@ impl Calls {
         self.last = match static_info.get(record.inst.0 as usize) {
             Some(static_info) if !record.tea().contains(TeaEvents::FL_MO) => StackEffect::Trap {
                 inst: record.inst,
-                at: Trapped::of(static_info),
+                at: Trapped {
+                    pc: static_info.pc,
+                    len: static_info.len,
+                    privilege: static_info.privilege,
+                    pointer: self.pointer,
+                    is_loose: std::mem::take(&mut self.stack.is_loose),
+                },
             },
             _ => StackEffect::None,
         };
@@ -310,23 +316,25 @@ impl Calls {
         let Some(static_info) = static_info.get(inst.0 as usize) else {
             return;
         };
+        let mut pointer = Pointer::Kept;
         match self.last {
-            StackEffect::None if self.stack.is_loose && static_info.pc != self.end => {
-                self.drop_left_frames(static_info);
+            StackEffect::None => {
+                if self.stack.is_loose && static_info.pc != self.end {
+                    self.drop_left_frames(static_info);
+                }
+                pointer = self.pointer;
             }
-            StackEffect::None => {}
             StackEffect::Call { inst, back } => {
                 self.push(inst, EnteredBy::Return(back), static_info)
             }
             StackEffect::Trap { inst, at } => self.push(inst, EnteredBy::Trap(at), static_info),
             StackEffect::Return => self.handle_return(static_info),
             StackEffect::Jump { from } => self.jump(from, static_info),
-            StackEffect::TrapReturn { machine } => self.handle_trap_return(machine, static_info),
+            StackEffect::TrapReturn { machine } => {
+                pointer = self.handle_trap_return(machine, static_info);
+            }
         }
-        self.pointer = match self.last {
-            StackEffect::None => self.pointer.after(static_info),
-            _ => Pointer::Kept.after(static_info),
-        };
+        self.pointer = pointer.after(static_info);
         self.last = StackEffect::of(static_info);
         self.end = static_info.pc.wrapping_add(u64::from(static_info.len));
         *self.latest.entry(inst.0) = self.stack.context().0 + 1;

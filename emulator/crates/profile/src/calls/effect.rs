@@ -31,17 +31,13 @@ pub(super) struct Trapped {
     pub pc: u64,
     pub len: u8,
     pub privilege: u8,
+    /// How the stack pointer had been written by then.
+    pub pointer: Pointer,
+    /// Some of the innermost frames had been left by then, but it was not known how many.
+    pub is_loose: bool,
 }
 
 impl Trapped {
-    pub fn of(static_info: &StaticInfo) -> Self {
-        Self {
-            pc: static_info.pc,
-            len: static_info.len,
-            privilege: static_info.privilege,
-        }
-    }
-
     /// True if execution goes on at `pc`: with the instruction, or after it.
     pub fn goes_on_at(self, pc: u64) -> bool {
         pc == self.pc || pc == self.pc.wrapping_add(u64::from(self.len))

@@ -42,16 +42,55 @@ fn trapped(inst: u32, tea: TeaEvents) -> CommitRecord {
     CommitRecord::new(InstId(inst), 1, 1, 1, redirect, true, CycleClass::Alu, tea)
 }
 
-/// What called each of these, in turn, outermost first. A negative number is an instruction that traps.
+/// A timer interrupt's handler in the kernel, which calls a function.
+const HANDLER: [(u64, u32); 4] = [
+    (KERNEL + 0x2000, JAL),
+    (KERNEL + 0x2100, NOP),
+    (KERNEL + 0x2104, RET),
+    (KERNEL + 0x2004, SRET),
+];
+
+/// What called each of these, in turn, outermost first. A negative number is an instruction that traps. A timer
+/// interrupt before any one of them changes nothing in this.
 fn callers(program: &[(u64, u32)], order: &[i32]) -> Vec<Vec<u32>> {
-    let numbered = (0..).zip(program);
+    let found = callers_if_interrupted(program, order, usize::MAX);
+    // Of a very long order, the middle is left out.
+    let is_tried = |before: &usize| *before < 32 || before + 32 >= order.len();
+    for before in (0..order.len()).filter(is_tried) {
+        let interrupted = callers_if_interrupted(program, order, before);
+        let differs = interrupted
+            .iter()
+            .zip(&found)
+            .position(|(is, was)| is != was);
+        assert_eq!(
+            differs, None,
+            "interrupted before step {before}: the first step that differs"
+        );
+    }
+    found
+}
+
+/// The same, with a timer interrupt before this step.
+fn callers_if_interrupted(
+    program: &[(u64, u32)],
+    order: &[i32],
+    interrupted: usize,
+) -> Vec<Vec<u32>> {
+    let numbered = (0..).zip(program.iter().chain(&HANDLER));
     let static_info: Vec<_> = numbered
         .map(|(id, (pc, raw))| static_info(id, *pc, *raw))
         .collect();
+    let handler = program.len() as u32;
     let mut calls = Calls::default();
     calls.select(ProcessId(3), ThreadId(7), 7);
-    let visit = |inst: &i32| {
+    let visit = |(step, inst): (usize, &i32)| {
         let number = inst.unsigned_abs();
+        if step == interrupted {
+            calls.trap(8, &trapped(number, TeaEvents::default()), &static_info);
+            for inst in handler..handler + HANDLER.len() as u32 {
+                calls.enter(InstId(inst), &static_info);
+            }
+        }
         match *inst < 0 {
             true => calls.trap(9, &trapped(number, TeaEvents::default()), &static_info),
             false => calls.enter(InstId(number), &static_info),
@@ -67,7 +106,7 @@ fn callers(program: &[(u64, u32)], order: &[i32]) -> Vec<Vec<u32>> {
         }
         stack
     };
-    order.iter().map(visit).collect()
+    order.iter().enumerate().map(visit).collect()
 }
 
 #[test]

@@ -163,6 +163,13 @@ impl Stack {
         self.is_loose = false;
     }
 
+    /// A trap, or a signal's handler, ends where it began: all is as it was then. Returns how the stack pointer had been written.
+    fn go_on_after(&mut self, frame: usize, at: Trapped) -> Pointer {
+        self.cut(frame);
+        self.is_loose = at.is_loose;
+        at.pointer
+    }
+
     /// Goes on in a frame of a coroutine, which may be the wrong one. `parked` are all its frames.
     fn go_on_in(&mut self, mut parked: Vec<Frame>, frame: usize) {
         let left = parked.split_off(frame);
@@ -405,32 +412,41 @@ impl Calls {
         }
     }
 
-    /// A return from the innermost trap to the instruction `to`. A stack without a trap, as of a new thread, has no frames left.
-    pub(super) fn handle_trap_return(&mut self, machine: bool, to: &StaticInfo) {
+    /// A return from the innermost trap to the instruction `to`: how the stack pointer has been written since the last call or
+    /// return before `to`. A stack without a trap, as of a new thread, has no frames left.
+    pub(super) fn handle_trap_return(&mut self, machine: bool, to: &StaticInfo) -> Pointer {
         let is_user = to.privilege == 0;
         let resumed = self.stack.resumed;
         self.stack.resumed &= !is_user;
         let Some((trap, at)) = self.stack.innermost_trap() else {
-            return self.stack.cut(0);
+            self.stack.cut(0);
+            return Pointer::Kept;
         };
         if at.goes_on_at(to.pc) {
-            self.stack.cut(trap);
-        } else if machine && to.privilege == 1 {
+            return self.stack.go_on_after(trap, at);
+        }
+        if machine && to.privilege == 1 {
             // The firmware delegates the trap to the kernel.
             self.stack.cut(trap + 1);
         } else if !is_user || at.privilege != 0 {
             self.stack.cut(trap);
         } else {
             self.stack.cut(trap + 1);
-            self.redirected(trap, at, resumed, to);
+            return self.redirected(trap, at, resumed, to);
         }
+        Pointer::Kept
     }
 
     /// The kernel returns to another place of the program than it was entered from.
-    fn redirected(&mut self, trap: usize, at: Trapped, resumed: bool, to: &StaticInfo) {
-        let goes_on = |frame: &Frame| matches!(frame.entered_by, EnteredBy::Signal(at) if at.goes_on_at(to.pc));
-        if let Some(handled) = self.stack.frames.iter().rposition(goes_on) {
-            return self.stack.cut(handled);
+    fn redirected(&mut self, trap: usize, at: Trapped, resumed: bool, to: &StaticInfo) -> Pointer {
+        let goes_on = |(number, frame): (usize, &Frame)| match frame.entered_by {
+            EnteredBy::Signal(at) if at.goes_on_at(to.pc) => Some((number, at)),
+            _ => None,
+        };
+        if let Some((handled, at)) =
+            { self.stack.frames.iter().enumerate().rev() }.find_map(goes_on)
+        {
+            return self.stack.go_on_after(handled, at);
         }
         let place = (to.space, to.pc);
         if resumed && !self.is_new(to) && !self.code.handlers.contains(&place) {
@@ -439,11 +455,12 @@ impl Calls {
             if !self.back_to_function(to) {
                 self.stack.cut(0);
             }
-            return;
+            return Pointer::Kept;
         }
         self.code.handlers.insert(place);
         self.code.entries.insert(place);
         let frame = &mut self.stack.frames[trap];
         (frame.entered_by, frame.entry) = (EnteredBy::Signal(at), to.pc);
+        Pointer::Kept
     }
 }

@@ -9,12 +9,13 @@ use crate::events::CycleSignatures;
 use crate::oracle::{SHARE, Stalled, UNITS_PER_CYCLE};
 use crate::over_time::OracleOverTime;
 use crate::topdown::Counter;
-use crate::{ContextWeights, ProcessId};
+use crate::{ContextId, ContextWeights, Contexts, ProcessId};
 
 /// Sums by context and instruction that the Oracle gathers before the smallest contexts are [`fold`]ed. Most contexts have next
 /// to no time: those of a minute would take gigabytes.
 const MORE_SUMS: usize = if cfg!(test) { 16 } else { 3 << 19 };
-/// Contexts with 1 / `KEPT_PART` of the time so far are kept apart then. What is shown has a multiple of that.
+/// Contexts with 1 / `KEPT_PART` of the time so far are kept apart then, and those that began since the last time: they may
+/// only have begun to take time. What is shown has a multiple of that.
 const KEPT_PART: u64 = 8_000;
 
 /// Calling contexts, and the Oracle's time by them.
@@ -24,8 +25,39 @@ pub(super) struct CallStacks {
     oracle: Option<ContextTally>,
     /// What it was charged in the bins of time that are over.
     before: ContextWeights,
-    /// Sums of the Oracle at which contexts are folded next.
-    most_sums: usize,
+    limit: Limit,
+    limit_before: Limit,
+}
+
+/// When the smallest contexts of a list of sums are folded.
+struct Limit {
+    /// Sums at which that is done next.
+    sums: usize,
+    /// How many contexts there were when it was done last.
+    known: usize,
+}
+
+impl Default for Limit {
+    fn default() -> Self {
+        Self {
+            sums: MORE_SUMS,
+            known: 0,
+        }
+    }
+}
+
+impl Limit {
+    /// Folds the smallest contexts, except those that are new since the last time.
+    fn fold(&mut self, weights: &mut ContextWeights, contexts: &Contexts) {
+        let mut shown = contexts.shown([&*weights], KEPT_PART);
+        for (number, shown) in shown.iter_mut().enumerate().skip(self.known) {
+            *shown = ContextId(number as u32);
+        }
+        fold(weights, &shown);
+        self.known = contexts.len();
+        // So that all folds together take time in proportion to what is counted.
+        self.sums = weights.len() + MORE_SUMS.max(weights.len() / 2);
+    }
 }
 
 impl CallStacks {
@@ -34,7 +66,8 @@ impl CallStacks {
             calls,
             oracle: Some(ContextTally::default()),
             before: Vec::new(),
-            most_sums: MORE_SUMS,
+            limit: Limit::default(),
+            limit_before: Limit::default(),
         }
     }
 
@@ -56,16 +89,16 @@ impl CallStacks {
         let weights = self.take_open();
         self.before.extend(&weights);
         sum_up(&mut self.before);
-        if self.before.len() > MORE_SUMS {
-            let shown = self.calls.contexts().shown([&self.before], KEPT_PART);
-            fold(&mut self.before, &shown);
+        if self.before.len() > self.limit_before.sums {
+            self.limit_before
+                .fold(&mut self.before, self.calls.contexts());
         }
         weights
     }
 
     /// Takes what the Oracle was charged in the open bin.
     fn take_open(&mut self) -> ContextWeights {
-        self.most_sums = MORE_SUMS;
+        self.limit.sums = MORE_SUMS;
         let oracle = self.oracle.as_mut().map(std::mem::take);
         oracle.map(ContextTally::finish).unwrap_or_default()
     }
@@ -75,14 +108,12 @@ impl CallStacks {
         if self
             .oracle
             .as_ref()
-            .is_none_or(|oracle| oracle.len() < self.most_sums)
+            .is_none_or(|oracle| oracle.len() < self.limit.sums)
         {
             return;
         }
         let mut weights = self.take_open();
-        let shown = self.calls.contexts().shown([&weights], KEPT_PART);
-        fold(&mut weights, &shown);
-        self.most_sums = MORE_SUMS + weights.len();
+        self.limit.fold(&mut weights, self.calls.contexts());
         if let Some(oracle) = &mut self.oracle {
             for (context, inst, units) in weights {
                 oracle.add(context, inst, units);
@@ -185,5 +216,37 @@ impl Details {
         if self.slots.takes_blocks() {
             self.slots.waiting(span, static_info);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use commit_trace::InstId;
+
+    use super::*;
+    use crate::Context;
+
+    /// A context that has just begun to take time may become a large one.
+    #[test]
+    fn a_small_context_is_folded_once_it_is_known_for_a_while() {
+        let mut contexts = Contexts::flat(1);
+        let root = ContextId(0);
+        let mut limit = Limit::default();
+        let mut weights = vec![(root, InstId(0), 10 * KEPT_PART)];
+        let mut begin = |contexts: &mut Contexts, call| {
+            let context = contexts.add(Context {
+                caller: Some((root, InstId(call))),
+                ..contexts.get(root)
+            });
+            weights.push((context, InstId(9), 1));
+            limit.fold(&mut weights, contexts);
+            weights
+                .iter()
+                .map(|(context, _, _)| context.0)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(begin(&mut contexts, 1), [0, 1]);
+        assert_eq!(begin(&mut contexts, 2), [0, 0, 2]);
+        assert_eq!(begin(&mut contexts, 3), [0, 0, 3]);
     }
 }
