@@ -65,7 +65,7 @@ impl Collector {
     /// The instruction that left last is followed by that at `target`, if anything follows.
     fn close_record(&mut self, target: Option<u64>) {
         if let Some(record) = self.record.take() {
-            let records = &mut self.rows.counts_before(record.owner, record.inst).records;
+            let records = &mut self.rows.counts_before(record.process, record.inst).records;
             record.close(target, records);
         }
     }
@@ -91,10 +91,9 @@ impl Collector {
         }
         let (record, latencies) = Record::of(observed, false);
         let transfers = passed.kind.kind().is_some() && passed.outcome.retires();
-        let owner = self.rows.owner(inst);
         self.record = Some(OpenRecord {
             inst,
-            owner,
+            process: self.rows.process(inst),
             record,
             latencies,
             following: transfers.then(|| info.pc.wrapping_add(info.len.into())),

@@ -2,10 +2,9 @@
 //! filters by can be judged.
 
 use commit_trace::{AccessKind, InstId};
+use profile::ProcessId;
 use sampling_units::pdis::{LATENCIES, Latencies, Record, header};
 use serde::{Deserialize, Serialize};
-
-use crate::rows::Owner;
 
 /// Latencies below are told apart by the cycle. Longer ones are by a 64th to a 128th of what they are.
 const BY_CYCLE: u64 = 128;
@@ -111,9 +110,9 @@ impl Executions {
 /// The record of an instruction, until it is known what comes next: a branch that is not taken is one only then.
 #[derive(Debug)]
 pub(crate) struct OpenRecord {
-    /// The instruction, and whose counts are its.
+    /// The instruction, and the process that executed it; `None`: kernel or firmware.
     pub inst: InstId,
-    pub owner: Owner,
+    pub process: Option<ProcessId>,
     pub record: Record,
     pub latencies: Latencies,
     /// Address of the instruction behind it, if it is a control transfer.

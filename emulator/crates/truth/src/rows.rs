@@ -13,7 +13,7 @@ use crate::counts::Counts;
 
 /// Counts of instructions in processes that one machine keeps before it merges processes. Each takes some kilobytes with its histograms, its
 /// part of `truth.json` and what a report makes of it.
-const MAX_ROWS: usize = 1 << 19;
+const MAX_ROWS: usize = 1 << 18;
 /// The first user address space ([`StaticInfo::space`]).
 const FIRST_USER: u32 = 2;
 
@@ -36,7 +36,7 @@ impl Program {
 
 /// Whose counts they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Owner {
+enum Owner {
     /// Kernel and firmware, on behalf of whichever process.
     #[default]
     Kernel,
@@ -77,8 +77,8 @@ struct Row {
 #[derive(Debug)]
 pub(crate) struct Rows {
     context: GuestContext,
-    /// Whose user code is executed.
-    current: Owner,
+    /// Whose user code is executed: the process, and whose counts it adds to.
+    current: (ProcessId, Owner),
     /// By number of the instruction.
     rows: Vec<Row>,
     /// Counts of others than [`Row::owner`].
@@ -93,8 +93,8 @@ pub(crate) struct Rows {
     merged: FxHashMap<ProcessId, usize>,
     /// The instruction that stands for those at the same place in merged processes, and the process that it was met in first.
     places: FxHashMap<CodePlace, (u32, ProcessId)>,
-    /// Instructions that were merged into others.
-    aliases: FxHashMap<u32, u32>,
+    /// The instruction that stands for one of a merged process, by program: another one at the same place.
+    aliases: FxHashMap<(usize, u32), u32>,
     /// Counts that there are of user code.
     held: usize,
     /// Counts of user code beyond which processes are merged.
@@ -141,7 +141,7 @@ impl Rows {
     pub fn new(harts: usize) -> Self {
         Self {
             context: GuestContext::new(),
-            current: Owner::Process(ProcessId::BOOT),
+            current: (ProcessId::BOOT, Owner::Process(ProcessId::BOOT)),
             rows: Vec::new(),
             parked: FxHashMap::default(),
             instructions: FxHashMap::default(),
@@ -185,7 +185,20 @@ impl Rows {
         self.places.clear();
         self.aliases.clear();
         self.held = 0;
-        self.current = Owner::Process(self.context.current());
+        self.select(self.context.current());
+    }
+
+    /// A process runs from here on.
+    fn select(&mut self, process: ProcessId) {
+        self.current = (process, self.owner(process));
+    }
+
+    /// Whose counts a process adds to.
+    fn owner(&self, process: ProcessId) -> Owner {
+        match self.merged.get(&process) {
+            Some(program) => Owner::Merged(*program),
+            None => Owner::Process(process),
+        }
     }
 
     /// Takes a record of the guest's side band.
@@ -194,10 +207,7 @@ impl Rows {
         let now = self.context.current();
         self.switches += 1;
         self.ran.insert(now, self.switches);
-        self.current = match self.merged.get(&now) {
-            Some(program) => Owner::Merged(*program),
-            None => Owner::Process(now),
-        };
+        self.select(now);
         while self.held > self.limit
             && let Some(process) = self.ran_longest_ago(now)
         {
@@ -244,40 +254,64 @@ impl Rows {
         (info.space >= FIRST_USER).then(|| self.context.current())
     }
 
-    /// Whose counts an instruction's are that is executed now.
-    pub fn owner(&mut self, inst: InstId) -> Owner {
-        let current = self.current;
-        match self.at(inst).info {
-            Some(info) if info.space >= FIRST_USER => current,
-            _ => Owner::Kernel,
+    /// The counts of an instruction in the process that executes it.
+    pub fn counts(&mut self, inst: InstId) -> &mut Counts {
+        match self.process(inst) {
+            Some(_) => self.counts_of_user(self.current, inst),
+            None => self.counts_of(Owner::Kernel, inst),
         }
     }
 
-    /// The counts of an instruction in the process that executes it.
-    pub fn counts(&mut self, inst: InstId) -> &mut Counts {
-        let owner = self.owner(inst);
-        self.counts_of(owner, inst)
+    /// The counts of an instruction that this process executed before; `None`: kernel or firmware.
+    pub fn counts_before(&mut self, process: Option<ProcessId>, inst: InstId) -> &mut Counts {
+        match process {
+            Some(process) => self.counts_of_user((process, self.owner(process)), inst),
+            None => self.counts_of(Owner::Kernel, inst),
+        }
     }
 
-    /// The counts of an instruction that was executed before, for whom it was.
-    pub fn counts_before(&mut self, owner: Owner, inst: InstId) -> &mut Counts {
-        let owner = match owner {
-            Owner::Process(id) => { self.merged.get(&id) }.map_or(owner, |own| Owner::Merged(*own)),
-            _ => owner,
+    fn counts_of_user(
+        &mut self,
+        (process, owner): (ProcessId, Owner),
+        inst: InstId,
+    ) -> &mut Counts {
+        let inst = match owner {
+            Owner::Merged(program) => self.canonical(inst, process, program),
+            Owner::Process(_) | Owner::Kernel => inst,
         };
         self.counts_of(owner, inst)
     }
 
+    /// The instruction that stands for one of a merged process.
+    fn canonical(&mut self, inst: InstId, process: ProcessId, program: usize) -> InstId {
+        let owner = Owner::Merged(program);
+        let row = &self.rows[inst.0 as usize];
+        let is_canonical = row.owner == owner && row.counts.is_some();
+        if is_canonical || self.parked.contains_key(&(owner, inst.0)) {
+            return inst;
+        }
+        if let Some(canonical) = self.aliases.get(&(program, inst.0)) {
+            return InstId(*canonical);
+        }
+        let place = self.place(inst.0, process, program);
+        let (canonical, _) = *self.places.entry(place).or_insert((inst.0, process));
+        if canonical != inst.0 {
+            self.aliases.insert((program, inst.0), canonical);
+        }
+        InstId(canonical)
+    }
+
     fn counts_of(&mut self, owner: Owner, inst: InstId) -> &mut Counts {
-        let row = &mut self.rows[inst.0 as usize];
+        let row = self.at(inst);
         if row.owner != owner {
             let before = std::mem::replace(&mut row.owner, owner);
             if let Some(counts) = row.counts.take() {
                 self.parked.insert((before, inst.0), counts);
             }
-            row.counts = self.parked.remove(&(owner, inst.0));
+            let own = self.parked.remove(&(owner, inst.0));
+            self.rows[inst.0 as usize].counts = own;
         }
-        row.counts.get_or_insert_with(|| {
+        self.rows[inst.0 as usize].counts.get_or_insert_with(|| {
             if owner != Owner::Kernel {
                 self.held += 1;
                 self.instructions.entry(owner).or_default().push(inst.0);
@@ -308,25 +342,14 @@ impl Rows {
         }
         self.programs[program].processes += 1;
         self.merged.insert(process, program);
-        let owner = Owner::Process(process);
-        for inst in self.instructions.remove(&owner).unwrap_or_default() {
-            self.move_counts(owner, inst, process, program);
+        let own = Owner::Process(process);
+        for inst in self.instructions.remove(&own).unwrap_or_default() {
+            if let Some(counts) = self.take(own, inst) {
+                self.held -= 1;
+                let merged = (process, Owner::Merged(program));
+                self.counts_of_user(merged, InstId(inst)).merge(*counts);
+            }
         }
-    }
-
-    /// Adds the counts of an instruction to those of the merged processes.
-    fn move_counts(&mut self, from: Owner, inst: u32, mapped_in: ProcessId, program: usize) {
-        let Some(counts) = self.take(from, inst) else {
-            return;
-        };
-        self.held -= 1;
-        let place = self.place(inst, mapped_in, program);
-        let (canonical, _) = *self.places.entry(place).or_insert((inst, mapped_in));
-        if canonical != inst {
-            self.aliases.insert(inst, canonical);
-        }
-        self.counts_of(Owner::Merged(program), InstId(canonical))
-            .merge(*counts);
     }
 
     fn place(&self, inst: u32, mapped_in: ProcessId, program: usize) -> CodePlace {
@@ -362,28 +385,7 @@ impl Rows {
                     .for_each(|process| self.merge(process));
             }
         }
-        self.merge_later_rows();
         self.into_counts()
-    }
-
-    /// Merges what merged processes counted after they were merged: of code at the same place that has another number.
-    fn merge_later_rows(&mut self) {
-        for program in 0..self.programs.len() {
-            let owner = Owner::Merged(program);
-            let first = { self.merged.iter() }
-                .filter(|(_, own)| **own == program)
-                .map(|(process, _)| *process)
-                .min();
-            let Some(process) = first else { continue };
-            let known: rustc_hash::FxHashSet<u32> = { self.places.iter() }
-                .filter(|(place, _)| place.program == program)
-                .map(|(_, (inst, _))| *inst)
-                .collect();
-            let own = self.instructions.get(&owner).cloned().unwrap_or_default();
-            for inst in own.into_iter().filter(|inst| !known.contains(inst)) {
-                self.move_counts(owner, inst, process, program);
-            }
-        }
     }
 
     fn into_counts(mut self) -> HartCounts {
@@ -430,7 +432,9 @@ impl Rows {
         HartCounts {
             processes,
             instructions,
-            aliases: self.aliases,
+            aliases: { self.aliases.into_iter() }
+                .map(|((_, inst), canonical)| (inst, canonical))
+                .collect(),
             merged: { self.merged.iter() }
                 .map(|(process, program)| (*process, first + *program as u32))
                 .collect(),
