@@ -27,7 +27,7 @@ pub use what_if::WhatIfArgs;
 /// Boots real Linux under an out-of-order timing core, profiles it with a TIP unit that the guest
 /// programs, and judges every profiler by an Oracle.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100)]
+#[command(version = env!("TIPSIM_VERSION"), max_term_width = 100)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

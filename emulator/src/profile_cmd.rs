@@ -1,23 +1,27 @@
 //! `tipsim profile`: any command, from the shell's words to the verdict. It writes the run spec that says the same, and runs it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
+use clap::{Arg, CommandFactory};
 use timing::Preset;
 
-use crate::cli::{Made, ProfileArgs, RunArgs, WhatIfArgs};
+use crate::cli::{Cli, Made, ProfileArgs, RunArgs, WhatIfArgs};
 use crate::failure::{BadInput, bad_input};
 use crate::guest::GuestFiles;
 use crate::input::{MADE_INPUT, standard_input};
 use crate::needed::{GuestPaths, check_machine};
 use crate::packages::Packages;
-use crate::results::PROFILE_SPEC;
+use crate::results::{PROFILE_SPEC, RUN};
 use crate::run::command::{self, quote};
 use crate::spec::GuestImage;
 use crate::{core_cmd, run, what_if};
 
 /// Profiles a command; the exit status is its own.
 pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
+    check_is_no_option(&args.command[0])?;
     let mut files = absolute(&args.file)?;
     let (command, program) = command(&args.command);
     let name = match &program {
@@ -26,6 +30,7 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
     };
     if let Some(program) = program {
         check_machine(&program)?;
+        check_executable(&program)?;
         let program = absolute(&[program])?.remove(0);
         if !files.contains(&program) {
             files.push(program);
@@ -39,6 +44,12 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
         Some(out) => out.clone(),
         None => Path::new("out").join(format!("profile-{name}")),
     };
+    if args.out.is_none() && out.join(RUN).exists() {
+        eprintln!(
+            "tipsim: note: the run before in {} is replaced; --out DIR keeps both",
+            out.display()
+        );
+    }
     let input = standard_input()?;
     let made = Specified {
         name,
@@ -79,6 +90,44 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
     Ok(status)
 }
 
+/// A command that begins with a dash is a misspelt option.
+fn check_is_no_option(word: &str) -> Result<(), BadInput> {
+    if !word.starts_with('-') || Path::new(word).is_file() {
+        return Ok(());
+    }
+    let given = word.split('=').next().unwrap_or_default();
+    let command = Cli::command();
+    let options = command.find_subcommand("profile").into_iter();
+    let options = options.flat_map(|profile| profile.get_arguments().filter_map(Arg::get_long));
+    let options: Vec<String> = options.map(|name| format!("--{name}")).collect();
+    let likeness = |known: &&String| (strsim::jaro_winkler(known, given) * 1e6) as u64;
+    let near = { options.iter().max_by_key(likeness) }.filter(|own| likeness(own) > 800_000);
+    let meant = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+    Err(BadInput(format!(
+        "{given}: no option of tipsim profile{meant} (tipsim profile --help lists them; what comes after -- is the command)"
+    )))
+}
+
+/// The guest refuses to execute a file without the permission, after it has booted.
+fn check_executable(program: &Path) -> Result<(), BadInput> {
+    let metadata = program.metadata().map_err(|e| bad_input(program, e))?;
+    if metadata.permissions().mode() & 0o111 != 0 {
+        return Ok(());
+    }
+    let cure = match program.extension().and_then(OsStr::to_str) {
+        Some("py") => {
+            "its interpreter first: tipsim profile --package python3-minimal --file FILE python3 FILE"
+        }
+        Some("sh") => "its interpreter first: tipsim profile --file FILE sh FILE",
+        Some("c" | "cc" | "cpp" | "cxx" | "rs" | "go") => "the program that is compiled of it",
+        _ => "a program, or `chmod +x`",
+    };
+    Err(bad_input(
+        program,
+        format!("expected a file that may be executed: {cure}"),
+    ))
+}
+
 /// The command for the guest's shell, and the program of the host that it begins with, if it does.
 fn command(words: &[String]) -> (String, Option<PathBuf>) {
     let first = Path::new(&words[0]);
@@ -116,13 +165,12 @@ fn check_path(path: &str, given: &[PathBuf]) -> Result<(), BadInput> {
         .filter(|part| *part != Component::CurDir);
     let first = parts.next().map(Component::as_os_str);
     let is_given = given.iter().any(|file| file.file_name() == first);
-    match is_given {
-        true => Ok(()),
-        false => Err(bad_input(
-            Path::new(path),
-            "no such file here, and none that --file gives to the guest",
-        )),
-    }
+    let what = match Path::new(path).is_dir() {
+        _ if is_given => return Ok(()),
+        true => "expected a program, found a folder (--file brings folders along)",
+        false => "no such file here, and none that --file gives to the guest",
+    };
+    Err(bad_input(Path::new(path), what))
 }
 
 /// The packages that are asked for, and those that files of the host need: a compiler's libraries. What the guest lacks is told before
@@ -144,7 +192,7 @@ fn packages(args: &ProfileArgs, files: &[PathBuf]) -> anyhow::Result<Vec<String>
     }
     for (needed, package) in paths.packages_for(files)? {
         eprintln!(
-            "tipsim: note: {needed} is not in the guest by itself: --package {package} brings it"
+            "tipsim: note: {needed} is not in the guest by itself: brought along, as by --package {package}"
         );
         packages.push(package);
     }

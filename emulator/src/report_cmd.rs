@@ -522,8 +522,13 @@ fn no_format(what: &str) -> BadInput {
     ))
 }
 
-/// Returns when a run ended, in UTC and without fractions of seconds, by the time of its run.json.
+/// Returns when a run ended, in UTC and without fractions of seconds; of a run that does not say it, when its run.json was written.
 fn when(run: &Results) -> Option<String> {
+    let description: Option<Value> = run.json(RUN).ok();
+    let ended = description.and_then(|run| run["ended_at"].as_str()?.parse().ok());
+    if let Some(ended @ Epoch::At(_)) = ended {
+        return Some(ended.to_string());
+    }
     let written = std::fs::metadata(run.path().join(RUN))
         .ok()?
         .modified()

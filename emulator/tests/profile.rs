@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -141,7 +143,9 @@ fn libraries_of_compilers_are_brought_along() {
         ("libgcc_s.so.1", "libgcc-s1"),
         ("libatomic.so.1", "libatomic1"),
     ] {
-        let line = format!("{library} is not in the guest by itself: --package {package}");
+        let line = format!(
+            "{library} is not in the guest by itself: brought along, as by --package {package}"
+        );
         assert!(said.contains(&line), "{said}");
     }
     let console = std::fs::read_to_string(dir.join("o/console.log")).unwrap();
@@ -278,6 +282,27 @@ fn what_cannot_run_is_told_before_anything_boots() {
     );
     let script = dir.join("script");
     std::fs::write(&script, "#!/usr/bin/nosuch -x\n").unwrap();
+    refused(
+        &["./script"],
+        &["script: expected a file that may be executed", "chmod +x"],
+    );
+    std::fs::write(dir.join("two.py"), "print(1)\n").unwrap();
+    refused(&["./two.py"], &["two.py", "--file FILE python3 FILE"]);
+    refused(&["./folder"], &["./folder: no such file here"]);
+    std::fs::create_dir(dir.join("folder")).unwrap();
+    refused(
+        &["./folder"],
+        &["./folder: expected a program, found a folder"],
+    );
+    refused(
+        &["--hart", "2", "true"],
+        &["--hart: no option of tipsim profile; did you mean --harts?"],
+    );
+    refused(
+        &["--zzz=2", "true"],
+        &["--zzz: no option of tipsim profile (tipsim profile --help"],
+    );
+    std::fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
     refused(
         &["./script"],
         &["script: it is started by /usr/bin/nosuch", "--package"],

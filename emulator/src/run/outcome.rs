@@ -301,6 +301,7 @@ impl Outcome {
             "name": plan.spec.name,
             "tipsim": env!("CARGO_PKG_VERSION"),
             "end": format!("{:?}", self.end),
+            "ended_at": Epoch::At(Epoch::Host.seconds()).to_string(),
             "exit_status": self.status,
             "failure": self.status.and_then(command::failure),
             "cycles": lap.cycles,

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use commit_trace::expand::{RecordSink, expand};
 use commit_trace::{Event, Redirect, Retired};
+use profile::describe_side_band;
 
 use super::{Part, ended, open};
 use crate::cli::DumpArgs;
@@ -68,7 +69,12 @@ impl<W: Write> RecordSink for Lines<W> {
     }
 
     fn event(&mut self, _cycle: u64, event: &Event) -> io::Result<()> {
-        writeln!(self.out, "{:>10} {event:?}", "")
+        match event {
+            Event::SideBand { kind, bytes } => {
+                writeln!(self.out, "{:>10} {}", "", describe_side_band(*kind, bytes))
+            }
+            event => writeln!(self.out, "{:>10} {event:?}", ""),
+        }
     }
 
     fn is_full(&self) -> bool {

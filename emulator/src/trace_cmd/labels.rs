@@ -38,29 +38,79 @@ impl Labels {
         Self(known.collect())
     }
 
-    /// The addresses of a function's instructions.
+    /// Returns the addresses of a function's instructions. The function may be named in full, without its arguments and the
+    /// namespaces around it, or as reports shorten it.
     pub fn of_function(&self, name: &str) -> Result<BTreeSet<u64>, BadInput> {
-        let own = self.0.iter().filter(|(_, (function, _))| function == name);
-        let found: BTreeSet<u64> = own.map(|(pc, _)| *pc).collect();
-        if !found.is_empty() {
-            return Ok(found);
-        }
-        let likeness = |known: &str| strsim::jaro_winkler(known, name);
         let names: BTreeSet<&str> = self.0.values().map(|(function, _)| &**function).collect();
+        let meant: Vec<&str> = match names.get(name) {
+            Some(exactly) => vec![*exactly],
+            None => names
+                .iter()
+                .copied()
+                .filter(|own| is_short_for(name, own))
+                .collect(),
+        };
+        let error = |why: String| Err(BadInput(format!("--function {name}: {why}")));
+        if let [function] = meant[..] {
+            let own = self.0.iter().filter(|(_, (own, _))| own == function);
+            return Ok(own.map(|(pc, _)| *pc).collect());
+        }
+        if !meant.is_empty() {
+            let list = meant.join("`, `");
+            return error(format!(
+                "several functions are called so; name one of them: `{list}`"
+            ));
+        }
+        let likeness = |known: &str| {
+            strsim::jaro_winkler(known, name)
+                .max(strsim::jaro_winkler(without_arguments(known), name))
+        };
         let nearest = names
             .into_iter()
             .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
             .filter(|name| likeness(name) > 0.7);
         let nearest = nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
-        Err(BadInput(format!(
-            "--function {name}: none of the report's thousand most expensive instructions is in it{nearest}"
-        )))
+        error(format!(
+            "none of the report's thousand most expensive instructions is in it{nearest}"
+        ))
     }
 
     /// Function and distance from its start, of an instruction that the report has.
     pub fn label(&self, pc: u64) -> Option<&str> {
         self.0.get(&pc).map(|(_, label)| &**label)
     }
+}
+
+/// The name of a function up to its arguments.
+fn without_arguments(function: &str) -> &str {
+    function.split('(').next().unwrap_or_default()
+}
+
+/// True if `name` is a function's name without its arguments or its namespaces, or the name as reports shorten it, with `…`.
+fn is_short_for(name: &str, function: &str) -> bool {
+    if name.contains('…') {
+        let name = name.replace('‹', "<").replace('›', ">");
+        let parts: Vec<&str> = name.split('…').collect();
+        let [first, .., last] = &parts[..] else {
+            return false;
+        };
+        let mut rest = match function.strip_prefix(first) {
+            Some(rest) if rest.len() >= last.len() => rest,
+            _ => return false,
+        };
+        for part in &parts[1..parts.len() - 1] {
+            match rest.split_once(part) {
+                Some((_, behind)) => rest = behind,
+                None => return false,
+            }
+        }
+        return rest.ends_with(last);
+    }
+    let plain = without_arguments(function);
+    plain == name
+        || plain
+            .strip_suffix(name)
+            .is_some_and(|before| before.ends_with("::"))
 }
 
 #[cfg(test)]
@@ -90,5 +140,27 @@ mod tests {
             "{error}"
         );
         assert!(Labels::beside(Path::new("/nowhere/trace.tip")).is_err());
+        let of = |functions: [&str; 2]| {
+            let rows = (0..).zip(functions);
+            Labels(
+                rows.map(|(at, own)| (at, (own.to_owned(), String::new())))
+                    .collect(),
+            )
+        };
+        let map = of(["count(std::map<int, std::less<int> >&, int)", "own::main()"]);
+        for name in ["count", "count(std::map‹…›&, int)", "count(…)"] {
+            assert_eq!(
+                map.of_function(name).unwrap(),
+                BTreeSet::from([0]),
+                "{name}"
+            );
+        }
+        assert_eq!(map.of_function("main").unwrap(), BTreeSet::from([1]));
+        assert!(map.of_function("coun").is_err());
+        let error = of(["f(int)", "a::f(char)"])
+            .of_function("f")
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("`a::f(char)`, `f(int)`"), "{error}");
     }
 }

@@ -10,6 +10,7 @@ use crate::waits::{SchedulerEvent, SwitchOut, Transition};
 use crate::{ContextId, Mapping, Process, ProcessId, Thread, ThreadId};
 
 use commands::{Commands, EntryOf, add_mapping};
+pub use wire::describe_side_band;
 use wire::{SideBand, parse};
 
 /// Follows the side-band records of one hart's stream. Records that do not parse are counted and

@@ -57,7 +57,7 @@ pub use error::{Truth, mean_deviation, profile_error, sampling_error};
 pub use evaluate::{Evaluator, Region};
 pub use evaluation::{Evaluation, Sample, SamplerResult, ThreadPart};
 pub use events::{Misplaced, Signatures};
-pub use guest_context::GuestContext;
+pub use guest_context::{GuestContext, describe_side_band};
 pub use merge::MergedNumbers;
 pub use names::{command_name, process_names};
 pub use oracle::UNITS_PER_CYCLE;

@@ -334,16 +334,19 @@ impl Report {
         let wanted = options.process.clone();
         let command =
             |verdict: &Verdict| { self.commands.iter() }.find(|row| row.name == verdict.command);
-        let all: Vec<(&Verdict, &CommandRow)> = { self.verdict.iter() }
+        let mut all: Vec<(&Verdict, &CommandRow)> = { self.verdict.iter() }
             .filter_map(|verdict| Some((verdict, command(verdict)?)))
             .collect();
+        // The program that was asked about comes first, even if it mostly waits.
+        let run = self.meta["name"].as_str().unwrap_or_default().to_owned();
+        all.sort_by_key(|(_, row)| row.name != run);
         let most = { all.iter() }.map(|(_, row)| row.share).fold(0.0, f64::max);
         let named = move |(_, row): &(&Verdict, &CommandRow)| match &wanted {
             Some(name) => {
                 let own = row.members.iter().map(|&index| &self.processes[index].name);
                 row.name == *name || own.into_iter().any(|own| own == name)
             }
-            None => row.share >= COMPARABLE * most,
+            None => row.name == run || row.share >= COMPARABLE * most,
         };
         let count = options.processes.max(1);
         all.into_iter().filter(named).take(count)

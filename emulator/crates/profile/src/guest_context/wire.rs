@@ -47,6 +47,52 @@ pub(super) enum SideBand {
     },
 }
 
+/// Returns what a side-band record says, in a line.
+pub fn describe_side_band(kind: u8, bytes: &[u8]) -> String {
+    let Some(record) = parse(kind, bytes) else {
+        return format!("side band of type {kind}, {} bytes", bytes.len());
+    };
+    match record {
+        SideBand::Switch {
+            pid,
+            tid,
+            comm,
+            left,
+        } => {
+            let left =
+                left.map_or_else(String::new, |(left, why)| format!(" after {left}, {why:?}"));
+            format!("side band: {comm:?} runs, process {pid}, thread {tid}{left}")
+        }
+        SideBand::Exec { pid, comm } => format!("side band: process {pid} executes {comm:?}"),
+        SideBand::Mmap { pid, mapping } => format!(
+            "side band: process {pid} maps {:?} at {:#x}, {:#x} bytes from {:#x} of the file",
+            mapping.path, mapping.start, mapping.len, mapping.file_offset
+        ),
+        SideBand::Exit { pid, tid } => format!("side band: thread {tid} of process {pid} ends"),
+        SideBand::Fork {
+            pid,
+            tid,
+            parent,
+            parent_tid,
+        } => format!(
+            "side band: thread {parent_tid} of process {parent} starts thread {tid} of process {pid}"
+        ),
+        SideBand::Kernel { text } => {
+            format!(
+                "side band: the kernel's code is at {:#x} to {:#x}",
+                text.start, text.end
+            )
+        }
+        SideBand::Comm { pid, tid, comm } => {
+            format!("side band: thread {tid} of process {pid} is called {comm:?} now")
+        }
+        SideBand::Wake { tid, waker } => match waker {
+            Some(waker) => format!("side band: thread {waker} wakes thread {tid}"),
+            None => format!("side band: an interrupt wakes thread {tid}"),
+        },
+    }
+}
+
 /// `None` for an unknown type or a record that is too short.
 pub(super) fn parse(kind: u8, bytes: &[u8]) -> Option<SideBand> {
     let mut fields = Fields(bytes);

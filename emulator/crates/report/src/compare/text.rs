@@ -251,12 +251,33 @@ impl super::ThreadChange {
     }
 }
 
-/// The relative change, in ten columns.
+/// The relative change, in ten columns; from eleven times on, how many times as much it is (`×12`).
 pub(crate) fn relative(before: f64, after: f64) -> String {
     match (before > 0.0, after > 0.0) {
+        (true, true) if after / before >= 11.0 => {
+            format!("{:>10}", format!("×{:.0}", after / before))
+        }
         (true, true) => format!("{:>+8.1} %", 100.0 * (after - before) / before),
         (false, true) => format!("{:>10}", "new"),
         (true, false) => format!("{:>10}", "gone"),
         (false, false) => format!("{:>10}", ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_has_ten_columns_however_large_it_is() {
+        for (before, after, text) in [
+            (2.0, 1.0, "   -50.0 %"),
+            (1.0, 10.9, "  +990.0 %"),
+            (592.0, 3_634_613.0, "     ×6140"),
+            (0.0, 1.0, "       new"),
+            (1.0, 0.0, "      gone"),
+        ] {
+            assert_eq!(relative(before, after), text);
+        }
     }
 }

@@ -126,7 +126,7 @@ fn locks_sleep_and_wakers_are_told() {
     report
         .write_verdict(&mut verdict, &Options::default())
         .unwrap();
-    let words = "of its threads' time 20.0 % is waiting for locks and conditions, the most (20.0 %) for 0x11008, woken by quickstart 42";
+    let words = "of its threads' time 20.0 % is waiting for locks and conditions, the most (20.0 %) for 0x11008, woken by quickstart 42 in 100.0 % of that; 17.5 % is otherwise waiting in the kernel (clock_nanosleep 17.5 %)";
     assert!(verdict.replace("\n  ", " ").contains(words), "{verdict}");
     assert!(report.html("").contains("id=\"waiting\""));
 }
@@ -162,7 +162,7 @@ fn who_of_the_program_waits_is_told_if_calls_were_followed() {
     report
         .write_verdict(&mut verdict, &Options::default())
         .unwrap();
-    let words = "the most (20.0 %) for 0x11008 in length (inlined.c:15), woken by quickstart 42";
+    let words = "the most (20.0 %) for 0x11008 in length (inlined.c:15), woken by quickstart 42 in 100.0 % of that; 17.5 % is otherwise waiting in the kernel (clock_nanosleep 17.5 %)";
     assert!(verdict.replace("\n  ", " ").contains(words), "{verdict}");
     let html = report.html("");
     assert!(html.contains("length (inlined.c:15) 1x 62.5 %"));

@@ -112,7 +112,8 @@ fn programs(threads: &[ThreadWaiting]) -> Vec<ProgramWaiting> {
     programs
 }
 
-fn reason(reason: WaitReason) -> String {
+/// Returns what a reason is called.
+pub(super) fn reason(reason: WaitReason) -> String {
     match reason {
         WaitReason::Futex => "futex".to_owned(),
         WaitReason::SharedFutex => format!("futex{SHARED}"),

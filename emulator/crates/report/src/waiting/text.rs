@@ -2,6 +2,9 @@
 
 use std::fmt::{self, Write};
 
+use profile::waits::WaitReason;
+
+use super::build::reason;
 use super::{FutexRow, ThreadWaiting, UNKNOWN, WORTH_A_SENTENCE, WaitingReport};
 use crate::model::Report;
 use crate::text::Options;
@@ -13,6 +16,8 @@ const SHOWN_FUTEXES: usize = 8;
 /// Pairs of a futex, and functions that wait for it.
 const SHOWN_PAIRS: usize = 3;
 const SHOWN_CALLERS: usize = 3;
+/// Reasons that the verdict names beside locks.
+const NAMED_REASONS: usize = 2;
 /// Threads that run but for less than this share of their time are not listed.
 const WORTH_A_ROW: f64 = 0.001;
 
@@ -151,7 +156,43 @@ impl WaitingReport {
                 fixed(program.ready)
             ));
         }
+        if program.other >= WORTH_A_SENTENCE {
+            let also = if program.locks >= WORTH_A_SENTENCE {
+                "otherwise "
+            } else {
+                ""
+            };
+            let reasons = self.longest_reasons(processes, program.cycles).join(", ");
+            parts.push(format!(
+                "{} % is {also}waiting in the kernel ({reasons})",
+                fixed(program.other)
+            ));
+        }
         (!parts.is_empty()).then(|| format!("of its threads' time {}", parts.join("; ")))
+    }
+}
+
+impl WaitingReport {
+    /// What threads of these processes wait for beside locks, the longest first, as shares of all `cycles` of their time.
+    fn longest_reasons(&self, processes: &[usize], cycles: u64) -> Vec<String> {
+        let mut sums: Vec<(&str, u64)> = Vec::new();
+        let own = self
+            .threads
+            .iter()
+            .filter(|thread| processes.contains(&thread.process));
+        let told = [WaitReason::Futex, WaitReason::Idle, WaitReason::Runtime].map(reason);
+        let waits = own.flat_map(|thread| &thread.waits);
+        for wait in waits.filter(|wait| !told.contains(&wait.reason)) {
+            match sums.iter_mut().find(|(reason, _)| *reason == wait.reason) {
+                Some((_, sum)) => *sum += wait.time.cycles,
+                None => sums.push((&wait.reason, wait.time.cycles)),
+            }
+        }
+        sums.sort_by_key(|(reason, sum)| (std::cmp::Reverse(*sum), *reason));
+        let share = |sum: u64| sum as f64 / cycles.max(1) as f64;
+        { sums.into_iter().take(NAMED_REASONS) }
+            .map(|(reason, sum)| format!("{reason} {} %", fixed(share(sum))))
+            .collect()
     }
 }
 
