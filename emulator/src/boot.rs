@@ -28,13 +28,13 @@ use scripted::Scripted;
 
 /// Instructions between two looks at the terminal.
 const SLICE: u64 = 1_000_000;
-/// Only the host can wake the guest: it looks this often.
+/// Time between two looks for what may wake a guest that only the host can wake.
 const IDLE_SLEEP: Duration = Duration::from_millis(2);
 
 /// Guest directory, firmware and kernel.
 type Parts<'a> = [Option<&'a Path>; 3];
 
-/// What the options name. A firmware of one's own, without a kernel, boots alone: it has its payload inside,
+/// Returns what the options name. A firmware of one's own, without a kernel, boots alone: it has its payload inside,
 /// or is a whole system.
 fn parts(args: &BootArgs) -> Result<Parts<'_>, BadInput> {
     let (dir, kernel) = (args.guest_dir.as_deref(), args.kernel.as_deref());
@@ -150,7 +150,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
                 system.run_ahead();
             }
         }
-        // Somebody may still come by the network, or debug it.
+        // A guest with a network may still get a packet, and one with a debugger may still be changed.
         let deserted = !attended && args.net == Net::None && debugger.is_none();
         standstill = match exit {
             RunExit::Idle if deserted => Some(Standstill::Asleep),
@@ -168,7 +168,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
             }
             RunExit::Stuck(stuck) => {
                 let text = stuck::describe(&mut system, &stuck);
-                // It retires nothing any more: no limit would ever be reached.
+                // A stuck guest retires nothing any more: no limit would ever be reached.
                 let over = deserted || args.max_insts.is_some();
                 if over && system.harts() == 1 {
                     standstill = Some(Standstill::Stuck(text));

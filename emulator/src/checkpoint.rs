@@ -107,7 +107,7 @@ pub fn save(
     })
 }
 
-/// The state of a machine between two runs, for [`from_memory`]: with the timing cores, if they are running.
+/// Returns the state of a machine between two runs, for [`from_memory`]: with the timing cores, if they are running.
 pub fn to_memory(system: &mut System, engine: &mut Engine) -> Result<Vec<u8>, SnapshotError> {
     let mut archive = Archive::saving();
     Vec::<u8>::new().snapshot(&mut archive)?;
@@ -128,7 +128,7 @@ pub fn to_memory(system: &mut System, engine: &mut Engine) -> Result<Vec<u8>, Sn
     Ok(bytes)
 }
 
-/// Gives a machine that has run the state of [`to_memory`] again, and what goes on in `mode`.
+/// Puts a machine that has run back into a state of [`to_memory`]. Returns the engine that goes on in `mode`.
 pub fn from_memory(
     state: &[u8],
     system: &mut System,
@@ -146,7 +146,7 @@ pub fn from_memory(
     Ok(loaded.map_err(|e| BadInput(e.to_string()))?.0)
 }
 
-/// A name that nobody else uses. A process number would not do: several hosts may share the folder.
+/// Returns a name beside `path` that nobody else uses. A process number would not do: several hosts may share the folder.
 fn beside(path: &Path) -> PathBuf {
     let random = RandomState::new().build_hasher().finish();
     let mut name = path.as_os_str().to_owned();
@@ -169,7 +169,7 @@ impl Checkpoint {
         Self::of(path, file)
     }
 
-    /// The same of a file that is open; `path` is for messages.
+    /// Reads the header of a checkpoint whose file is open already; `path` is for messages.
     pub fn of(path: &Path, mut file: File) -> Result<Self, BadInput> {
         let at = |e: Damage| e.of(path);
         let mut start = [0; 12];
@@ -193,8 +193,8 @@ impl Checkpoint {
         })
     }
 
-    /// Loads the state into a machine that was built to it and has not run. Gives what goes on in `mode`, and what was
-    /// printed so far. Without the timing core's state in the checkpoint, `core` starts cold.
+    /// Loads the state into a machine that was built as the header says and has not run. Returns the engine that goes on in
+    /// `mode`, and what the guest's console had printed. Without the timing core's state in the checkpoint, `core` starts cold.
     pub fn load(
         mut self,
         system: &mut System,
@@ -242,7 +242,7 @@ fn number(reader: &mut impl Read) -> io::Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// As many bytes as announced; memory is taken as they come.
+/// Reads `length` bytes. Memory is allocated as they come, not by the announced length.
 fn bytes(reader: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(length).read_to_end(&mut bytes)?;
@@ -280,7 +280,7 @@ fn load(
     if timing && mode == Mode::Timing {
         system.snapshot_engine(&mut engine, &mut archive)?;
     }
-    // A core that is not asked for stays in the archive.
+    // The state of a timing core that is not asked for stays unread in the archive.
     if !timing || mode == Mode::Timing {
         archive.end()?;
     }
@@ -294,7 +294,7 @@ fn load(
         let written = system.board.bus.ram.write(address, &page);
         written.ok_or(Damage::Page(address))?;
     }
-    // To the end of the frame, for its checksum.
+    // The checksum is checked at the end of the frame.
     io::copy(reader, &mut io::sink())?;
     Ok((engine, console))
 }

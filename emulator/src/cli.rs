@@ -492,7 +492,7 @@ pub struct ExpandArgs {
     pub format: ExpandFormat,
     #[command(flatten)]
     pub part: PartArgs,
-    /// Of parquet and arrow: the table [default: records].
+    /// The table to write as parquet or arrow [default: records].
     #[arg(long, value_name = "NAME", value_parser = tables::trace_table())]
     pub table: Option<&'static Table>,
     /// Output file; otherwise standard output.

@@ -51,7 +51,7 @@ fn apply_all(preset: &mut Preset, set: &[String]) -> Result<(), BadInput> {
                 "--set {assignment}: expected KEY=VALUE, e.g. rob.entries=128"
             ))
         })?;
-        // As a spec calls it.
+        // The key may begin with `core.`, as in a run spec.
         Ok((key.strip_prefix("core.").unwrap_or(key), value))
     });
     let pairs = pairs.collect::<Result<Vec<_>, BadInput>>()?;
@@ -67,14 +67,14 @@ fn apply_all(preset: &mut Preset, set: &[String]) -> Result<(), BadInput> {
     })
 }
 
-/// The `[core]` section of a spec.
+/// Loads the preset that the `[core]` section of a spec names, with the parameters that the section sets.
 pub fn of_spec(core: &crate::spec::Core) -> Result<Preset, BadInput> {
     let mut set = Vec::new();
     for (key, value) in &core.set {
         flatten(key, value, &mut set);
     }
     let name = &core.preset;
-    // The key, which an option may have set.
+    // The error names the key, not a place in the spec, since an option may have set the key.
     let not_loaded = |e: PresetError| BadInput(format!("core.preset: {}", not_loaded(name, &e)));
     let mut preset = Preset::load(name).map_err(not_loaded)?;
     apply_all(&mut preset, &set)?;

@@ -9,17 +9,17 @@ use crate::system::Engine;
 /// Counts of the region of interest, or of all that was timed while there has been none.
 #[derive(Debug)]
 pub struct RegionCounts {
-    /// Those events, too, that are counted only if somebody asks.
+    /// Whether the result also has the events that are counted only if somebody asks.
     all: bool,
-    /// By hart, in the order of [`PerfEvent::ALL`]: what was counted in stretches that have ended,
+    /// Counts of the region's stretches that have ended, by hart, in the order of [`PerfEvent::ALL`].
     counted: Vec<Vec<u64>>,
-    /// and before the one that is open.
+    /// Counts before the region's open stretch, by hart, in the order of [`PerfEvent::ALL`]; `None`: no stretch is open.
     before: Option<Vec<Vec<u64>>>,
     had_region: bool,
 }
 
 impl RegionCounts {
-    /// Of all events, or of those alone that are counted anyway.
+    /// Returns empty counts of all events, or only of the events that are always counted.
     pub fn new(all: bool) -> Self {
         Self {
             all,
@@ -29,7 +29,7 @@ impl RegionCounts {
         }
     }
 
-    /// The region starts, stops or begins anew.
+    /// Notes that the region starts, stops or begins anew.
     pub fn region(&mut self, event: &Event, engine: &Engine) {
         self.had_region = true;
         match event {
@@ -57,7 +57,7 @@ impl RegionCounts {
         }
     }
 
-    /// The run ends: counts by hart and name. `None`: nothing was timed.
+    /// Ends the run and returns its counts by hart and name. `None`: nothing was timed.
     pub fn end(mut self, engine: &Engine) -> Option<Value> {
         self.stop(engine);
         let counts = match self.had_region {

@@ -37,15 +37,15 @@ pub fn kernel_panic(console: &str) -> Option<String> {
 /// Why a guest will do nothing any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standstill {
-    /// Its kernel panicked, for the reason that it gave.
+    /// The guest's kernel panicked, for the reason that it gave.
     Panicked(String),
-    /// No hart does anything, and this one stands at a place in machine mode.
+    /// No hart does anything, and the hart of this number stands at this address in machine mode.
     Halted(usize, u64),
     /// All harts sleep, and no device or timer will wake one.
     Asleep,
-    /// The exceptions of the only hart repeat themselves without end: which.
+    /// The exceptions of the only hart repeat themselves without end; the text says which.
     Stuck(String),
-    /// No program executed an instruction for so many simulated seconds.
+    /// No program executed an instruction for this number of simulated seconds.
     Waits(u64),
 }
 
@@ -79,11 +79,11 @@ fn duration(seconds: u64) -> String {
 
 /// Looks at a machine now and then, for whether it will do anything yet.
 pub struct Watch {
-    /// Simulated seconds that it may idle; 0: for ever.
+    /// Simulated seconds that the guest may idle; 0: for ever.
     max_idle: u64,
-    /// No program has run since reset, as far as is known.
+    /// Whether no program has run since reset, as far as is known.
     only_kernel: bool,
-    /// How often harts had entered user mode by the last look, and the cycle since which that is so.
+    /// Number of times that harts had entered user mode by the last look; `idle_since` is the cycle since which that is so.
     user_entries: u64,
     idle_since: u64,
     /// Instructions when the panic was first seen.

@@ -158,11 +158,11 @@ fn run(
         let exit = system.run(engine, Limit::instructions(slice));
         let silent = before.is_some() && before == system.board.bus.unanswered();
         match exit {
-            // It has just asked for the first byte that it does not get.
+            // The program has just asked for the first byte that it does not get.
             RunExit::Paused => left = most.saturating_sub(system.instructions()),
             RunExit::Limit if left > slice && !silent => left -= slice,
             RunExit::Region(mark) => {
-                // Only counts are of the region.
+                // Only the counts depend on the region.
                 if let Some(event) = regions.take(mark, Default::default()) {
                     counts.region(&event, engine);
                 }
@@ -263,7 +263,7 @@ fn place(image: Image<'_>, pc: u64) -> String {
     }
 }
 
-/// Where the signature is: a program without one is better told so before it runs than after.
+/// Returns where the signature is: a program without one is better told so before it runs than after.
 fn signature_range(name: &str, symbols: &ElfSymbols, ram: &Ram) -> Result<(u64, u64), BadInput> {
     let (Some(begin), Some(end)) = (symbols.begin_signature, symbols.end_signature) else {
         return Err(BadInput(format!(

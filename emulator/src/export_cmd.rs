@@ -169,7 +169,7 @@ fn write(export: &Export<'_>, format: Format, output: Option<&Path>) -> anyhow::
     whole(path, |file| finish(export, format, file)).map_err(|e| cannot_write(path, e))
 }
 
-/// Whether there can be such a file: it is told before the trace is replayed, which may take minutes.
+/// Checks that a file can be written at `path`, before the trace is replayed, which may take minutes.
 fn can_be_written(path: &Path) -> anyhow::Result<()> {
     let parent = path
         .parent()
@@ -194,7 +194,7 @@ fn can_be_made(path: &Path) -> anyhow::Result<()> {
     partial.push(".partial");
     let made = std::fs::File::create(&partial);
     made.map_err(|e| cannot_write(path, e))?;
-    // Another process may have taken it away.
+    // Another process may have taken the partial file away.
     let _ = std::fs::remove_file(&partial);
     Ok(())
 }

@@ -20,17 +20,18 @@ pub fn cannot_write(path: &Path, error: impl Display) -> anyhow::Error {
     anyhow::anyhow!("{}: cannot write: {error}", path.display())
 }
 
-/// Writes a file that is there when it is whole: a half one does not look like a result, nor take a full disk's last room.
+/// Writes a file that is there only when it is whole: half a file neither looks like a result nor takes the last room of a
+/// full disk.
 pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
     whole(path, |file| file.write_all(content.as_ref())).map_err(|e| cannot_write(path, e))
 }
 
-/// Whether another file can take its place: not that of a device or a pipe, such as `/dev/null`.
+/// Returns whether another file can take the place of the one at `path`: not that of a device or a pipe, such as `/dev/null`.
 pub fn is_replaceable(path: &Path) -> bool {
     std::fs::metadata(path).map_or(true, |found| found.is_file())
 }
 
-/// The same of what `write` writes. What is no file takes it as it comes.
+/// Lets `write` write a file that is there only when it is whole. A device or a pipe takes the content as it comes.
 pub fn whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     if !is_replaceable(path) {
         return OpenOptions::new()
@@ -38,7 +39,7 @@ pub fn whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io
             .open(path)
             .and_then(|mut file| write(&mut file));
     }
-    // What a link leads to is what is written, not the link.
+    // The file that a link leads to is written, not the link.
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mut name = path.as_os_str().to_owned();
     name.push(".partial");

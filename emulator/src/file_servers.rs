@@ -19,19 +19,19 @@ const MAX_WAIT: Duration = Duration::from_secs(600);
 const NO_SUCH_FILE: &str = "No such file or directory";
 
 const ARCHIVE_SCRIPT: &str = "debian-debug";
-/// Its exit statuses.
+/// Exit status of [`ARCHIVE_SCRIPT`] if there is no archive.
 const NO_ARCHIVE: i32 = 3;
 const NOT_IN_ARCHIVE: i32 = 4;
 
 /// debuginfod servers.
 #[derive(Debug)]
 pub struct Debuginfod {
-    /// Their addresses, as in `DEBUGINFOD_URLS`.
+    /// The servers' addresses, as in `DEBUGINFOD_URLS`.
     urls: String,
 }
 
 impl Debuginfod {
-    /// Those at these addresses, with spaces between them.
+    /// Returns the servers at the addresses in `urls`, with spaces between them.
     pub fn new(urls: &str) -> Self {
         Self {
             urls: urls.to_owned(),
@@ -110,7 +110,7 @@ impl FileServer for DebugArchive {
                 format!("Debian's debug archive: no guest-sw/{ARCHIVE_SCRIPT} (TIPSIM_GUEST_SW)");
             return Err(GIVEN_UP.get_or_init(|| why).clone());
         };
-        // It shows its progress on standard error.
+        // The script shows its progress on standard error.
         let mut command = Command::new(&script);
         command.arg(build_id.to_string());
         command.stdin(Stdio::null()).stderr(Stdio::inherit());

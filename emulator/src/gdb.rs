@@ -53,7 +53,7 @@ pub(crate) struct Beginning {
 /// Where debuggers come from, one after another.
 pub struct Debugger {
     streams: Receiver<TcpStream>,
-    /// One is connected: others are refused.
+    /// Whether a debugger is connected: others are refused.
     busy: Arc<AtomicBool>,
     next: Option<TcpStream>,
     beginning: Result<Beginning, String>,

@@ -75,7 +75,7 @@ fn is_none(initrd: &Path) -> bool {
 /// read is told when it is loaded.
 fn is_linux(kernel: &Path) -> bool {
     const BANNER: &[u8] = b"Linux version ";
-    // More would fit into the memory of few guests.
+    // A larger kernel would fit into the memory of few guests.
     const MOST: u64 = 1 << 30;
     let bytes = std::fs::read(kernel).ok();
     let Some(bytes) = bytes.and_then(|bytes| unpack(kernel, bytes, MOST).ok()) else {
@@ -138,7 +138,7 @@ fn no_guest() -> BadInput {
     ))
 }
 
-/// What builds a guest: as installed beside this program (`bin/tipsim`, `share/tipsim`), else in the repository.
+/// Returns what builds a guest: as installed beside this program (`bin/tipsim`, `share/tipsim`), else in the repository.
 fn builder() -> PathBuf {
     installed("build").unwrap_or_else(|| "guest-sw/build".into())
 }

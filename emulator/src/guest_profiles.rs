@@ -29,7 +29,7 @@ pub fn read(folder: &Path) -> Vec<GuestProfile> {
     for path in &files(folder) {
         let found = match GuestProfile::read(path, PMU) {
             Ok(found) => found,
-            // Other tools' files may be called so, too, and perf records other events.
+            // Other tools' files may have such names, too, and perf records other events.
             Err(PerfDataError::NotPerfData | PerfDataError::NoEvent { .. }) if *path != first => {
                 continue;
             }

@@ -73,7 +73,7 @@ struct Host {
 }
 
 impl Host {
-    /// As `/proc/meminfo` has it.
+    /// Returns the host's memory by the content of `/proc/meminfo`.
     fn of(meminfo: &str) -> Option<Self> {
         let field = |name: &str| meminfo.lines().find_map(|line| kib(line, name));
         let total = field("MemTotal:")?;
@@ -113,7 +113,7 @@ fn number(group: &Path, file: &str, read: impl Fn(&str) -> Option<String>) -> Op
     read(group.join(file).to_str()?)?.trim().parse().ok()
 }
 
-/// In the unit that a user would write.
+/// Returns a size in the unit that a user would write.
 pub fn size(bytes: u64) -> String {
     match bytes {
         0..0x8000_0000 => format!("{} MiB", bytes >> 20),

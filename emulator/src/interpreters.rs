@@ -28,7 +28,7 @@ pub type RunningThread = Rc<Cell<(u32, u32)>>;
 /// Where the runtime of a program's interpreter is.
 enum Runtime {
     At(u64),
-    /// Not found: looks until the next search, and between it and the one after.
+    /// The runtime is not found: `left` looks until the next search, and `wait` between that search and the one after.
     Missing {
         left: u64,
         wait: u64,

@@ -18,11 +18,11 @@ use crate::failure::cannot_write;
 use crate::results::{Results, TRACE, size_and_end};
 use crate::sha256::sha256;
 
-/// What has the evaluation.
+/// Name of the file with the evaluation.
 pub const EVALUATION: &str = "evaluation.zst";
-/// What has the excerpts.
+/// Name of the file with the excerpts.
 pub const EXCERPTS: &str = "excerpts.zst";
-/// Who can read such excerpts.
+/// Version of the excerpts' format: whoever knows it can read them.
 const EXCERPTS_FORMAT: &str = "excerpts 1";
 
 /// What an evaluation was made by, and of.
@@ -107,7 +107,7 @@ pub fn kept(run: &Results, hart: Option<u32>) -> Result<Evaluation, StoredError>
     read(run, &name(hart, EVALUATION), &Stamp::now(run)?)
 }
 
-/// What was kept under such a stamp.
+/// Returns what was kept under such a stamp.
 fn read<T: Stored>(run: &Results, name: &str, stamp: &Stamp) -> Result<T, StoredError> {
     stored::read(run.file(name)?, &packed(stamp)?)
 }

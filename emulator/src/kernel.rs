@@ -52,7 +52,7 @@ fn decompress(bytes: &[u8], most: u64) -> Option<Result<Vec<u8>, String>> {
 /// How the payload of an EFI image is packed, and the payload.
 type Payload<'a> = (&'a [u8], &'a [u8]);
 
-/// What a compressed EFI image holds (Linux, drivers/firmware/efi/libstub/zboot-header.S), and how it is packed.
+/// Returns what a compressed EFI image holds (Linux, drivers/firmware/efi/libstub/zboot-header.S), and how it is packed.
 fn efi_payload(bytes: &[u8]) -> Option<Result<Payload<'_>, &'static str>> {
     let header: &[u8; 56] = bytes.first_chunk()?;
     if !header.starts_with(b"MZ") || &header[4..8] != b"zimg" {

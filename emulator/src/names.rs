@@ -37,7 +37,8 @@ pub struct SymbolPaths {
 const SHARE: &str = "/out";
 
 impl SymbolPaths {
-    /// Those of a guest, after folders of the user's own and `files` that were put into its shared folder.
+    /// Returns where the symbols of a guest are: in folders of the user's `own`, in the guest's, and in `files` of its shared
+    /// folder.
     pub fn new(guest: &GuestFiles, own: &[PathBuf], files: &[PathBuf]) -> Self {
         let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
         let shared = files.iter().filter_map(|file| {
@@ -56,7 +57,7 @@ impl SymbolPaths {
         }
     }
 
-    /// With what the guest of a run left in the folder that it shared.
+    /// Adds what the guest of a run left in the folder that it shared.
     pub fn with_guest_files(mut self, files: PathBuf) -> Self {
         self.shared.push(Shared {
             guest: SHARE.to_owned(),
@@ -74,7 +75,7 @@ impl SymbolPaths {
         Ok(self)
     }
 
-    /// Names addresses by these files.
+    /// Returns the symbolizer that names addresses by these files.
     pub fn symbolizer(&self) -> Symbolizer {
         let here = std::env::current_dir();
         let mut servers: Vec<Arc<dyn FileServer>> = Vec::new();
@@ -100,11 +101,11 @@ impl SymbolPaths {
     }
 }
 
-/// Where a run found its symbols.
+/// Returns where a run found its symbols.
 pub fn recorded(run: &Results) -> Result<SymbolPaths, BadInput> {
     let how: Value = run.json(RUN)?;
     match &how["symbols"] {
-        // Of a run before they were recorded.
+        // The run is of a version that did not record where symbols were.
         Value::Null => Ok(SymbolPaths::default()),
         symbols => {
             let paths = serde_json::from_value(symbols.clone());
@@ -113,7 +114,7 @@ pub fn recorded(run: &Results) -> Result<SymbolPaths, BadInput> {
     }
 }
 
-/// Where the run found its symbols, or where the user says that they are. A run that was killed has not said.
+/// Returns where the run found its symbols, or where the user says that they are. A run that was killed has not recorded it.
 pub fn symbol_paths(args: &ReportArgs, run: &Results) -> anyhow::Result<SymbolPaths> {
     let recorded = match run.has(RUN) {
         true => recorded(run)?,
@@ -139,7 +140,7 @@ pub fn symbol_paths(args: &ReportArgs, run: &Results) -> anyhow::Result<SymbolPa
     Ok(paths.with_guest_files(run.guest_files()))
 }
 
-/// An instruction in assembly.
+/// Returns an instruction in assembly.
 pub fn disassemble(raw: u32, pc: u64) -> String {
     isa::disasm(&isa::decode(raw), pc)
 }

@@ -61,7 +61,7 @@ struct Needs {
 }
 
 impl Needs {
-    /// What a file needs; nothing if it is neither an ELF file nor a script. A program for another machine is an error.
+    /// Returns what a file needs; nothing if it is neither an ELF file nor a script. A program for another machine is an error.
     fn of(path: &Path) -> Result<Self, BadInput> {
         let mut start = [0; 256];
         let mut file = File::open(path).map_err(|e| bad_input(path, e))?;
@@ -98,7 +98,7 @@ impl Needs {
             ));
         }
         let bytes = std::fs::read(path).map_err(|e| bad_input(path, e))?;
-        // What is damaged, the guest says itself.
+        // The guest itself says that a file is damaged.
         Ok(Self::of_elf(&bytes).unwrap_or_default())
     }
 
@@ -235,7 +235,7 @@ fn add_names(path: &Path, depth: usize, names: &mut HashSet<String>) {
     }
 }
 
-/// What to do about something that the guest lacks.
+/// Returns what to do about something that the guest lacks.
 fn lacks(missing: &str) -> String {
     match missing.contains(".so") {
         true => format!(

@@ -25,7 +25,7 @@ pub fn of(net: Net, hostfwd: &[Forward]) -> Result<Option<UserNet>, BadInput> {
     }
 }
 
-/// What the guest's kernel command line begins with.
+/// Returns the kernel arguments that a guest with this network needs.
 pub fn boot_argument(net: Net) -> &'static str {
     match net {
         Net::None => "",

@@ -14,16 +14,16 @@ const NAP_MAX: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Pace {
     clock: Clock,
-    /// A cycle, and when it was.
+    /// A cycle of the guest that was at the host's time `since`.
     cycle: u64,
     since: Instant,
     asleep: Duration,
-    /// Nobody is left to wait for.
+    /// Whether nobody is left to wait for.
     let_go: bool,
 }
 
 impl Pace {
-    /// Time starts now, with cycle 0.
+    /// Starts the time now, with cycle 0.
     pub fn new(clock: Clock) -> Self {
         Self {
             clock,
@@ -39,7 +39,7 @@ impl Pace {
         self.let_go = true;
     }
 
-    /// How many cycles the machine may run until the next [`Self::wait`]: a millisecond, or any number once it is let
+    /// Returns how many cycles the machine may run until the next [`Self::wait`]: a millisecond, or any number once it is let
     /// go.
     pub fn slice(&self) -> u64 {
         if self.let_go {
@@ -71,12 +71,12 @@ impl Pace {
         }
     }
 
-    /// So many cycles were computed: they need not be waited for.
+    /// Notes that the machine computed in `cycles` cycles: they need not be waited for.
     pub fn computed(&mut self, cycles: u64) {
         self.cycle = self.cycle.saturating_add(cycles);
     }
 
-    /// How long the machine was made to wait.
+    /// Returns how long the machine was made to wait.
     pub fn asleep(&self) -> Duration {
         self.asleep
     }

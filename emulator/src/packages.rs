@@ -10,10 +10,10 @@ use crate::sha256::sha256;
 
 /// The script that downloads and unpacks packages.
 const UNPACK_SCRIPT: &str = "debian";
-/// The one that makes a disk with Debian, and the one that builds what boots it.
+/// The script that makes a disk with Debian; [`BUILD_SCRIPT`] builds the guest that boots it.
 const IMAGE_SCRIPT: &str = "debian-image";
 const BUILD_SCRIPT: &str = "build";
-/// The latter leaves a link of this name to what it made last.
+/// The name of the link that [`BUILD_SCRIPT`] leaves to the guest that it built last.
 const LATEST_SYSTEMD: &str = "latest-systemd";
 
 /// Debian's `/bin/sh`, which is always there: the guest's own would run its own tools instead of the packages'.
@@ -29,7 +29,7 @@ pub struct Packages {
 }
 
 impl Packages {
-    /// The packages of these names from the cache, where [`UNPACK_SCRIPT`] puts them if they are not there yet.
+    /// Returns the packages of these names from the cache, where [`UNPACK_SCRIPT`] puts them if they are not there yet.
     pub fn find(names: &[String]) -> Result<Self, BadInput> {
         let shell = std::iter::once(SHELL.to_owned());
         let names: Vec<String> = names.iter().cloned().chain(shell).collect();
@@ -52,16 +52,16 @@ impl Packages {
 pub struct DebianImage {
     /// Directory of the guest whose kernel boots it.
     pub guest: PathBuf,
-    /// Its disk.
+    /// The image's disk.
     pub disk: PathBuf,
-    /// The files of its packages, at their paths.
+    /// Folder with the files of the image's packages, at their paths in Debian.
     pub root: PathBuf,
     /// Name, version and SHA-256 of each package.
     pub list: Vec<String>,
 }
 
 impl DebianImage {
-    /// That with the packages of these names, from the cache, where scripts put it if it is not there yet.
+    /// Returns the image with the packages of these names from the cache, where scripts put it if it is not there yet.
     pub fn find(names: &[String]) -> Result<Self, BadInput> {
         let key = "guest.image";
         let (image, guest) = (
@@ -87,7 +87,7 @@ impl DebianImage {
     }
 }
 
-/// What a script says of the packages in a folder that it made.
+/// Reads the list of the packages in a folder that a script made.
 fn list(folder: &Path) -> Result<Vec<String>, BadInput> {
     let path = folder.join("packages.lock");
     let text = std::fs::read_to_string(&path).map_err(|e| bad_input(&path, e))?;
@@ -102,7 +102,7 @@ fn cache(key: &str) -> Result<PathBuf, BadInput> {
     })
 }
 
-/// Where a script notes what it made of packages, in that folder of the cache: a link named by a hash of their sorted names.
+/// Returns the link to what a script made of packages, in a folder of the cache; a hash of their sorted names is its name.
 fn link(key: &str, folder: &str, names: &[String]) -> Result<PathBuf, BadInput> {
     let folder = cache(key)?.join("guest").join(folder);
     Ok(folder.join(link_name(names)?))

@@ -1,11 +1,11 @@
-//! How far something is that takes long: one line that is written anew, on a terminal only.
+//! The progress of a task that takes long: one line that is written anew, on a terminal only.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use crate::terminal::rewrite_line;
 
-/// Of so much, so much is done.
+/// The progress of a task: how much of all its work is done.
 pub struct Percent {
     what: &'static str,
     all: u64,
@@ -15,7 +15,7 @@ pub struct Percent {
 }
 
 impl Percent {
-    /// Nothing yet.
+    /// Returns the progress of a task that has not begun.
     pub fn new(what: &'static str, all: u64) -> Self {
         Self {
             what,
@@ -26,7 +26,7 @@ impl Percent {
         }
     }
 
-    /// So much more is done.
+    /// Adds `done` to the work that is done, and shows the progress if the last time is a while ago.
     pub fn add(&mut self, done: u64) {
         self.done += done;
         if self.terminal && self.shown.elapsed() > Duration::from_millis(200) {
@@ -36,7 +36,7 @@ impl Percent {
         }
     }
 
-    /// What comes next does not say how far it is.
+    /// Shows what comes next, which does not tell its progress.
     pub fn then(&self, what: &str) {
         if self.terminal {
             rewrite_line(60, format_args!("{what} ..."));

@@ -128,10 +128,10 @@ fn check_executable(program: &Path) -> Result<(), BadInput> {
     ))
 }
 
-/// The command for the guest's shell, and the program of the host that it begins with, if it does.
+/// Returns the command for the guest's shell, and the host's program that the command begins with, if it does.
 fn command(words: &[String]) -> (String, Option<PathBuf>) {
     let first = Path::new(&words[0]);
-    // As shells do: a name without a slash is no file of this folder.
+    // A word without a slash is not taken for a file of this folder, as in shells.
     let is_path = words[0].contains('/') && first.is_file();
     if let ([script], false) = (words, is_path) {
         return (script.clone(), None);
@@ -145,7 +145,7 @@ fn command(words: &[String]) -> (String, Option<PathBuf>) {
     (quoted.join(" "), program)
 }
 
-/// The command is one word of no meaning to a shell: the name or the path of a program.
+/// Returns whether a word has no meaning to a shell: whether it is the name or the path of a program.
 fn is_plain(word: &str) -> bool {
     quote(word) == word && !word.contains('=')
 }
@@ -203,7 +203,7 @@ fn packages(args: &ProfileArgs, files: &[PathBuf]) -> anyhow::Result<Vec<String>
     Ok(packages)
 }
 
-/// What the run is called: the program's name.
+/// Returns what the run is called: the program's name.
 fn name(program: &str) -> String {
     let base = program.rsplit('/').next().unwrap_or_default();
     let allowed = |c: char| c.is_ascii_alphanumeric() || "_-+.".contains(c);

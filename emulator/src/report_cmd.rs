@@ -30,7 +30,7 @@ const REPORT: &str = "report.json";
 
 /// A report for the terminal.
 pub struct Written {
-    /// All of it.
+    /// The whole report.
     pub text: String,
     /// What binds the program.
     pub verdict: String,
@@ -38,11 +38,11 @@ pub struct Written {
 
 /// What a report is of.
 pub struct ReportScope<'a> {
-    /// One of several harts; `None`: the whole run.
+    /// The hart that the report is of, if the run has several; `None`: the report is of the whole run.
     pub hart: Option<u32>,
-    /// Of the whole run: its harts.
+    /// Evaluations of all harts of the run.
     pub harts: &'a [Evaluation],
-    /// Of it, if there are any.
+    /// Excerpts of what the report is of, if there are any.
     pub excerpts: Option<&'a Excerpts>,
 }
 
@@ -75,7 +75,7 @@ pub fn write(
         };
         report = report.with_counters(counts, guest);
     }
-    // So has the truth.
+    // The truth has all harts in one, too.
     if whole && let Some(truth) = truth::read(run)? {
         let samples = guest_profiles::samples(&guest_files);
         report = report.with_truth(&truth, &samples, &metric, &disassemble);
@@ -105,7 +105,7 @@ pub fn write(
     Ok(Written { text, verdict })
 }
 
-/// Why an evaluation is not what a reader of a report expects, if so.
+/// Returns why an evaluation is not what a reader of a report expects, if so.
 pub fn empty(evaluation: &Evaluation) -> Option<String> {
     match evaluation {
         Evaluation { cycles: 0, .. } => Some("nothing was profiled".to_owned()),
@@ -131,7 +131,7 @@ fn core(recorded: &Value) -> anyhow::Result<Preset> {
 /// The excerpts of all harts, as the report of the whole run numbers their instructions.
 pub fn whole_excerpts(harts: &[Evaluation], excerpts: &[Excerpts]) -> Option<Excerpts> {
     match excerpts {
-        // Its numbers are its own.
+        // Without other harts, the instructions of a hart keep their numbers.
         [one] => Some(one.clone()),
         _ => {
             let numbers = Evaluation::merged_numbers(harts);
@@ -142,9 +142,9 @@ pub fn whole_excerpts(harts: &[Evaluation], excerpts: &[Excerpts]) -> Option<Exc
 
 /// What a run with its trace found, and on which core: what it kept of its evaluations, or else out of its trace.
 pub struct Recorded {
-    /// By hart.
+    /// Evaluations by hart.
     harts: Vec<Evaluation>,
-    /// This very simulator had kept all of them.
+    /// Whether this very simulator had kept the evaluations of all harts.
     kept: bool,
     core: Preset,
     meta: Value,
@@ -168,7 +168,7 @@ impl Recorded {
         let (samplers, region) = trace_cmd::profiled(&path, &meta)?;
         let core =
             core(&meta["core"]).map_err(|e| bad_input(&path, format!("metadata: core: {e}")))?;
-        // One that never left reset is in no chunk.
+        // A hart that never left reset is in no chunk.
         let recorded = reader
             .chunks()
             .iter()
@@ -213,7 +213,7 @@ impl Recorded {
         })
     }
 
-    /// This very simulator ran it, or has read all of its trace before.
+    /// Returns whether this very simulator ran the run, or has read all of its trace before.
     pub fn is_of_this_simulator(&self) -> bool {
         self.kept
     }
@@ -227,7 +227,7 @@ impl Recorded {
     pub fn rewrite(&self, run: &mut Results, symbols: &SymbolPaths) -> anyhow::Result<()> {
         let mut how = self.meta.clone();
         if let (Value::Object(how), true) = (&mut how, run.has(RUN)) {
-            // What the run said itself; of one that was killed, what it said as it began.
+            // A run's own run.json says how it went; that of a killed run is from its beginning.
             let own: serde_json::Map<String, Value> = run.json(RUN)?;
             match run.is_unfinished() {
                 true => how.extend(own),
@@ -378,7 +378,7 @@ fn show(args: &ReportArgs, run: &Results) -> anyhow::Result<()> {
         (None, ReportFormat::Json) => text(REPORT)?,
         (None, _) => {
             let text = text("report.txt")?;
-            // It was written before something else could not be.
+            // The report does not say so itself if something could not be written after it.
             let part = run.part().map(part_line);
             match part.filter(|_| !text.starts_with("NOT WHOLE")) {
                 Some(line) => line + "\n\n" + &text,
@@ -389,17 +389,17 @@ fn show(args: &ReportArgs, run: &Results) -> anyhow::Result<()> {
     put(args, &text)
 }
 
-/// The hart that is asked for, of a run of several.
+/// Returns the hart that is asked for, if the run has several.
 fn one_of_several(args: &ReportArgs, run: &Results) -> Option<u32> {
     args.one_hart
         .filter(|_| harts(run).is_none_or(|harts| harts > 1))
 }
 
-/// Harts of a run that is over, if it says so.
+/// Returns the number of harts of a run that is over; `None`: its run.json does not say that it is.
 fn harts(run: &Results) -> Option<u32> {
     let how: Value = run.json(RUN).ok()?;
-    // That of a single hart has no list of them.
     how.get("cycles")?;
+    // The run.json of a run with a single hart has no list of harts.
     Some(
         how["harts"]
             .as_array()
@@ -432,7 +432,7 @@ fn explained(args: &ReportArgs, run: &Results, what: &str) -> anyhow::Result<()>
 fn put(args: &ReportArgs, text: &str) -> anyhow::Result<()> {
     match &args.output {
         Some(path) => write_whole(path, text)?,
-        // Other programs read those.
+        // Other programs read HTML and JSON.
         None if args.format == ReportFormat::Html => say_exactly(text),
         None if args.format == ReportFormat::Json => say_json(text),
         None => print!("{text}"),

@@ -73,9 +73,9 @@ struct Plan {
     preset: Preset,
     files: GuestFiles,
     samplers: Vec<Sampler>,
-    /// Those of `guest.packages`, if there are any and they are not on a disk.
+    /// Packages of `guest.packages`, if there are any and they are not on a disk.
     packages: Option<Packages>,
-    /// That of `guest.image`, if it is Debian's.
+    /// The disk of `guest.image`, if that is Debian's.
     image: Option<DebianImage>,
     /// Disks, the system's first.
     drives: Vec<PathBuf>,
@@ -240,7 +240,7 @@ impl Plan {
             )))
             .into());
         }
-        // It may take minutes.
+        // A script may have to make the image, which takes minutes.
         let image = (guest.image == GuestImage::Debian).then(|| DebianImage::find(&guest.packages));
         let image = image.transpose().map_err(at)?;
         let files = GuestFiles::resolve(
@@ -317,7 +317,7 @@ fn simulate(
                 .packages
                 .as_ref()
                 .map(|packages| packages.root.as_path()),
-            // A machine that is made once more has none: there is no checkpoint of one with a network.
+            // A machine that is made once more has no network: there is no checkpoint of a machine with one.
             net: net.take(),
             virtio_legacy: false,
             live: plan.spec.guest.net != Net::None,
@@ -329,7 +329,7 @@ fn simulate(
     if record.interpreters && (record.trace || record.profilers) {
         system.look_at_interpreters();
     }
-    // It reads all that boots: not a part of the run's time.
+    // The description reads all files that boot, which is not a part of the run's time.
     let described = plan.spec.record.trace.then(|| metadata(plan)).transpose()?;
 
     let mut host = None;
@@ -359,7 +359,7 @@ fn simulate(
     let mut progress = Progress::new(Instant::now(), system.instructions());
     let mut laps = Laps::new(&system);
     system.stop_when_stuck(true);
-    // Who debugs a guest may stop it for as long as he likes.
+    // A debugger may stop the guest for as long as it likes.
     let watched = args.gdb.is_none();
     let restored = boot.as_ref().is_some_and(Boot::is_restored);
     let mut watch = Watch::new(&system, plan.spec.run.max_idle_seconds(), restored);
@@ -486,7 +486,7 @@ fn simulate(
     let host = { host.zip(closed) }
         .map(|(host, closed)| host.finish(closed, end.is_part()))
         .transpose()?;
-    // With what the host's side still had to read.
+    // The lap includes the time in which the host's side read the rest.
     laps.lap(&system, timing);
     let parts = samples.map(Samples::parts).transpose()?;
     if let Some(stats) = stats.first() {
@@ -552,7 +552,7 @@ fn timing(
     Ok(engine)
 }
 
-/// What excerpts say of a core.
+/// Returns what excerpts say of a core.
 fn widths(preset: &Preset) -> Widths {
     Widths {
         decode: preset.decode.width,

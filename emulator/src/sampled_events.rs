@@ -10,7 +10,7 @@ use crate::guest_counts::events;
 /// The PMU that samples instructions at decode.
 const PDIS: &str = "pdis";
 
-/// Fields of its `config`, as its driver has them. `config1` and `config2` are mask and match of the record's header.
+/// Fields of the PMU's `config`, as its driver has them. `config1` and `config2` are mask and match of the record's header.
 mod config {
     pub const SEL: u64 = 7;
     pub const CYCLES: u64 = 1 << 4;
@@ -20,10 +20,10 @@ mod config {
     pub const INV: u64 = 1 << 11;
     pub const LDLAT_SHIFT: u32 = 12;
 }
-/// Bits of the header that the truth has not: counters, the second address.
+/// Bits of the record's header that the truth does not have: counters, the second address.
 const NOT_KNOWN: u64 = control::HPM | header::ADR2V;
 
-/// The count that an event's samples are compared with, or why the truth has none.
+/// Returns the count that an event's samples are compared with, or why the truth has none.
 pub fn metric(event: &SampledEvent) -> Result<Metric, &'static str> {
     let (base, _) = event.name.rsplit_once(':').unwrap_or((&event.name, ""));
     if event.pmu == PDIS || base.split('/').next() == Some(PDIS) {
@@ -35,7 +35,7 @@ pub fn metric(event: &SampledEvent) -> Result<Metric, &'static str> {
     }
 }
 
-/// Of sampled instructions.
+/// Returns the count for an event of the PMU that samples instructions, or why the truth has none.
 fn selected(event: &SampledEvent) -> Result<Metric, &'static str> {
     let SampledEvent {
         config,
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(of("topdown.slots:u"), None);
     }
 
-    /// Of instructions that are sampled by this configuration.
+    /// Returns the count for instructions that are sampled by this configuration, or why the truth has none.
     fn sampled(config: u64, mask: u64, matches: u64) -> Result<Metric, &'static str> {
         metric(&SampledEvent {
             name: "pdis/whatever/u".to_owned(),

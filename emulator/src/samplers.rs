@@ -38,13 +38,13 @@ pub struct SamplerSpec {
     /// First triggers, in cycles; none: after one whole period.
     #[serde(deserialize_with = "one_or_more")]
     pub offset: Vec<u64>,
-    /// Only in processes of these names.
+    /// Names of processes, each with samplers that sample only there; none: all processes.
     #[serde(deserialize_with = "one_or_more")]
     pub process: Vec<String>,
-    /// Only in threads while they have these names.
+    /// Names of threads, each with samplers that sample only while a thread has the name; none: all threads.
     #[serde(deserialize_with = "one_or_more")]
     pub thread: Vec<String>,
-    /// Only in these privileges.
+    /// Privileges, each with samplers that sample only there; none: all privileges.
     #[serde(deserialize_with = "one_or_more")]
     pub privilege: Vec<Privilege>,
     /// "command": only while the command runs; "run": as the run's own region.
@@ -56,10 +56,10 @@ pub struct SamplerSpec {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// At its end.
+    /// At the end of the period.
     #[default]
     Periodic,
-    /// Anywhere, by chance.
+    /// Anywhere in the period, by chance.
     Random,
 }
 

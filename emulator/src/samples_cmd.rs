@@ -20,11 +20,11 @@ use crate::terminal::written;
 /// Addresses from here up are the kernel's.
 const KERNEL_HALF: u64 = 1 << 63;
 
-/// A sample's column.
+/// A sample's value in a column.
 enum Cell {
-    /// It does not have it.
+    /// The sample has no value in the column.
     None,
-    /// In nanoseconds.
+    /// A time, in nanoseconds.
     Time(u64),
     Text(String),
     Number(u64),
@@ -87,7 +87,7 @@ pub fn samples(args: &SamplesArgs) -> anyhow::Result<()> {
 
 /// Names the instructions of all samples, in their order.
 fn symbolize(args: &SamplesArgs, file: &SampleFile) -> anyhow::Result<Symbols> {
-    // Of a file among what a guest left, the run knows where symbols are.
+    // If a guest left the file, the run of that guest knows where the symbols are.
     let file_path = std::path::absolute(&args.file).map_err(|e| bad_input(&args.file, e))?;
     let folder = file_path.ancestors().skip(1);
     let mut folder = folder.skip_while(|folder| !folder.ends_with(GUEST_FILES));
@@ -231,7 +231,7 @@ fn csv_text(text: &str) -> String {
 fn json(cells: Vec<Cell>) -> Row {
     object(cells, |cell| match cell {
         Cell::Time(ns) => Value::from(seconds(ns)),
-        // From 2^53 on.
+        // Numbers in JSON are not exact from 2^53 on.
         Cell::Address(address) => Value::from(format!("{address:#x}")),
         other => plain(other),
     })

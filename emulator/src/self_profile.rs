@@ -43,7 +43,7 @@ const PARTS: [(&str, &[&str]); 7] = [
             "regalloc2-",
         ],
     ),
-    // What the sampled threads do of it while they wait for each other.
+    // Work for profilers and trace that the sampled threads do while they wait for each other.
     (
         "profilers",
         &[
@@ -74,9 +74,9 @@ const OTHER: &str = "other";
 static SAMPLES_TAKEN: AtomicUsize = AtomicUsize::new(0);
 static SAMPLES: [AtomicU64; MAX_SAMPLES] = [const { AtomicU64::new(0) }; MAX_SAMPLES];
 
-/// There is a [`SelfProfile`].
+/// Whether there is a [`SelfProfile`].
 static SAMPLING: AtomicBool = AtomicBool::new(false);
-/// Of the last core's thread: processor time to the next sample.
+/// Processor time that the last core's thread had left to its next sample when it ended, in nanoseconds.
 static LEFT_NS: AtomicU64 = AtomicU64::new(PERIOD_NS as u64);
 
 thread_local! {
@@ -95,7 +95,7 @@ pub struct SelfProfile {
 pub fn sample_this_thread() {
     if SAMPLING.load(Ordering::Relaxed) {
         let left = LEFT_NS.load(Ordering::Relaxed).max(1);
-        // Nobody hears of it if that fails; it did not for the first thread.
+        // If the timer cannot be started, nobody is told; it could be for the first thread.
         TIMER.set(Timer::start(left as libc::c_long).ok());
     }
 }
@@ -238,9 +238,9 @@ extern "C" fn on_timer(_: libc::c_int, info: *mut libc::siginfo_t, context: *mut
 /// This program's debug information.
 struct Image {
     loader: addr2line::Loader,
-    /// Where its first byte is in memory.
+    /// Address of the program's first byte in memory.
     base: u64,
-    /// What can be executed and is of no file: translated code.
+    /// Memory that can be executed and is of no file: translated code.
     translated: Vec<Range<u64>>,
 }
 

@@ -116,7 +116,7 @@ impl Semihosting {
                 let mut bytes = vec![0; length.min(BYTES_MAX) as usize];
                 read(caller, at, &mut bytes)?;
                 let written = self.files.write(handle, &bytes)?;
-                // How many were not written.
+                // The result is the number of bytes that were not written.
                 length - written as u64
             }
             READ => {

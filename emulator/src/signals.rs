@@ -91,7 +91,7 @@ fn is_ignored(signal: i32) -> bool {
 /// Stops the whole process, as the signal would have, with the terminal as the shell expects it.
 fn stop() {
     terminal::restore();
-    // To this very thread, which therefore does not go on before the process is continued.
+    // The signal goes to this very thread, which therefore does not go on before the process is continued.
     // SAFETY: it sends a signal that does nothing but stop.
     unsafe { libc::raise(libc::SIGSTOP) };
     terminal::resume();

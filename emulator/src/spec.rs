@@ -139,7 +139,7 @@ impl Spec {
         set: &[String],
         options: &[(&str, &str)],
     ) -> anyhow::Result<Self> {
-        // With the text, so that messages carry the offending line.
+        // The text is parsed by itself first, so that messages have the offending line.
         let mut spec: Spec =
             toml::from_str(text).map_err(|e| bad_input(path, toml_message(&e, text)))?;
         let mut table: toml::Table =
@@ -170,7 +170,7 @@ impl Spec {
         Ok(spec)
     }
 
-    /// The files that it names, but for the core's preset.
+    /// Returns the files that the spec names, but for the core's preset.
     fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         let guest = &mut self.guest;
         let boots = [&mut guest.kernel, &mut guest.firmware, &mut guest.initrd];
@@ -181,7 +181,7 @@ impl Spec {
             .chain(&mut self.run.input)
     }
 
-    /// The same, to be read from another folder: what it names is relative to the current one.
+    /// Makes the paths in the spec absolute, from the current folder, so that the spec can be read from another one.
     pub fn make_absolute(&mut self) {
         let absolute = |path: &mut PathBuf| {
             if let Ok(absolute) = std::path::absolute(&*path) {
@@ -196,17 +196,17 @@ impl Spec {
         }
     }
 
-    /// The timing core waits for the region of interest.
+    /// Returns whether the timing core waits for the region of interest.
     pub fn boots_functionally_first(&self) -> bool {
         self.run.boot == Mode::Functional && self.run.region.is_marked()
     }
 
-    /// Another run of it is the same, to the cycle: nothing of the host but files gets into the guest.
+    /// Returns whether another run of the spec is the same, to the cycle: nothing of the host but files gets into the guest.
     pub fn deterministic(&self) -> bool {
         self.guest.net == Net::None && self.guest.clock != Epoch::Host
     }
 
-    /// The forwarded ports.
+    /// Returns the forwarded ports.
     pub fn forwards(&self) -> Result<Vec<Forward>, BadForward> {
         self.guest.hostfwd.iter().map(|f| f.parse()).collect()
     }

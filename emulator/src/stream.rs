@@ -22,10 +22,10 @@ pub use host::{Host, HostOutcome, IN_FLIGHT, SpareWorker};
 const SRET: u32 = 0x1020_0073;
 const MRET: u32 = 0x3020_0073;
 
-/// All that the streams of a machine recorded is in the channel, which is closed.
+/// The end of a machine's streams: all that they recorded is in the channel, which is closed.
 pub struct StreamClosed {
     error: Option<RecordError>,
-    /// By hart, if it was asked for.
+    /// Collectors of the truth by hart, if it was asked for.
     truth: Vec<Collector>,
     excerpts: Vec<Excerpts>,
 }
@@ -48,17 +48,17 @@ impl StreamClosed {
         closed
     }
 
-    /// Why not everything was recorded.
+    /// Returns why not everything was recorded; `None`: everything was.
     pub fn error(&self) -> Option<&RecordError> {
         self.error.as_ref()
     }
 
-    /// What counted each hart's instructions; nothing if nobody asked for the truth.
+    /// Takes what counted each hart's instructions; nothing if nobody asked for the truth.
     pub fn take_truth(&mut self) -> Vec<Collector> {
         std::mem::take(&mut self.truth)
     }
 
-    /// The excerpts of each hart; nothing if nobody asked for them.
+    /// Takes the excerpts of each hart; nothing if nobody asked for them.
     pub fn take_excerpts(&mut self) -> Vec<Excerpts> {
         std::mem::take(&mut self.excerpts)
     }
@@ -74,13 +74,13 @@ pub struct TipPort {
 }
 
 impl TipPort {
-    /// The first commit after this cycle concerns the unit or the side band.
+    /// Returns the cycle after which the first commit concerns the unit or the side band.
     fn due(&self) -> u64 {
         if !self.side_band.is_empty() || self.unit.needs_every_commit() {
             return 0;
         }
         match self.unit.next_sample() {
-            // It waits for another privilege.
+            // An enabled unit without a next sample waits for another privilege.
             u64::MAX if self.unit.is_enabled() => u64::MAX - 1,
             cycle => cycle,
         }
@@ -140,7 +140,7 @@ impl Snapshot for SharedTip {
 pub struct Stream<const STAGES: bool> {
     tip: SharedTip,
     units: SharedUnits,
-    /// Also tells the unit what was committed last.
+    /// The recorder, which also tells the unit what was committed last.
     recorder: Recorder,
     origins: Vec<Origin>,
     /// What the sampling units have to know, by instruction.
@@ -149,7 +149,7 @@ pub struct Stream<const STAGES: bool> {
     truth: Option<Box<Collector>>,
     /// Excerpts, if they are asked for.
     excerpts: Option<Box<critical_path::Collector>>,
-    /// Of what commits next, while somebody observes.
+    /// Details of the instructions that commit next, while somebody observes.
     details: Vec<Detail>,
     /// Lowered to the cycle in which the TIP unit's interrupt line rises.
     irq_at: SharedCycle,
@@ -186,12 +186,12 @@ impl<const STAGES: bool> Stream<STAGES> {
         self.excerpts = Some(Box::new(collector));
     }
 
-    /// The cycle from which on the next excerpt is wanted, counted from `cycle`: never, if none are.
+    /// Returns the cycle, after `cycle`, from which on the next excerpt is wanted; `u64::MAX` if none is.
     pub fn next_excerpt(&self, cycle: u64) -> u64 {
         { self.excerpts.as_ref() }.map_or(u64::MAX, |collector| collector.next(cycle))
     }
 
-    /// It collects what samples should say.
+    /// Returns whether the stream collects what samples should say.
     pub fn collects_truth(&self) -> bool {
         self.truth.is_some()
     }
@@ -201,13 +201,14 @@ impl<const STAGES: bool> Stream<STAGES> {
         std::mem::replace(&mut self.irq_at, irq_at)
     }
 
-    /// A commit up to this cycle changes nothing on the bus. With `u64::MAX`, no change of privilege makes it less.
+    /// Returns the cycle up to which no commit changes anything on the bus. If the cycle is `u64::MAX`, no change of privilege
+    /// lowers it.
     pub fn quiet(&self) -> SharedCycle {
         self.tip.due.clone()
     }
 
-    /// Saves the last commits before the end of `cycle`, or loads them; how many. Their instructions get the first numbers:
-    /// nothing else is left of the stream before.
+    /// Saves the last commits before the end of `cycle`, or loads them, and returns how many they are. Their instructions get
+    /// the first numbers: nothing else is left of the stream before.
     pub fn recent(&mut self, cycle: u64, archive: &mut Archive<'_>) -> snapshot::Result<usize> {
         let mut recent: Vec<(Commit, (u64, u8))> = self
             .recorder
@@ -224,11 +225,11 @@ impl<const STAGES: bool> Stream<STAGES> {
             let origin = |(_, (pc, privilege)): &_| Origin {
                 pc: *pc,
                 privilege: *privilege,
-                // Asked of an instruction when it commits, and these have.
+                // Only an instruction that commits is asked whether it returns from a trap; these have committed.
                 trap_return: false,
             };
             self.origins = recent.iter().map(origin).collect();
-            // Nor of what has passed.
+            // The kinds of what has committed already are not asked for either.
             self.kinds = vec![StaticKind::default(); recent.len()];
             let commits: Vec<Commit> = recent.iter().map(|(commit, _)| *commit).collect();
             self.recorder = Recorder::going_on(cycle, &commits);
@@ -248,7 +249,7 @@ impl<const STAGES: bool> Stream<STAGES> {
         }
     }
 
-    /// What the sampling units have to know of a record that left in `cycle`.
+    /// Returns what the sampling units have to know of a record that left in `cycle`.
     fn passed(&self, record: &CommitRecord, cycle: u64) -> Passed {
         let id = record.inst.0 as usize;
         Passed {
@@ -310,7 +311,7 @@ impl<const STAGES: bool> Stream<STAGES> {
         self.details.clear();
     }
 
-    /// A commit that the unit or the side band waits for.
+    /// Handles a commit that the unit or the side band waits for.
     #[cold]
     #[inline(never)]
     fn watch(&mut self, commit: &Commit) {

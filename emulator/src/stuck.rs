@@ -5,7 +5,7 @@ use machine::{Stuck, TakenException};
 
 use crate::system::System;
 
-/// One sentence: what raised the first exception, and why its handler is of no use.
+/// Returns a sentence: what raised the first exception, and why its handler is of no use.
 pub fn describe(system: &mut System, stuck: &Stuck) -> String {
     let Stuck {
         hart,
@@ -23,7 +23,7 @@ pub fn describe(system: &mut System, stuck: &Stuck) -> String {
             cause(repeated),
         ),
     };
-    // Of a loop through machine mode, the handler that fails is the supervisor's.
+    // Below machine mode the handler that fails is the supervisor's, also where the loop leads through machine mode.
     let (place, register) = match repeated.privilege {
         Privilege::Machine => (*handler, "mtvec"),
         _ => (repeated.pc, "stvec"),
@@ -91,7 +91,7 @@ fn cause(taken: &TakenException) -> String {
     format!("{name} (cause {})", cause as u32)
 }
 
-/// What an illegal instruction would need, where its encoding shows that.
+/// Returns what an illegal instruction would need, where its encoding shows that.
 fn needs(raw: u32, extensions: &[Extension]) -> Option<String> {
     if !extensions.is_empty() {
         let names: Vec<_> = extensions.iter().map(|e| e.name()).collect();

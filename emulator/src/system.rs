@@ -91,9 +91,9 @@ pub struct System {
     pub board: Board,
     /// The first hart.
     pub hart: Hart,
-    /// The others.
+    /// The other harts.
     others: Vec<Hart>,
-    /// By hart.
+    /// TIP units by hart.
     tips: Vec<SharedTip>,
     /// The thread that runs, by hart, and the programs of all.
     running: Vec<RunningThread>,
@@ -107,7 +107,7 @@ pub struct System {
     translator: Translator,
 }
 
-/// Without guest memory. Of what the machine was built with, all that it must be built with again is checked.
+/// Saves and loads the state without guest memory. What the machine must be built with again is checked.
 impl Snapshot for System {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
         let Self {
@@ -288,7 +288,7 @@ impl System {
         }
     }
 
-    /// What executes in `mode`.
+    /// Returns what executes in `mode`.
     pub fn engine(&self, mode: Mode, preset: &Preset) -> Engine {
         match mode {
             Mode::Functional => {
@@ -389,13 +389,13 @@ impl System {
         std::iter::once(&mut self.hart).chain(&mut self.others)
     }
 
-    /// One hart, and the bus; the first if there is no such hart.
+    /// Returns hart `number`, or the first if there is no such hart, and the bus.
     pub fn hart_and_bus(&mut self, number: usize) -> (&mut Hart, &mut Bus) {
         let other = number.checked_sub(1).and_then(|n| self.others.get_mut(n));
         (other.unwrap_or(&mut self.hart), &mut self.board.bus)
     }
 
-    /// What a hart does, in words.
+    /// Returns what a hart does, in words, and its address.
     pub fn describe_hart(&self, number: usize) -> (String, u64) {
         let other = number.checked_sub(1).and_then(|n| self.others.get(n));
         let hart = other.unwrap_or(&self.hart);
@@ -439,7 +439,7 @@ impl System {
             .collect()
     }
 
-    /// What became of the overflows of each hart's unit that samples instructions.
+    /// Returns what became of the overflows of each hart's unit that samples instructions.
     pub fn sampled(&self) -> Vec<UnitTotals> {
         let harts = std::iter::once(&self.hart).chain(&self.others);
         let totals = |(number, hart): (u32, &Hart)| {
@@ -481,8 +481,8 @@ impl System {
         exit
     }
 
-    /// How often harts entered user mode since the machine was built; `None` while one is there. Between two equal numbers no
-    /// program has executed an instruction.
+    /// Returns how often harts entered user mode since the machine was built; `None` while a hart is in user mode. Between two
+    /// equal numbers no program has executed an instruction.
     pub fn user_entries(&self) -> Option<u64> {
         let harts = std::iter::once(&self.hart).chain(&self.others);
         harts.map(Hart::user_entries).sum()
@@ -511,7 +511,7 @@ impl System {
         }
     }
 
-    /// How long a live machine waited for the host's time.
+    /// Returns how long a live machine waited for the host's time.
     pub fn asleep(&self) -> Duration {
         self.pace.as_ref().map_or(Duration::ZERO, Pace::asleep)
     }

@@ -69,8 +69,8 @@ pub fn cannot_print(error: impl Display) -> anyhow::Error {
     anyhow::anyhow!("standard output: cannot write: {error}")
 }
 
-/// What became of writing all of an output to a file, or to standard output without one. A reader that has seen enough (`| head`) is
-/// no error.
+/// Returns the outcome of writing all of an output to a file, or to standard output without one. A reader that has seen
+/// enough (`| head`) is no error.
 pub fn written(output: Option<&Path>, result: std::io::Result<()>) -> anyhow::Result<()> {
     match (result, output) {
         (Err(error), Some(path)) => Err(cannot_write(path, error)),
@@ -107,7 +107,7 @@ impl Terminal {
             read(&input, &leave, raw);
             at_end.store(true, Ordering::Release);
         };
-        // What is there at once comes at once: then a session is the same each time.
+        // Input that is there at once is given at once, so that a session is the same each time.
         match is_there_at_once() {
             true => feed(),
             false => drop(std::thread::spawn(feed)),
@@ -115,7 +115,7 @@ impl Terminal {
         Self { ended }
     }
 
-    /// Nothing more will be typed: standard input has ended, and the guest's console has it all.
+    /// Returns whether nothing more will be typed: standard input has ended, and the guest's console has it all.
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
@@ -179,7 +179,7 @@ pub fn resume() {
     }
 }
 
-/// The terminal controls this session, and another process group has it.
+/// Returns whether the terminal controls this session, and another process group has it.
 fn is_in_background() -> bool {
     // SAFETY: both only ask; of what does not control the session there is no group (-1).
     let (has, own) = unsafe { (libc::tcgetpgrp(libc::STDIN_FILENO), libc::getpgrp()) };
@@ -187,7 +187,7 @@ fn is_in_background() -> bool {
 }
 
 fn before() -> std::sync::MutexGuard<'static, Option<Termios>> {
-    // It is valid even if a thread panicked while it held the lock.
+    // The state of the terminal is valid even if a thread panicked while it held the lock.
     TERMIOS_BEFORE
         .lock()
         .unwrap_or_else(PoisonError::into_inner)

@@ -16,13 +16,13 @@ use crate::stream::{SharedTip, SpareWorker, Stream, StreamClosed};
 
 /// Timing cores with their streams, one per hart.
 pub trait Timed {
-    /// Executes on the harts, up to a limit.
+    /// Runs the harts with their cores, up to a limit.
     fn run(&mut self, harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit;
-    /// Others have executed for the harts until `cycle`.
+    /// Lets the cores sleep until `cycle`, up to which others have executed for the harts.
     fn go_on(&mut self, cycle: u64);
-    /// The region of interest starts, stops or begins anew.
+    /// Tells the cores that the region of interest starts, stops or begins anew.
     fn region(&mut self, event: &Event);
-    /// What was counted on each hart, without the cycles in which others executed for it.
+    /// Returns what was counted on each hart, without the cycles in which others executed for it.
     fn stats(&self) -> Vec<Stats>;
     /// Counts all events from now on.
     fn count_all(&mut self);
@@ -30,37 +30,37 @@ pub trait Timed {
     fn collect_truth(&mut self, lines: &SharedLines, marked: bool);
     /// Takes excerpts of the region of interest or, if there are no marks, from now on. Before anything runs.
     fn take_excerpts(&mut self, widths: Widths, marked: bool);
-    /// Running totals of all events on each hart, in the order of `PerfEvent::ALL`.
+    /// Returns the running totals of all events on each hart, in the order of `PerfEvent::ALL`.
     fn counts(&self) -> Vec<Vec<u64>>;
-    /// State between runs.
+    /// Saves or loads the state between runs.
     fn snapshot(&mut self, harts: &mut [&mut Hart], archive: &mut Archive<'_>) -> snapshot::Result;
     /// Ends what was recorded.
     fn finish(self: Box<Self>) -> StreamClosed;
 }
 
-/// A core, and the cycles in which others executed for it: it takes them for sleep.
+/// A core, and the cycles in which others executed for it (`rested`), which the core takes for sleep.
 struct Timing<const STAGES: bool> {
     core: Core<Stream<STAGES>>,
     rested: u64,
-    /// Reads what is recorded.
+    /// The means to read what is recorded while the hart or the core would wait.
     spare_worker: Option<SpareWorker>,
-    /// The hart waited for it rarely the last time.
+    /// Whether the hart rarely waited for the core in the last run, so that a thread for the core is worth it.
     apart: bool,
 }
 
 /// What a core begins with.
 pub struct CoreStart {
-    /// Its first cycle is the one after this.
+    /// The cycle before the core's first one.
     pub start: u64,
-    /// Gets what commits.
+    /// The recorder, which gets what commits.
     pub recorder: Recorder,
-    /// Its TIP unit,
+    /// The hart's TIP unit.
     pub tip: SharedTip,
-    /// and its hart's sampling units.
+    /// The hart's sampling units.
     pub units: SharedUnits,
 }
 
-/// Cores of `preset` that share `memory`, one for each of what is `recorded`. A TIP unit's interrupt brings `irq_at` forward.
+/// Returns cores of `preset` that share `memory`, one for each of `recorded`. A TIP unit's interrupt brings `irq_at` forward.
 pub fn timed<const STAGES: bool>(
     memory: &SharedMemory,
     preset: &Preset,
@@ -90,13 +90,13 @@ pub fn timed<const STAGES: bool>(
     })
 }
 
-/// A thread of its own is worth its start for so many instructions,
+/// Instructions of a run from which on starting a thread for the core is worth it.
 const WORTH_A_THREAD: u64 = 1 << 16;
-/// and for so many each time that the hart waits for the core.
+/// Instructions for each time that the hart waits for the core above which a thread for the core is worth it.
 const WORTH_WAITING: u64 = 1 << 8;
 
 impl<const STAGES: bool> Timing<STAGES> {
-    /// Executes on its hart.
+    /// Runs the hart with this core, in one thread or two.
     fn run(&mut self, hart: &mut Hart, bus: &mut Bus, limit: Limit, threads: Threads) -> RunExit {
         let raised = SharedCycle::new(u64::MAX);
         let irq_at = self.core.sink_mut().raise(raised.clone());
@@ -127,7 +127,7 @@ impl<const STAGES: bool> Timing<STAGES> {
 /// The cores of all harts.
 struct Cores<const STAGES: bool> {
     cores: Vec<Timing<STAGES>>,
-    /// Of a single one.
+    /// Threads for a single hart and its core; several harts and their cores always have one.
     threads: Threads,
 }
 

@@ -17,7 +17,7 @@ use crate::stream::{SharedTip, TipPort};
 #[derive(Debug)]
 pub struct TipBus {
     tip: SharedTip,
-    /// Those of the other harts.
+    /// TIP units of the other harts.
     others: Vec<SharedTip>,
     tag: GuestTag,
 }
@@ -115,10 +115,10 @@ impl Device for TipBus {
 /// The programs that processes run.
 #[derive(Debug, Default)]
 pub struct Programs {
-    /// By process: the programs started when its own was.
+    /// Number of each process's program, by process: the programs that had been started when it was.
     of: HashMap<u32, u32>,
     started: u32,
-    /// By process the interpreter that it runs: of the programs that were started the one that mapped it, with the address and length of
+    /// The interpreter that each process runs, by process: number of the program that mapped it, with the address and length of
     /// its code.
     interpreters: HashMap<u32, (u32, (u64, u64))>,
 }
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(interpreter(&tag, 7), None);
         tag.follow(&record(regs::SB_EXIT, &[5, 5], &[]));
         assert_eq!(interpreter(&tag, 5), None);
-        // Any bytes.
+        // Records of any kind with any bytes do no harm.
         for kind in 0..=255 {
             for len in 0..64 {
                 tag.follow(&SideBandRecord {

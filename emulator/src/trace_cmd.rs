@@ -58,12 +58,12 @@ fn status(path: &Path, end: TraceEnd) -> u8 {
     report_cmd::status(path, part.as_deref())
 }
 
-/// What the trace says of the run.
+/// Returns what the trace says of the run.
 pub fn metadata(reader: &Reader) -> Value {
     serde_json::from_str(reader.metadata()).unwrap_or(Value::Null)
 }
 
-/// Whether there is such a hart among so many.
+/// Checks that there is hart `hart` in a machine of `harts` harts.
 pub fn is_hart(hart: u32, harts: u32) -> Result<(), BadInput> {
     match harts {
         _ if hart < harts => Ok(()),
@@ -77,7 +77,7 @@ pub fn is_hart(hart: u32, harts: u32) -> Result<(), BadInput> {
     }
 }
 
-/// Whether a trace is of such a hart, too. One of which nothing was recorded is as good as none.
+/// Checks that a trace is of hart `hart`, too. A hart of which nothing was recorded is as good as none.
 fn check_hart(path: &Path, reader: &Reader, hart: u32) -> Result<(), BadInput> {
     let recorded = reader
         .chunks()
@@ -168,13 +168,13 @@ fn first_record(
     let mut first = FirstExecution { pcs, found: None };
     match expand_records(&mut reader, hart, range, &mut first) {
         Ok(_) => Ok(first.found),
-        // What comes before the damage of a damaged trace can be shown.
+        // If the trace is damaged, what comes before the damage can be shown.
         Err(_) if first.found.is_some() => Ok(first.found),
         Err(e) => Err(BadInput(e.to_string())),
     }
 }
 
-/// What became of reading a trace, of which everything up to the first error was used: a cut one is worth a
+/// Returns the outcome of reading a trace, of which everything up to the first error was used: a cut trace is worth a
 /// warning, a damaged one is an error, and a standard output (`output` is `None`) that nobody reads any longer is neither.
 fn ended(
     path: &Path,

@@ -21,17 +21,17 @@ const KERNEL_HALF: u64 = 1 << 63;
 
 /// What the collectors of all harts found.
 pub struct Collected {
-    /// By hart.
+    /// Collectors by hart.
     pub collectors: Vec<Collector>,
-    /// Of all harts.
+    /// Cache lines, as all harts used them.
     pub lines: SharedLines,
-    /// By hart, what became of the overflows of the unit that samples instructions.
+    /// What became of the overflows of the units that sample instructions, by hart.
     pub units: Vec<UnitTotals>,
 }
 
 impl Collected {
-    /// Writes it among a run's results, with names from the profilers' `evaluations` of the harts. Processes whose kernel's numbers are not
-    /// among those `sampled` are told as one with the others of their program.
+    /// Writes the truth among a run's results, with names from the profilers' `evaluations` of the harts. Processes whose
+    /// kernel's numbers are not among those `sampled` are told as one with the others of their program.
     pub fn write(
         self,
         run: &mut Results,
@@ -104,7 +104,7 @@ impl Collected {
         for (instruction, location) in instructions.iter_mut().zip(&symbols.locations) {
             let function = symbols.function(location.function);
             instruction.function = names.function(&function.name);
-            // Of what no symbol names, the distance from the start of its file.
+            // Where no symbol names an instruction, the offset is the distance from the start of its file.
             instruction.offset = location.offset.wrapping_sub(function.start);
         }
         let process = |hart: u32, id: ProcessId| {
@@ -124,7 +124,7 @@ impl Collected {
         let (mut lines, lines_left_out) = lines.into_file(process, stands_for);
         let mut data = DataNames::new(symbolizer, evaluations, &names.keys);
         for line in &mut lines {
-            // As whoever waits most calls it.
+            // The program that waits most for the line says what the line's object is called.
             let weight = |own: &&LineAccess| (own.counts.peer_cycles, own.counts.accesses());
             if let Some(own) = line.uses.iter().max_by_key(weight) {
                 line.object = data.name(own.process, own.counts.va);
@@ -144,7 +144,7 @@ impl Collected {
     }
 }
 
-/// The truth that a run wrote, if it wrote one.
+/// Returns the truth that a run wrote, if it wrote one.
 pub fn read(run: &Results) -> Result<Option<Truth>, BadInput> {
     if !run.has(NAME) {
         return Ok(None);
@@ -154,7 +154,7 @@ pub fn read(run: &Results) -> Result<Option<Truth>, BadInput> {
     Ok(Some(truth))
 }
 
-/// The Oracle's cycles by instruction, in all processes.
+/// Returns the Oracle's cycles by instruction, in all processes.
 fn oracle_cycles(evaluation: &Evaluation) -> HashMap<u32, f64> {
     let units = evaluation.oracle.units_per_cycle().max(1) as f64;
     let mut cycles = HashMap::new();
@@ -171,7 +171,7 @@ fn is_sampled(process: &profile::Process, sampled: &HashSet<u32>) -> bool {
     process.pid.is_some_and(|pid| sampled.contains(&pid))
 }
 
-/// What a process, or an entry of many, is called.
+/// Returns the name of a process, or of an entry that stands for many.
 fn process_name(process: &profile::Process) -> String {
     match process.stands_for {
         Some(processes) => format!("{} ({processes} processes)", process.name),
@@ -179,7 +179,7 @@ fn process_name(process: &profile::Process) -> String {
     }
 }
 
-/// To thousandths, which keeps the file short.
+/// Rounds cycles to thousandths, which keeps the file short.
 fn rounded(cycles: Option<&f64>) -> f64 {
     (cycles.copied().unwrap_or(0.0) * 1e3).round() / 1e3
 }
@@ -228,7 +228,7 @@ struct DataNames<'a> {
     evaluations: &'a [Evaluation],
     keys: &'a [profile::ProcessKey],
     kernel: Option<DataObjects>,
-    /// By process.
+    /// Data objects of programs, by process.
     programs: HashMap<u32, ProgramData>,
 }
 

@@ -18,7 +18,7 @@ const UNCORE_SIZE: u64 = 0x1000;
 const UNCORE_IRQ: u32 = 40;
 /// Bytes of a line.
 const LINE_BYTES: u64 = 64;
-/// Of whatever hart and origin.
+/// Filter that takes requests of all harts and origins.
 const ALL_REQUESTS: RequestFilter = RequestFilter {
     harts: 0,
     origins: 0,
@@ -31,7 +31,7 @@ const _: () = assert!(ORIGINS.len() == Origin::COUNT);
 #[derive(Clone, Debug)]
 struct UncoreTotals {
     counts: UncoreCounts,
-    /// In cycles, if memory is refreshed.
+    /// Cycles from one refresh to the next, if memory is refreshed.
     refresh_period: Option<u64>,
 }
 
@@ -134,7 +134,7 @@ impl Device for UncoreBus {
     }
 }
 
-/// Both units, and what they count.
+/// The two PMUs, and the counts that they read.
 pub struct Uncore {
     units: [(Unit, SharedUnit); 2],
     counted: UncoreTotals,
@@ -193,7 +193,7 @@ impl Uncore {
         Ok(Self { units, counted })
     }
 
-    /// Where the timing cores count.
+    /// Returns the counts, to which the timing cores add.
     pub fn counts(&self) -> &UncoreCounts {
         &self.counted.counts
     }
@@ -212,8 +212,8 @@ impl Uncore {
         }
     }
 
-    /// For run.json: the machine's own counts of the region, by hart and origin; and what the guest's counters counted until
-    /// `cycle`, since reset.
+    /// Returns for run.json the machine's own counts of the region, by hart and origin, and what the guest's counters counted
+    /// until `cycle`, since reset.
     pub fn describe(&self, region: &UncoreRegion, harts: usize, cycle: u64) -> Value {
         let counted = UncoreTotals {
             counts: region.sum.clone(),

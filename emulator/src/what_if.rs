@@ -28,7 +28,7 @@ struct Trial {
     cycles: f64,
     /// Share of the cycles that it takes less.
     gain: f64,
-    /// With selects in the place of the branches that are foreseen.
+    /// What became of selects in the place of the branches, if the candidate is of branches that are foreseen.
     #[serde(skip_serializing_if = "Option::is_none")]
     select: Option<SelectTrial>,
 }
@@ -43,7 +43,7 @@ enum SelectTrial {
         cycles: f64,
         gain: f64,
     },
-    /// There is none, for this reason.
+    /// There is no select, for this reason.
     None { none: &'static str },
 }
 
@@ -141,11 +141,11 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
             gain,
             select,
         });
-        // The same question has a new answer.
+        // The trial takes the place of an earlier one with the same cause and instructions.
         let question = |trial: &Value| (trial["cause"].clone(), trial["instructions"].clone());
         trials.retain(|known| question(known) != question(&trial));
         trials.push(trial);
-        // Interrupted after this one, nothing is lost that was found.
+        // Each trial is written at once: an interruption loses nothing that was found.
         trials.sort_by(|a, b| gain_of(b).total_cmp(&gain_of(a)));
         let mut how = original.run.clone();
         how["what_if"] = json!({
@@ -170,7 +170,7 @@ fn gain_of(trial: &Value) -> f64 {
     trial["gain"].as_f64().unwrap_or_default()
 }
 
-/// What earlier questions found.
+/// What earlier trials found.
 struct Earlier {
     /// Trials of the same program.
     trials: Vec<Value>,
@@ -191,7 +191,7 @@ impl Earlier {
     }
 }
 
-/// The number that follows those of the folders of earlier trials.
+/// Returns the number that follows those of the folders of earlier trials.
 fn next_number(folder: &Path) -> usize {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let number = |entry: std::fs::DirEntry| {
@@ -220,7 +220,7 @@ fn original(results: &Results) -> anyhow::Result<(Value, Spec)> {
     Ok((run, spec))
 }
 
-/// Cycles of a program, all its processes on all harts together, as the run's report has them.
+/// Returns the cycles of a program, all its processes on all harts together, as the run's report has them.
 fn program_cycles(results: &Results, program: &str) -> anyhow::Result<f64> {
     let report: Value = results.json("report.json")?;
     let processes = report["processes"].as_array().into_iter().flatten();
@@ -237,8 +237,8 @@ fn program_cycles(results: &Results, program: &str) -> anyhow::Result<f64> {
 }
 
 impl Original<'_> {
-    /// Cycles that a run took: on one hart the program's own; on several the elapsed ones of the region, in which one hart may wait for
-    /// another.
+    /// Returns the cycles that a run took: on one hart the program's own; on several harts the elapsed ones of the region, in
+    /// which one hart may wait for another.
     fn cycles(&self, results: &Results) -> anyhow::Result<f64> {
         if self.spec.guest.harts == 1 {
             return program_cycles(results, &self.program);
@@ -250,7 +250,7 @@ impl Original<'_> {
         { elapsed.or(run["cycles"].as_f64()) }.context("run.json: no cycles")
     }
 
-    /// Runs it on a core without the cause at these instructions; the program's cycles.
+    /// Runs the program on a core without the cause at these instructions, and returns its cycles.
     fn run_without(
         &self,
         instructions: &[Instruction],
@@ -258,7 +258,7 @@ impl Original<'_> {
         name: &str,
     ) -> anyhow::Result<f64> {
         let mut spec = self.spec.clone();
-        // What is asked for is cycles.
+        // Only the cycles are asked for.
         spec.record = Record {
             trace: false,
             detail: false,
@@ -294,7 +294,7 @@ impl Original<'_> {
         if let Some(dir) = &self.args.guest_dir {
             command.arg("--guest-dir").arg(dir);
         }
-        // Its exit status is the guest's command's, if all went well.
+        // The exit status of the run is the guest's command's, if all went well.
         let status = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -142,7 +142,7 @@ fn images_that_are_not_raw_are_refused() {
     }
 }
 
-/// As a system is whose kernel expects what the machine lacks: it shows nothing, and the user is told.
+/// Boots a system whose kernel expects what the machine lacks: it shows nothing, and the user is told.
 #[test]
 fn a_guest_whose_traps_lead_nowhere_is_told_once() {
     let dir = scratch("boot-stuck");
@@ -166,7 +166,7 @@ fn a_guest_whose_traps_lead_nowhere_is_told_once() {
     }
 }
 
-/// As small kernels leave their page tables: A and D are clear, and nothing handles the fault.
+/// Boots with page tables as small kernels leave them: A and D are clear, and nothing handles the fault.
 #[test]
 fn clear_bits_of_a_page_table_are_named_or_set_by_hardware() {
     let dir = scratch("boot-bits");

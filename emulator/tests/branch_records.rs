@@ -12,9 +12,9 @@ use common::{assemble, repo, run_spec, scratch, succeed, tipsim};
 /// Records that the program has room for, more than it makes.
 const DEPTH: usize = 256;
 
-/// In machine mode: CSRs as numbers, all memory for all, records of user and supervisor mode, and a supervisor. User mode has a
-/// nest of loops with calls, a jump whose target changes, and a branch that nobody foresees; it calls the supervisor, which
-/// ends it by a call to machine mode, where the records are printed, youngest first.
+/// The program. Machine mode opens all memory, has user and supervisor mode recorded (CSRs as numbers), and starts a
+/// supervisor. User mode has a nest of loops with calls, a jump whose target changes, and a branch that nobody foresees; it
+/// calls the supervisor, which ends it by a call to machine mode, where the records are printed, youngest first.
 const PROGRAM: &str = concat!(
     include_str!("branch_records/modes.S"),
     include_str!("common/hex.S")

@@ -185,7 +185,7 @@ fn runs_boot_once() {
     without("damaged or cut short");
     assert!(std::fs::read(&saved).unwrap() == whole, "it is there again");
     assert_eq!(count(), 1);
-    // What is no file is neither read, which would wait for a writer, nor replaced.
+    // A pipe in the checkpoint's place is neither read, which would wait for a writer, nor replaced.
     std::fs::remove_file(&saved).unwrap();
     rustix::fs::mknodat(
         rustix::fs::CWD,

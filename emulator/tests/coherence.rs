@@ -100,14 +100,14 @@ fn the_event_is_each_access_that_waited_for_a_line_of_another_hart() {
         for row in rows.iter().filter(|row| waited(row)) {
             *found.entry(row.pc).or_default() += 1;
         }
-        // By instruction, as the observer of accesses says.
+        // The number for each instruction is what the observer of accesses says.
         assert_eq!(found, of_truth(&truth, hart, &["Load", "Atomic"]));
-        // By execution, as the class of its stall says.
+        // Each execution waited if the class of its stall says so.
         for row in &rows {
             assert_eq!(waited(row), row.wait == "LoadPeer", "{row:?}");
         }
-        // In all, as the directory counts requests: of stores, too, which have left the ROB before they wait, and of the few lines of code
-        // and those that are prefetched.
+        // The sum is what the directory counts as requests: of stores, too, which have left the ROB before they wait, and of
+        // the few lines of code and those that are prefetched.
         let total = found.values().sum::<u64>();
         let waits = total + of_truth(&truth, hart, &["Store"]).values().sum::<u64>();
         let of = |event: &str| run["counters"]["harts"][hart][event].as_u64().unwrap();

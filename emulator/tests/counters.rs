@@ -51,7 +51,7 @@ const TURN: &[(&str, &[&str])] = &[
     ),
     ("bne zero, zero, 1f\n1:", &["INST.BRANCH"]),
     ("ecall", &["INST.EXCEPTION"]),
-    // Its handler.
+    // The handler of the environment call.
     (
         "",
         &[
@@ -75,7 +75,7 @@ const TURN: &[(&str, &[&str])] = &[
 const COUNTERS: usize = 29;
 const TURNS: [u64; 2] = [100, 300];
 
-/// What the counters show with these selectors, for so many turns of the loop.
+/// Returns what the counters show with these selectors, for so many turns of the loop.
 fn counted(dir: &Path, selectors: &[u32], turns: u64) -> Vec<u64> {
     let set: String = (3..)
         .zip(selectors)
@@ -173,7 +173,7 @@ fn reads(selectors: &[u32], at: usize) -> String {
         .collect()
 }
 
-/// After a trap, loads and stores are those of supervisor code again.
+/// Instructions that make loads and stores those of supervisor code again after a trap.
 const TRANSLATE_AGAIN: &str = "li t0, 0x800\n csrs mstatus, t0\n ";
 
 /// Whatever else the core counts: jumps of every kind, fences, operations, loads of a line that is not there behind which the ROB fills, a
@@ -306,8 +306,9 @@ fn beside_the_host(
     (shown, host.collect())
 }
 
-/// Of every event: what the guest's counter shows of a region is the host's own count of it. Between a mark and the reads beside
-/// it, the counter moves by what the reads themselves are; most events do not occur there, and their counts are equal.
+/// Compares, for every event, what the guest's counter shows of a region with the host's own count of it. Between a mark and
+/// the reads beside it, the counter moves by what the reads themselves are; most events do not occur there, and their counts
+/// are equal.
 #[test]
 fn the_guest_counts_what_the_host_counts() {
     let dir = scratch("counters-host");

@@ -84,7 +84,7 @@ fn counters_under_linux_are_the_hosts_own() {
             (least..=most).contains(&host),
             "{name}: {least} to {most} in the guest, {host}"
         );
-        // What lies between the marks and the reads beside them.
+        // The difference is what lies between the marks and the reads beside them.
         let around = most - least;
         assert!(
             around <= 20_000 + host / 100,
@@ -244,7 +244,7 @@ perf report --stats -i div.data > div.txt
     let compared: Vec<_> = alone.iter().filter(|row| row["host"].is_u64()).collect();
     assert_eq!(compared.len(), 1, "{alone:?}");
     for row in compared {
-        // perf leaves the firmware out, and has its own way in and out of the program in.
+        // perf leaves the firmware out, and counts its own way into and out of the program.
         let ratio = row["guest"].as_f64().unwrap() / row["host"].as_f64().unwrap();
         assert!((0.9..1.1).contains(&ratio), "{row}");
     }

@@ -61,7 +61,7 @@ fn stripped(dir: &Path) -> String {
     id.expect("a build ID").1.to_owned()
 }
 
-/// debuginfod with a package's files in an archive; its address.
+/// Starts debuginfod with a package's files in an archive, and returns its address.
 fn serve(dir: &Path, id: &str) -> (Server, String) {
     let served = dir.join("served");
     std::fs::create_dir(&served).unwrap();
@@ -136,7 +136,8 @@ fn archive(dir: &Path, id: &str) -> String {
     format!("file:{}", root.display())
 }
 
-/// Where the division is in the report in `out`: its source line, and the function inlined there, if the report has its function's name.
+/// Returns where the division is in the report in `out`: its source line, and the function inlined there, if the report has
+/// its function's name.
 fn division(out: &Path) -> Option<(String, String)> {
     let report = json(&out.join("report.json"));
     let mut rows = report["instructions"].as_array().unwrap().iter();

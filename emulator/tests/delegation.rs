@@ -9,9 +9,9 @@ use common::{assemble, guest, htif, repo, scratch, stderr, stdout, succeed, tips
 use isa::PerfEvent;
 
 const ON: [&str; 2] = ["--set", "isa.smcdeleg=true"];
-/// Without Smcdeleg, and what needs it.
+/// Options for a core without Smcdeleg, and without what needs it.
 const OFF: [&str; 4] = ["--set", "isa.sspesa=false", "--set", "isa.smcdeleg=false"];
-/// Without Smcsrind, and what else needs it.
+/// Options for a core without Smcsrind, and without what else needs it.
 const NO_WINDOWS: [&str; 6] = [
     "--set",
     "isa.smpdis=false",

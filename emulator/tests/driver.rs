@@ -122,7 +122,7 @@ fn a_period_shorter_than_its_interrupt_is_throttled() {
     let said = console(&dir, 1, command, &[]);
     assert!(said.contains("\nshort: status 0\n"), "{said}");
     let line = |name: &str| said.lines().find(|line| line.starts_with(name));
-    // As many as perf lets through until the next tick.
+    // perf lets that many samples through until the next tick.
     assert!(number(line("SAMPLE").unwrap(), "SAMPLE:") >= 4000, "{said}");
     assert!(number(line("THROTTLE").unwrap(), "THROTTLE:") > 0, "{said}");
     // Counters of stopped events are free again.
@@ -285,7 +285,7 @@ fn harts_go_offline_and_come_back_while_perf_records() {
         for hart in ["[000]", "[001]"] {
             let start = format!("{way}: {hart} ");
             let line = said.lines().find_map(|line| line.strip_prefix(&start));
-            // In "during" the second hart has those until it went.
+            // In "during" the second hart has the samples until it went offline.
             let least = if way == "after" && hart == "[001]" {
                 20
             } else {
@@ -324,7 +324,7 @@ fn several_tip_events_take_turns_or_are_refused_with_the_reason() {
         assert!(said.contains(&format!("\n{refused}: status ")), "{said}");
     }
     assert!(said.contains("A hart has one TIP unit"), "{said}");
-    // Of any event that a group cannot have, perf stat says no more.
+    // perf stat says no more than this of any event that a group cannot have.
     assert!(said.contains("<not supported>      tip:u"), "{said}");
     assert!(
         said.contains("a period can be up to 281474976710656"),
@@ -427,11 +427,12 @@ fn samples_from_memory_take_few_interrupts_and_are_those_of_an_interrupt_each() 
             let name = format!("share {function}");
             let (share, other) = (value("buffer", &name), value(way, &name));
             assert!(share > 0.1, "{function}: {said}");
-            // Of some thousand samples: three times what chance does.
+            // The bound is three times what chance does with some thousand samples.
             assert!((share - other).abs() < 0.04, "{way}: {function}: {said}");
         }
     }
-    // At low periods 128, at 4 kHz as many as come in a hundredth of a second; a switch takes what there is.
+    // An interrupt comes for 128 samples at low periods, at 4 kHz for those of a hundredth of a second; a switch takes what
+    // there is.
     for (way, threshold) in [
         ("buffer", 128.0),
         ("low", 128.0),

@@ -174,7 +174,7 @@ fn an_hour_of_sleep_on_purpose_is_waited_for() {
 #[test]
 fn a_guest_without_the_shared_folder_is_said_not_to_have_begun() {
     let dir = scratch("ends-no-share");
-    // Its init finds no folder, and leaves the console to a shell.
+    // The guest's init finds no folder, and leaves the console to a shell.
     let set = [
         "guest.append=initcall_blacklist=virtio_fs_init",
         "run.max_idle=10min",

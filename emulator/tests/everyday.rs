@@ -185,7 +185,7 @@ fn a_full_disk_names_the_file_and_leaves_no_half_ones() {
             "{name}: {said}"
         );
         assert!(!dir.join(format!("{name}.partial")).exists(), "{name}");
-        // Nothing has begun where the given files do not fit.
+        // The run has not begun where the given files do not fit.
         assert_eq!(out.exists(), name != "share", "{name}");
         for entry in std::fs::read_dir(&out).into_iter().flatten() {
             let file = entry.unwrap().file_name().into_string().unwrap();

@@ -136,7 +136,7 @@ fn exit_codes_that_no_status_holds_are_told() {
     }
 }
 
-/// As on Spike, whose reset opens the first entry of the PMP.
+/// Enters user mode without setting the PMP up, as programs for Spike do, whose reset opens the PMP's first entry.
 #[test]
 fn user_mode_needs_no_memory_protection_set_up() {
     let dir = scratch("exec-user");

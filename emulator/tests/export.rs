@@ -46,7 +46,7 @@ fn export(format: &str, profilers: &[&str], file: &str) -> PathBuf {
     path
 }
 
-/// What scripts/test installs from npm and PyPI.
+/// Returns what scripts/test installs from npm and PyPI.
 fn tools() -> PathBuf {
     let tools = std::env::var_os("TIPSIM_EXPORT_TOOLS");
     tools
@@ -130,7 +130,7 @@ fn firefox_profiler_opens_its_profile() {
         node
     };
     let path = file.to_str().expect("a UTF-8 path");
-    // On a busy machine its own daemon is too late for it, and it says to try again.
+    // On a busy machine profiler-cli finds its own daemon too late, and says to try again.
     let loaded = (0..30)
         .map(|_| cli(&["load", path]).output().unwrap())
         .find(|output| !stderr(output).contains("did not become ready"));
@@ -241,7 +241,7 @@ fn folded_stacks_go_to_standard_output() {
     for handled in ["do_trap_ecall_u_[k];", "do_page_fault_[k];"] {
         assert!(text.contains(handled), "{handled}");
     }
-    // From the program into the kernel.
+    // Some stacks lead from the program into the kernel.
     let into_kernel = |line: &str| {
         let mut frames = line.split(';').skip(1);
         frames.next().is_some_and(|first| !first.ends_with("_[k]"))

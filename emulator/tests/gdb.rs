@@ -182,7 +182,7 @@ fn monitor_commands_and_one_debugger_after_another() {
         }
         gdb.ask("vCont;c");
 
-        // Another one has to wait, and is told so.
+        // Another debugger has to wait, and is told so.
         let refused = Debugger::connect(port).ask("qSupported");
         assert!(
             refused.starts_with("E.tipsim: another debugger"),
@@ -190,7 +190,7 @@ fn monitor_commands_and_one_debugger_after_another() {
         );
         assert_eq!(gdb.ask("D"), "OK");
         drop(gdb);
-        // The one before may not be quite gone.
+        // The debugger before may not be quite gone.
         let mut next = loop {
             let mut next = Debugger::connect(port);
             if !next.ask("?").starts_with('E') {
@@ -198,7 +198,7 @@ fn monitor_commands_and_one_debugger_after_another() {
             }
         };
         assert_eq!(next.ask("Pb=0100000000000000"), "OK", "a1 ends the loop");
-        // This one goes without a word.
+        // The second debugger goes without a word.
         drop(next);
         assert_eq!(child.wait().unwrap().code(), Some(0), "{mode}");
     }

@@ -351,7 +351,7 @@ fn perf_says_what_is_missing_and_ends_quietly_if_nobody_reads() {
     assert!(text("closed").ends_with("over\n"), "{}", text("closed"));
 }
 
-/// Without an image of the kernel, by `/proc/kcore`.
+/// perf annotates the kernel by `/proc/kcore`, without an image of it.
 #[test]
 fn perf_annotates_the_kernel() {
     let text = text("kernel");
@@ -470,7 +470,7 @@ fn perf_has_its_text_interface_on_the_console() {
     // Enter opens the menu of a row.
     console.send("\r");
     console.expect("Annotate");
-    // One leaves the menu, one the screen.
+    // The first q leaves the menu, the second the screen.
     console.send("qq");
     console.expect("\x1b[?1049l");
     console.expect("~# ");

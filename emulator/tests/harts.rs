@@ -37,7 +37,7 @@ fn measured(pass: &str) -> String {
     )
 }
 
-/// What each hart of boom-4w, with these parameters, writes as its result.
+/// Returns what each hart of boom-4w, with these parameters, writes as its result.
 fn results(dir: &Path, harts: usize, coherence: &str, body: &str) -> Vec<u64> {
     let elf = assemble(dir, "program", &program(harts, body));
     let (core, signature) = (dir.join("core.toml"), dir.join("signature"));
@@ -77,7 +77,7 @@ fn atomics_on_one_line_wait_for_its_transfer_each() {
             for transfer in [35, 135] {
                 let body = counters(stride, ATOMIC);
                 let found = results(&dir, harts, &format!("transfer = {transfer}"), &body);
-                // To the LLC and to the other hart, and up through the L2; the harts take turns.
+                // A transfer goes to the LLC and to the other hart, and up through the L2; the harts take turns.
                 let each = harts as u64 * (30 + transfer + 12);
                 for cycles in found {
                     let apart = cycles.abs_diff(each * PASSES);

@@ -44,7 +44,7 @@ const WORK: &str = "\
         return sum == 42;\n\
     }\n";
 
-/// What runs in the guest: a recording with each heuristic, and requests that it must refuse.
+/// Returns what runs in the guest: a recording with each heuristic, and requests that it must refuse.
 fn spec(threads: &str) -> String {
     let record = "sysctl -q -w kernel.perf_event_max_sample_rate=10000000\n\
         for h in tip tip-ilp nci nci-ilp lci dispatch software; do\n\

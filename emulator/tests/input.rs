@@ -45,7 +45,7 @@ fn a_profiled_command_has_the_standard_input_of_tipsim() {
     profile(&out, File::open(&file).unwrap().into());
     assert_eq!(printed(&out), whole);
     assert_eq!(std::fs::read_to_string(out.join("input")).unwrap(), text);
-    // It is a part of the run, which can be repeated.
+    // The input is a part of the run, which can be repeated.
     let mut again = tipsim();
     again
         .arg("run")

@@ -42,7 +42,7 @@ fn each_further_program_takes_no_more_memory() {
     let (few, report) = peak(20);
     assert!(!report.contains("others)"), "{report}");
     let (many, report) = peak(300);
-    // Before, each program took 4.4 MB.
+    // In an earlier version each program took 4.4 MB.
     assert!(many < few + 280.0 * 0.5, "{few} MB, {many} MB");
     assert!(report.contains("others)"), "{report}");
 }
@@ -61,7 +61,7 @@ fn a_run_ends_in_good_order_before_it_takes_too_much_memory() {
     );
     let run_json = json(&out.join("run.json"));
     assert_eq!(run_json["end"], format!("HostMemory({})", 160 << 20));
-    // It is not part of what a run is.
+    // The bound is not part of what a run is.
     assert_eq!(run_json["spec"]["run"].get("host_memory"), None);
     let mut verify = tipsim();
     verify.args(["trace", "verify"]).arg(out.join("trace.tip"));

@@ -83,7 +83,7 @@ fn a_line_that_two_harts_share_falsely_is_found() {
         .unwrap_or_else(|| panic!("no line:\n{report}"));
     let address = first.split_whitespace().nth(1).unwrap();
     assert_eq!(hex(address), line, "{report}");
-    // Both words of it, at their offsets, with both harts.
+    // The table has both words of the line, at their offsets, with both harts.
     let lines = report
         .split("Shared Cache Line Distribution Pareto")
         .nth(1)
@@ -125,7 +125,7 @@ fn aux_data_are_the_samples_that_the_kernel_makes() {
     assert_eq!((aux.aux_gaps, aux.malformed, aux.lost), (0, 0, 0));
     let ratio = aux.samples.len() as f64 / kernel.samples.len() as f64;
     assert!(aux.samples.len() > 100 && (0.98..1.02).contains(&ratio));
-    // One program, one period: where samples are differs by how far it was when they began.
+    // Program and period are the same: the profiles differ by how far the program was when sampling began.
     let (expected, found) = (shares(&kernel.samples), shares(&aux.samples));
     let share = |ip| found.get(ip).copied().unwrap_or(0.0);
     let common: f64 = expected.iter().map(|(ip, n)| n.min(share(ip))).sum();
@@ -157,7 +157,7 @@ fn aux_data_are_the_samples_that_the_kernel_makes() {
         last = sample.time.unwrap();
     }
 
-    // perf reads of each the same as we do.
+    // perf reads the same of each sample as we do.
     let text = read("aux.txt");
     assert_eq!(text.lines().count(), aux.samples.len());
     for (line, sample) in text.lines().zip(&aux.samples) {
@@ -241,9 +241,9 @@ fn aux_data_of_two_harts_with_short_periods() {
     // 2 threads * 4000 turns * more than 40 * 3 instructions.
     assert!(named("sharing") > 8000 * 120 / 128, "{}", named("sharing"));
 
-    // More than perf can write: it says that some are lost, and ends.
+    // There are more records than perf can write: it says that some are lost, and ends.
     let full = file("full.data");
-    // More than two areas hold: it goes on when one has been read.
+    // perf has more records than two areas hold: it goes on when one has been read.
     let records = full.samples.len();
     assert!(
         full.aux_gaps > 0 && records > 2 * (16 << 10) / 64,
@@ -302,7 +302,7 @@ fn precise_events_have_no_skid() {
         "{in_leaf} of {}",
         stacks.len()
     );
-    // Its callers, 3 to 1.
+    // The callers of `leaf`, 3 to 1.
     let called = |name: &str| {
         stacks
             .iter()
@@ -315,7 +315,7 @@ fn precise_events_have_no_skid() {
         "{often} and {seldom}"
     );
 
-    // Without, most are elsewhere than where they are with it.
+    // Without precision, most samples are elsewhere than where the precise ones are.
     let mut sampled: HashMap<u64, usize> = HashMap::new();
     stacks
         .iter()

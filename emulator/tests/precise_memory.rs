@@ -25,7 +25,7 @@ fn precise_samples_go_to_memory_without_an_interrupt_each() {
          perf script -i all.data -F cpu,ip > all.txt\n\
          perf report -i all.data --stdio --stats > all-stats.txt\n",
     );
-    // Not one interrupt of counters on any hart.
+    // The counters raised not one interrupt on any hart.
     assert_eq!(read("before.txt"), read("after.txt"));
 
     // Each is at a transfer of control, with what its moment alone has: who called, and how it came there.
@@ -62,10 +62,10 @@ fn precise_samples_go_to_memory_without_an_interrupt_each() {
     let lines = text.lines().count();
     assert!(in_leaf * 10 > lines * 6, "{in_leaf} of {lines}");
 
-    // As many as there were periods, of each of several events.
+    // Each of several events has as many samples as it had periods.
     let several = read("several.txt");
     let stat = read("stat.txt");
-    // Another run of it mispredicts and waits a little more, or less.
+    // perf stat counted another run of the program, which mispredicts and waits a little more, or less.
     let events = [
         ("branch-misses", 97, 0.15),
         ("instructions", 10007, 0.01),
@@ -82,7 +82,7 @@ fn precise_samples_go_to_memory_without_an_interrupt_each() {
         );
     }
 
-    // Of the whole machine, kernel and all, more often than an interrupt each would let it get on.
+    // The whole machine is sampled, kernel and all, more often than an interrupt for each sample would let it get on.
     let all = read("all.txt");
     for cpu in ["[000]", "[001]"] {
         assert!(all.lines().any(|line| line.contains(cpu)), "{cpu}");
@@ -126,7 +126,7 @@ fn a_precise_event_that_is_read_too_often_is_throttled_and_goes_on() {
         };
         (next(), next())
     };
-    // What the plain counter has more is of before the other was opened.
+    // The plain counter has more by what it counted before the other one was opened.
     let (precise, plain) = counts("free.txt");
     assert!(
         precise <= plain && precise > 0.99 * plain,

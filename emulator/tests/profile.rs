@@ -52,7 +52,7 @@ fn a_program_of_the_host_is_profiled_by_its_name() {
     );
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("<section id=\"verdict\""));
-    // Its loop is bound by the loads, one after the other.
+    // The program's loop is bound by the loads, one after the other.
     assert!(text.contains("the loop at chase+"), "{text}");
     let hottest = &report["loops"]["loops"][0];
     assert_eq!(hottest["function"], "chase");
@@ -69,7 +69,7 @@ fn a_program_of_the_host_is_profiled_by_its_name() {
     let mean = hottest["cycles_per_iteration"].as_f64().unwrap();
     assert!((sum / mean - 1.0).abs() < 1e-9, "{hottest}");
 
-    // Its spec says the same.
+    // The spec that the profile wrote runs the same program.
     let mut again = tipsim();
     again.arg("run").arg(out.join("profile.toml"));
     let text = succeed(again.arg("--out").arg(dir.join("again")));
@@ -92,7 +92,7 @@ fn words_and_scripts_reach_the_guest_and_its_status_comes_back() {
     );
 }
 
-/// As a server: it is started, answers once to be warm, and is measured from the mark on.
+/// Profiles a program that serves requests: it is started, answers once to be warm, and is measured from the mark on.
 #[test]
 fn a_program_that_waits_is_profiled_from_a_mark() {
     let dir = scratch("profile-waits");
@@ -110,7 +110,7 @@ fn a_program_that_waits_is_profiled_from_a_mark() {
     assert!(console.contains("answer 92116"), "{console}");
     let run = json(&dir.join("o/run.json"));
     assert_eq!(run["regions"]["count"], 1, "{}", run["regions"]);
-    // Not the first answer, which takes more than all that is left.
+    // The first answer, which takes more than all the rest, is not timed.
     let timed = run["cycles"].as_u64().unwrap();
     assert!(timed < 20_000_000, "{timed}");
     let before = run["functional"]["instructions"].as_u64().unwrap();

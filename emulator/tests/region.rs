@@ -95,7 +95,7 @@ fn own_marks_narrow_the_region_repeated_and_nested() {
     ] {
         assert_eq!(has(&own, name), expected, "{name} of {own:?}");
     }
-    // From the trace it is the same, with call stacks and over time.
+    // The trace gives the same result, with call stacks and over time.
     let mut evaluate = tipsim();
     evaluate.args(["trace", "evaluate", "--format", "json"]);
     let again = succeed(evaluate.arg(dir.join("out/trace.tip")));

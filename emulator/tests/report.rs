@@ -43,7 +43,7 @@ fn a_rebuilt_report_is_the_runs_own() {
     );
 }
 
-/// With the trace damaged, a report is of what the run kept; with that damaged, of the trace.
+/// With the trace damaged, a report is of what the run kept; with what it kept damaged, the report is of the trace.
 #[test]
 fn a_report_is_rebuilt_without_its_trace() {
     let copy = scratch("report-kept");

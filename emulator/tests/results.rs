@@ -121,7 +121,7 @@ fn what_a_guest_makes_is_no_result_and_leads_nowhere() {
         assert_eq!(read(victim.clone()), "victim");
     }
     assert_eq!(read(dir.join("out.old/files/made/new")), "new\n");
-    // Nothing of a third run is in the way, either: the oldest makes room.
+    // A third run finds room, too: the oldest results are removed.
     succeed(&mut run(&spec, &out, &[]));
     let mut names: Vec<String> = fs::read_dir(&dir)
         .unwrap()

@@ -361,7 +361,7 @@ fn a_functional_boot_times_the_command_alone() {
     );
 }
 
-/// Where a run works until it is over.
+/// Returns where a run works until it is over.
 fn partial(out: &Path) -> PathBuf {
     out.with_extension("partial")
 }
@@ -385,7 +385,7 @@ fn started(spec: &Path, out: &Path) -> Child {
     child
 }
 
-/// What `trace info` says, with the exit status of a trace of a part.
+/// Returns what `trace info` says, with the exit status of a trace of a part.
 fn info(trace: &Path) -> Value {
     let out = tipsim()
         .args(["trace", "info", "--format", "json"])

@@ -13,7 +13,7 @@ const MEMORY: &str = concat!(
     include_str!("common/hex.S")
 );
 
-/// The same loop with a counter that overflows; machine mode prints to which instruction each overflow is due.
+/// The loop of [`MEMORY`] with a counter that overflows; machine mode prints to which instruction each overflow is due.
 const OVERFLOW: &str = concat!(
     include_str!("sampling/overflow.S"),
     include_str!("common/hex.S")
@@ -46,7 +46,7 @@ struct Setup {
     filter: u64,
 }
 
-/// What was printed, and the supervisor's records of the trace while the unit was on.
+/// Returns what was printed, and the supervisor's records of the trace while the unit was on.
 fn run(name: &str, setup: Setup, threads: &str) -> (Vec<[u64; 6]>, Vec<Row>) {
     let initial = (1 << 32) - setup.period;
     let values = [
@@ -66,7 +66,7 @@ fn run(name: &str, setup: Setup, threads: &str) -> (Vec<[u64; 6]>, Vec<Row>) {
     (found, rows)
 }
 
-/// Those of the trace that are selected: every so many of those that count, unless one is active.
+/// Returns the rows of the trace that are selected: of those that `counts` takes every `period`-th, unless one is active then.
 fn selected(rows: &[Row], period: usize, counts: impl Fn(&Row) -> bool) -> Vec<&Row> {
     let mut active = 0;
     let nth = rows.iter().filter(|row| counts(row)).skip(period - 1);
@@ -377,7 +377,7 @@ fn judge_recorded(
         at = due + 1;
         to_go = period;
     }
-    // There was no room: an interrupt as ever, and it counts on from zero.
+    // Without room for a record, the overflow raises an interrupt as ever, and the counter counts on from zero.
     let &[pc, data, mepc, count, ..] = last;
     assert_eq!(data, PRECISE | ENABLED | MEMORY_TOO | 3);
     if let Some(incurs) = incurs {
@@ -389,7 +389,8 @@ fn judge_recorded(
     }
 }
 
-/// What machine mode kept of each overflow (`shpmspc`, `shpmsdata`, header and address of the record, `mepc`), and the trace.
+/// Returns what machine mode kept of each overflow (`shpmspc`, `shpmsdata`, header and address of the record, `mepc`), and
+/// the trace.
 fn overflows(event: u64, period: u64, step: u64, threads: &str) -> (Vec<[u64; 5]>, Vec<Row>) {
     let values = [
         ("SAMPLES", "400".to_owned()),
@@ -418,7 +419,7 @@ fn an_overflow_is_due_to_the_instruction_that_incurs_the_event() {
         for (event, period, incurs) in events {
             let (found, rows) = overflows(event, period, 0, threads);
             assert_eq!(found.len(), 400);
-            // From the first instruction of the supervisor on, and again from each return of the handler.
+            // Events count from the first instruction of the supervisor on, and again from each return of the handler.
             let mut at = rows.iter().position(|row| row.supervisor).unwrap();
             for [pc, data, header, address, mepc] in found {
                 assert_eq!(data, PRECISE | ENABLED | MEMORY_TOO | 3, "{event}");
@@ -486,7 +487,7 @@ fn an_overflow_of_cycles_is_time_proportional() {
         1.0 - agrees,
         found.len()
     );
-    // Not one address of a commit group more than the others.
+    // Each address of a commit group is sampled, not one of them more than the others.
     let hot = |pc: &&u64| share(pc) > 0.01;
     let missing: Vec<_> = oracle
         .keys()

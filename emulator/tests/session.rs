@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::{assemble, guest, scratch, stderr, stdout, tipsim};
 
-/// Nothing here takes longer, on whatever host.
+/// Longest time that anything in these tests takes, on whatever host.
 const MAX_TIME: Duration = Duration::from_secs(60);
 
 /// Waits until something holds.

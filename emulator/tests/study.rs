@@ -41,7 +41,7 @@ fn study(specs: &Path, out: &Path) -> Command {
     command
 }
 
-/// What does not depend on the host.
+/// Returns what does not depend on the host.
 fn result(out: &Path) -> Value {
     let mut study = json(&out.join("study.json"));
     for program in study["programs"].as_array_mut().unwrap() {
@@ -65,7 +65,7 @@ fn a_study_that_is_killed_goes_on() {
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut running = command.spawn().unwrap();
         std::thread::sleep(Duration::from_millis(milliseconds));
-        // It may have been done.
+        // The study may have ended already.
         let _ = running.kill();
         running.wait().unwrap();
     }
@@ -84,14 +84,14 @@ fn a_study_that_is_killed_goes_on() {
             error("tip") < error("nci") && error("nci") < error("lci"),
             "{program}"
         );
-        // More samples leave less of it.
+        // The error is smaller with more samples.
         let at = |rate: &str| of("tip")["rates"][rate]["error"].as_f64().unwrap();
         assert!(at("20kHz") < at("1kHz"), "{}", of("tip"));
     }
     for file in ["study.txt", "study.html"] {
         assert!(whole.join(file).metadata().unwrap().len() > 1000, "{file}");
     }
-    // Without being asked to run, it is the same report; and what is no program is told.
+    // With --report nothing is run, and the report is the same; a name that is no program is told.
     succeed(study(&of, &whole).arg("--report"));
     assert_eq!(result(&whole), found);
     let output = study(&of, &whole).arg("nothing").output().unwrap();

@@ -69,7 +69,8 @@ fn run(
     (totals, lines, rows)
 }
 
-/// What a sample of a cycle names by the trace: all that commit in it; else the next one, or the last one if that emptied the ROB.
+/// Returns what a sample of a cycle names by the trace: all instructions that commit in the cycle; else the next one, or the
+/// last one if that emptied the ROB.
 fn named(rows: &[Row], cycle: u64, flags: u64) -> Vec<u64> {
     let group = rows.iter().filter(|row| row.commit == cycle);
     let group: Vec<u64> = group.map(|row| row.pc).collect();
@@ -145,7 +146,7 @@ fn samples_are_in_memory_before_the_interrupt_of_which_there_is_one_for_a_thresh
 
 #[test]
 fn a_buffer_that_is_no_memory_is_a_fault_that_says_so() {
-    // Nothing, a device, the end of the memory, and what does not fit in an address.
+    // The buffer is at an address of nothing, of a device, at the end of memory, and at one that does not fit.
     for buffer in [0x1000, 0x1000_0000, u64::MAX << 12, 0x00ff_ffff_ffff_f000] {
         let (totals, _, _) = run("fault", (IN_BUFFER, buffer, 1, 100), "auto");
         assert_eq!((totals.head, totals.status), (0, FAULT), "{buffer:#x}");

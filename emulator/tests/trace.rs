@@ -22,7 +22,7 @@ fn trace() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
         let path = scratch("trace").join("run.tip");
-        // Without the words that mean sleep or the end of a batch.
+        // The words leave out those that mean sleep or the end of a batch.
         let words: Vec<u32> = (0..700_000u32)
             .map(|n| n.wrapping_mul(2_654_435_761) >> 3)
             .collect();

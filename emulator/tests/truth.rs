@@ -188,7 +188,7 @@ fn false_and_true_sharing_are_told_apart() {
         (&falsely["sharing"], &truly["sharing"]),
         (&"false".into(), &"true".into())
     );
-    // By the program, on each hart.
+    // The uses of the lines are the program's, on each hart.
     let by = |line: &Value, hart: u64| {
         let uses = line["uses"].as_array().unwrap();
         let named = |own: &&Value| {

@@ -19,7 +19,7 @@ type Counter = (usize, &'static str, u64, u64);
 const LOAD: u64 = 1 << 1;
 const STORE: u64 = 1 << 2;
 
-/// What it counts, in the order in which it prints.
+/// Counters of the program, in the order in which it prints them.
 const COUNTERS: [Counter; 16] = [
     (0, "lookups", 0, 0),
     (0, "misses", 0, LOAD),
@@ -86,7 +86,7 @@ fn program(others: bool, rounds: u64) -> String {
     )
 }
 
-/// What the program printed: the counts after its first pass, and after its second.
+/// Returns what the program printed: the counts after its first pass, and after its second.
 fn printed(console: &str) -> [Vec<u64>; 2] {
     let counts = |line: &str| {
         let words = line.split_whitespace();
@@ -122,7 +122,7 @@ fn unit(number: usize) -> &'static str {
     ["llc", "memory_controller"][number]
 }
 
-/// What the host added up for such a counter.
+/// Returns what the host added up for a counter with this setting.
 fn counter(run: &Value, (number, event, harts, origins): &Counter) -> u64 {
     let counters = run["uncore"][unit(*number)]["counters"].as_array().unwrap();
     let mut same = counters.iter().filter(|counter| {
@@ -134,7 +134,7 @@ fn counter(run: &Value, (number, event, harts, origins): &Counter) -> u64 {
     found["count"].as_u64().unwrap()
 }
 
-/// What the host counted of it in the region.
+/// Returns what the host counted in the region of what a counter with this setting counts.
 fn region(run: &Value, (number, event, harts, origins): &Counter) -> u64 {
     let unit = &run["uncore"][unit(*number)];
     if (*harts, *origins) == (0, 0) {
@@ -178,7 +178,7 @@ fn the_guest_counts_what_the_machine_counts_in_the_region() {
         of("activations", 0) + of("row_hits", 0),
         of("reads", 0) + of("writes", 0)
     );
-    // On two threads, the same.
+    // Two threads give the same counts.
     assert_eq!(run(&dir, 1, "two").0, [first, second]);
 }
 

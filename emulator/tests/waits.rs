@@ -10,18 +10,18 @@ use serde_json::Value;
 
 /// Cycles of the core in a nanosecond.
 const CYCLES_PER_NS: f64 = 3.2;
-/// Of a thread, what its own times do not have: the start before and the end after it takes them.
+/// Most cycles of a thread that its own times do not have: its start before and its end after it takes them.
 const MAX_START_AND_END: f64 = 250_000.0;
 
 /// What a thread of `waits.c` says of itself.
 struct Said {
     tid: u64,
-    /// How often it left its hart by itself, and
+    /// Number of times that the thread left its hart by itself.
     waited: u64,
-    /// how often not.
+    /// Number of times that the thread was preempted on its hart.
     preempted: u64,
     cpu_ns: f64,
-    /// Time since it was made, if it knows that.
+    /// Time since the thread was made, in nanoseconds, if the thread knows it.
     since_ns: f64,
 }
 
@@ -152,7 +152,7 @@ fn locks_conditions_sleeps_and_pipes_are_told_as_often_as_they_were() {
             .unwrap()
             .contains("lll_lock_wait")
     );
-    // Who of the program waits, with the line of the call.
+    // The report says which functions of the program wait, with the line of the call.
     let line_of = |call: &str| {
         let lines = include_str!("harts/waits.c").lines();
         let found = lines.enumerate().filter(|(_, line)| line.contains(call));

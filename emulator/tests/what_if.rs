@@ -26,7 +26,7 @@ fn profiled(name: &str, dir: &Path) -> PathBuf {
 #[test]
 fn a_run_without_the_cause_says_what_it_gains() {
     let dir = scratch("what-if");
-    // Not static: it lies elsewhere in each process, but not in each run.
+    // The program is not static: it lies elsewhere in each process, but not in each run.
     let out = profiled("chain", &dir);
     let text = succeed(tipsim().arg("what-if").arg(&out));
     assert!(text.contains("what if (chain, "), "{text}");
@@ -59,7 +59,7 @@ fn a_run_without_the_cause_says_what_it_gains() {
     let text = succeed(explain.args(["--explain", "what_if.trials.0.gain"]));
     assert!(text.contains("1 - cycles without / cycles"), "{text}");
 
-    // What is asked for instead, by function and by line; none of it costs anything.
+    // The user may ask for trials by function and by line instead; none of these costs anything.
     let mut asked = tipsim();
     asked.arg("what-if").arg(&out);
     asked.args([

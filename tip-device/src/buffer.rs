@@ -16,9 +16,9 @@ pub(crate) struct Buffer {
     config: u64,
     head: u64,
     tail: u64,
-    /// A sample could not be written: it takes no more.
+    /// A sample could not be written: the buffer takes no more.
     fault: bool,
-    /// Those before `head` that are not written yet.
+    /// Samples before `head` that are not written yet.
     waiting: VecDeque<Sample>,
 }
 
@@ -52,7 +52,7 @@ impl Buffer {
         self.fault
     }
 
-    /// Sets where it lies, and empties it.
+    /// Sets where the buffer lies, and empties it.
     pub(crate) fn set_base(&mut self, base: u64) {
         *self = Self {
             base: base & buffer::BASE,
@@ -61,7 +61,7 @@ impl Buffer {
         };
     }
 
-    /// Sets size and threshold, and empties it.
+    /// Sets size and threshold of the buffer, and empties it.
     pub(crate) fn set_config(&mut self, config: u64) {
         let size = (config & buffer::SIZE).min(buffer::MAX_SIZE);
         *self = Self {
@@ -71,7 +71,7 @@ impl Buffer {
         };
     }
 
-    /// Software has taken all before `tail`; anything but a place between tail and head changes nothing.
+    /// Notes that software has taken all before `tail`; anything but a place between tail and head changes nothing.
     pub(crate) fn set_tail(&mut self, tail: u64) {
         if (self.tail..=self.head).contains(&tail) {
             self.tail = tail;
@@ -82,29 +82,29 @@ impl Buffer {
         self.fault = false;
     }
 
-    /// Samples that it holds at most.
+    /// Returns how many samples the buffer holds at most.
     fn capacity(&self) -> u64 {
         (4096 << (self.config & buffer::SIZE)) / SAMPLE_BYTES
     }
 
-    /// All its samples wait for software.
+    /// Returns true if the buffer is full of samples that wait for software.
     pub(crate) fn is_full(&self) -> bool {
         self.head.saturating_sub(self.tail) >= self.capacity()
     }
 
-    /// It has software's attention when all before `head` is written.
+    /// Returns true if the buffer asks for software's attention when all before `head` is written.
     fn calls_at(&self, head: u64) -> bool {
         let threshold = (self.config & buffer::THRESHOLD) >> buffer::THRESHOLD_SHIFT;
         let threshold = threshold.clamp(1, self.capacity());
         self.fault || head.saturating_sub(self.tail) >= threshold
     }
 
-    /// The threshold is reached, if only when what is on its way is written.
+    /// Returns true if the threshold is reached, if only when what is on its way is written.
     pub(crate) fn will_call(&self) -> bool {
         self.calls_at(self.head)
     }
 
-    /// The threshold is reached by what is written.
+    /// Returns true if the threshold is reached by what is written.
     pub(crate) fn calls(&self) -> bool {
         self.calls_at(self.written())
     }
@@ -119,19 +119,19 @@ impl Buffer {
         self.head += 1;
     }
 
-    /// Nothing is on its way.
+    /// Returns true if no sample is on its way.
     pub(crate) fn is_written(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// The next sample that is to be written, and its physical address.
+    /// Takes the next sample that is to be written, and its physical address.
     pub(crate) fn take(&mut self) -> Option<(u64, Sample)> {
         let slot = self.written() % self.capacity();
         let sample = self.waiting.pop_front()?;
         Some((self.base.wrapping_add(slot * SAMPLE_BYTES), sample))
     }
 
-    /// The sample that was taken last cannot be written: gives what is lost with it.
+    /// Notes that the sample that was taken last cannot be written; returns the samples that are lost with it.
     pub(crate) fn fail(&mut self) -> impl Iterator<Item = Sample> {
         self.fault = true;
         let lost = std::mem::take(&mut self.waiting);

@@ -1,7 +1,7 @@
-//! The TIP unit (Time-Proportional Instruction Profiling, MICRO'21, section 3): the Offending
-//! Instruction Register, sample selection, a period timer with a privilege filter, a FIFO of
-//! samples, a buffer of them in memory, and the register file that a driver programs. Which instructions a sample names is not decided here, but by the
-//! rules that the host's profilers apply, too ([`sampling_rules`]).
+//! The TIP unit (Time-Proportional Instruction Profiling, MICRO'21, section 3): the Offending Instruction Register,
+//! sample selection, a period timer with a privilege filter, a FIFO of samples, a buffer of them in memory, and the
+//! register file that a driver programs. Which instructions a sample names is not decided here, but by the rules that
+//! the host's profilers apply, too ([`sampling_rules`]).
 //!
 //! The unit knows registers and commit-stage events, never addresses on a bus; whoever owns a bus
 //! maps [`Reg::at`] offsets onto it. One table ([`regs`]) gives the [`Reg`] enum, the C header

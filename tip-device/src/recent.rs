@@ -16,7 +16,7 @@ impl RecentCommits {
         self.next += 1;
     }
 
-    /// Replaces them by those given, youngest first.
+    /// Replaces the last commits by those given, youngest first.
     pub(crate) fn replace(&mut self, youngest_first: impl Iterator<Item = Commit>) {
         self.ring = [None; RECENT];
         self.next = 0;
@@ -25,17 +25,17 @@ impl RecentCommits {
         }
     }
 
-    /// The Offending Instruction Register: the youngest instruction that left the ROB.
+    /// Returns the Offending Instruction Register: the youngest instruction that left the ROB.
     pub(crate) fn oir(&self) -> Option<&Commit> {
         self.ring[(self.next + RECENT - 1) % RECENT].as_ref()
     }
 
-    /// All of them, oldest first.
+    /// Returns all last commits, oldest first.
     fn iter(&self) -> impl Iterator<Item = &Commit> {
         (self.next..self.next + RECENT).filter_map(|i| self.ring[i % RECENT].as_ref())
     }
 
-    /// The youngest instruction that committed before the end of `cycle`.
+    /// Returns the youngest instruction that committed before the end of `cycle`.
     pub(crate) fn committed_by(&self, cycle: u64) -> Option<CommitRecord> {
         let committed = |commit: &&Commit| commit.commit <= cycle && !commit.redirect.is_trap();
         self.iter().filter(committed).last().map(|c| c.record(0))

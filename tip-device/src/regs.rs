@@ -211,7 +211,7 @@ pub mod buffer {
     pub const BASE: u64 = (1 << 56) - (1 << 12);
     /// Doublings of 4 KiB.
     pub const SIZE: u64 = 15;
-    /// The largest: 4 MiB.
+    /// Largest SIZE: 4 MiB.
     pub const MAX_SIZE: u64 = 10;
     /// Position of the threshold.
     pub const THRESHOLD_SHIFT: u32 = 32;

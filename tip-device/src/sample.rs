@@ -50,8 +50,8 @@ snapshot::snapshot!(Sample {
 });
 
 impl Sample {
-    /// What the buffer has of it, little-endian: cycle, flags, addresses, weight, and the machine's `time` in that cycle, which
-    /// whoever has its clock knows.
+    /// Returns the sample as the buffer has it, little-endian: cycle, flags, addresses, weight, and the machine's
+    /// `time` in that cycle, which whoever has its clock knows.
     pub fn bytes(&self, time: u64) -> [u8; SAMPLE_BYTES as usize] {
         let [a, b, c, d] = self.address;
         let words = [self.cycle, self.flags, a, b, c, d, self.weight, time];
@@ -62,7 +62,8 @@ impl Sample {
         bytes
     }
 
-    /// The sample of a trigger in `cycle` that names these instructions, the oldest first. More than [`WIDTH`] are cut.
+    /// Returns the sample of a trigger in `cycle` that names these instructions, the oldest first. More than [`WIDTH`]
+    /// are cut.
     pub(crate) fn new(
         cycle: u64,
         named: impl Iterator<Item = InstId>,
@@ -83,7 +84,7 @@ impl Sample {
     }
 }
 
-/// The flags of a cycle's commit state.
+/// Returns the flags of a cycle's commit state.
 pub(crate) fn state_flags(span: &Span<'_>) -> u64 {
     match span.state {
         State::Computing | State::Idle => 0,

@@ -18,7 +18,7 @@ pub(crate) struct Selection<'a> {
 }
 
 impl Selection<'_> {
-    /// Does as a rule says that was shown a span, which also tells `complete`, the cycle in which a sample is.
+    /// Does what a rule says after it was shown a span. `complete`: the cycle in which a sample is complete.
     fn settle(&mut self, pending: Pending, outcome: Outcome, span: &Span<'_>, complete: u64) {
         let named = match &outcome {
             Outcome::Pending => {
@@ -31,7 +31,7 @@ impl Selection<'_> {
         };
         let named = named.iter().map(|record| record.inst);
         let mut sample = Sample::new(pending.cycle, named, self.origin);
-        // Others do not see the state of the trigger's cycle.
+        // Heuristics that misplace samples do not see the state of the trigger's cycle.
         if !pending.rule.heuristic().misplaces() {
             sample.flags |= state_flags(span);
         }

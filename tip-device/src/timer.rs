@@ -3,7 +3,7 @@
 use crate::control;
 use crate::regs::HEURISTICS;
 
-/// Never.
+/// Cycle of a trigger that never comes.
 const NEVER: u64 = u64::MAX;
 
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl Timer {
         }
     }
 
-    /// Absolute cycle of the next trigger; `u64::MAX` while the timer stands still.
+    /// Returns the absolute cycle of the next trigger; `u64::MAX` while the timer stands still.
     #[inline]
     pub(crate) fn next(&self) -> u64 {
         self.next
@@ -82,7 +82,7 @@ impl Timer {
         }
     }
 
-    /// Cycles that would have counted, had the timer not been frozen.
+    /// Returns the cycles that would have counted, had the timer not been frozen.
     pub(crate) fn frozen_cycles(&self, now: u64) -> u64 {
         self.frozen_cycles
             + if self.counts_frozen() {
@@ -126,15 +126,15 @@ impl Timer {
         self.start(now);
     }
 
-    /// The privilege mode changed at `cycle`.
+    /// Notes that the privilege mode changed at `cycle`.
     pub(crate) fn set_privilege(&mut self, privilege: u8, cycle: u64) {
         self.stop(cycle);
         self.privilege = privilege;
         self.start(cycle);
     }
 
-    /// The core slept for so many cycles, up to `until`: the trigger moves with it. What executes in its place, untimed, may have
-    /// set the trigger in the meantime.
+    /// Notes that the core slept for `cycles` cycles, up to `until`: the trigger moves with it. What executes in its
+    /// place, untimed, may have set the trigger in the meantime.
     pub(crate) fn slept(&mut self, cycles: u64, until: u64) {
         let since_set = until.checked_sub(self.frozen_cycles_at);
         let moved = since_set.map_or(cycles, |since| since.min(cycles));
@@ -144,7 +144,7 @@ impl Timer {
         }
     }
 
-    /// The trigger fires: loads the next one and returns the cycles from this one to it.
+    /// Fires the trigger: loads the next one and returns the cycles from this one to it.
     pub(crate) fn reload(&mut self) -> u64 {
         let offset = if self.control & control::RANDOM != 0 {
             self.seed ^= self.seed << 13;
@@ -160,7 +160,7 @@ impl Timer {
         step
     }
 
-    /// The mode is one that counts.
+    /// Returns true if cycles in the privilege mode count.
     fn counts(&self) -> bool {
         let bit = match self.privilege {
             0 => control::U,

@@ -23,14 +23,14 @@ pub struct Origin {
     pub pc: u64,
     /// Privilege (0 U, 1 S, 3 M).
     pub privilege: u8,
-    /// It returns from a trap (`sret`, `mret`).
+    /// The instruction returns from a trap (`sret`, `mret`).
     pub trap_return: bool,
 }
 
 /// How far the handling of the unit's interrupt has come, as FREEZE needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FreezeState {
-    /// It is not handled; the timer runs.
+    /// The interrupt is not handled; the timer runs.
     Running,
     /// The hart has taken an interrupt while the line was high.
     Handling,
@@ -108,8 +108,8 @@ snapshot::snapshot!(TipUnit {
 });
 
 impl TipUnit {
-    /// A unit for a core that commits up to `commit_width` instructions a cycle and runs at
-    /// `clock_hz`. Samples hold at most four addresses.
+    /// Returns a unit for a core that commits up to `commit_width` instructions a cycle and runs at `clock_hz`. Samples
+    /// hold at most four addresses.
     pub fn new(commit_width: usize, clock_hz: u64) -> Self {
         Self {
             width: commit_width.clamp(1, WIDTH),
@@ -128,19 +128,19 @@ impl TipUnit {
         }
     }
 
-    /// Cycle of the next trigger; `u64::MAX` while the timer stands still.
+    /// Returns the cycle of the next trigger; `u64::MAX` while the timer stands still.
     #[inline]
     pub fn next_sample(&self) -> u64 {
         self.timer.next()
     }
 
-    /// The timer runs, if only in some privilege modes.
+    /// Returns true if the timer runs, if only in some privilege modes.
     pub fn is_enabled(&self) -> bool {
         self.timer.control() & control::ENABLE != 0
     }
 
-    /// Every commit concerns the unit: a sample is pending, or it waits for its interrupt to be taken, or for the return
-    /// from it.
+    /// Returns true if every commit concerns the unit: a sample is pending, or the unit waits for its interrupt to be
+    /// taken, or for the return from it.
     pub fn needs_every_commit(&self) -> bool {
         self.pending.is_some() || self.waits_for_trap()
     }
@@ -165,7 +165,7 @@ impl TipUnit {
         self.timer.control() & control::IRQ_ENABLE != 0
     }
 
-    /// Level of the interrupt line, as soon as what is on its way to the buffer is there.
+    /// Returns the level of the interrupt line, as soon as what is on its way to the buffer is there.
     fn wants_interrupt(&self) -> bool {
         let wanted = match self.uses_buffer() {
             true => self.buffer.will_call(),
@@ -174,7 +174,7 @@ impl TipUnit {
         wanted && self.enables_interrupt()
     }
 
-    /// Level of the interrupt line.
+    /// Returns the level of the interrupt line.
     pub fn irq(&self) -> bool {
         let raised = match self.uses_buffer() {
             true => self.buffer.calls(),
@@ -183,18 +183,19 @@ impl TipUnit {
         raised && self.enables_interrupt()
     }
 
-    /// Samples are on their way to the buffer.
+    /// Returns true if samples are on their way to the buffer.
     pub fn has_samples_to_write(&self) -> bool {
         !self.buffer.is_written()
     }
 
-    /// The next sample that goes to the buffer in memory, and its physical address. Whoever owns the bus writes all of them
-    /// before software reads or writes a register, and before it sees the [line](Self::irq) that has risen.
+    /// Takes the next sample that goes to the buffer in memory, and its physical address. Whoever owns the bus writes
+    /// all of them before software reads or writes a register, and before it sees the [line](Self::irq) that has risen.
     pub fn next_to_write(&mut self) -> Option<(u64, Sample)> {
         self.buffer.take()
     }
 
-    /// The sample that was taken last cannot be written: it is lost with what follows, and their cycles go into later ones.
+    /// Notes that the sample that was taken last cannot be written: it is lost with what follows, and their cycles go
+    /// into later ones.
     pub fn write_failed(&mut self, sample: &Sample) {
         for lost in std::iter::once(*sample).chain(self.buffer.fail()) {
             self.overruns += 1;
@@ -216,7 +217,8 @@ impl TipUnit {
         risen
     }
 
-    /// Takes the next step of a standstill if this instruction is what it waits for; true if it is the interrupt.
+    /// Takes the next step of a standstill if this instruction is what it waits for; returns true if it is the
+    /// interrupt.
     #[cold]
     fn follow_trap(&mut self, commit: &Commit, origin: &impl Fn(InstId) -> Origin) -> bool {
         if self.freeze_state == FreezeState::Returned {
@@ -250,7 +252,7 @@ impl TipUnit {
         self.recent.replace(youngest_first);
     }
 
-    /// The hart slept in `wfi` for `cycles` after its last commit.
+    /// Notes that the hart slept in `wfi` for `cycles` after its last commit.
     pub fn slept(&mut self, cycles: u64, origin: &impl Fn(InstId) -> Origin) -> Option<u64> {
         let last = self.recent.oir().map_or(0, |c| c.commit);
         let due = self.pending.is_some() || last >= self.timer.next();
@@ -260,7 +262,7 @@ impl TipUnit {
         risen
     }
 
-    /// The privilege mode changed at `cycle` (0 U, 1 S, 3 M).
+    /// Notes that the privilege mode changed at `cycle` (0 U, 1 S, 3 M).
     pub fn privilege(&mut self, privilege: u8, cycle: u64) {
         self.timer.set_privilege(privilege, cycle);
     }
@@ -269,7 +271,7 @@ impl TipUnit {
     #[cold]
     fn show(&mut self, head: Option<&Commit>, origin: &impl Fn(InstId) -> Origin) -> Option<u64> {
         let last = self.recent.oir().map_or(0, |oir| oir.commit);
-        // The group is not whole yet.
+        // The last commit group is not whole yet.
         if head.is_some_and(|head| head.commit <= last) {
             return None;
         }
@@ -288,7 +290,7 @@ impl TipUnit {
         risen
     }
 
-    /// The heuristic that CONTROL asks for.
+    /// Returns the heuristic that CONTROL asks for.
     pub(crate) fn heuristic(&self) -> Heuristic {
         let number = (self.timer.control() & control::HEURISTIC) >> control::HEURISTIC_SHIFT;
         HEURISTICS
@@ -297,8 +299,8 @@ impl TipUnit {
             .unwrap_or(Heuristic::Tip)
     }
 
-    /// The cycle of the next trigger, if it falls before `until`: it is no longer due, and its cycles are in the next
-    /// sample's weight.
+    /// Takes the cycle of the next trigger, if it falls before `until`: the trigger is no longer due, and its cycles
+    /// are in the next sample's weight.
     pub(crate) fn next_trigger(&mut self, until: u64) -> Option<u64> {
         let cycle = self.timer.next();
         if cycle >= until {
@@ -309,7 +311,7 @@ impl TipUnit {
         Some(cycle)
     }
 
-    /// Queues a sample; true if the interrupt line rises.
+    /// Queues a sample; returns true if the interrupt line rises.
     pub(crate) fn push(&mut self, mut sample: Sample) -> bool {
         let low = !self.wants_interrupt();
         for address in &mut sample.address[self.width..] {

@@ -174,11 +174,11 @@ fn a_dropped_sample_leaves_its_cycles_to_the_next() {
 fn a_sample_that_waits_is_pending_until_its_instruction_has_committed() {
     let mut tip = armed(Software, 12, 1000);
     assert_eq!(tip.read(Reg::Status, 12), 0);
-    // Before any commit shows it.
+    // Pending before any commit shows the trigger.
     assert_eq!(tip.read(Reg::Status, 13), status::PENDING);
     feed(&mut tip, &FIGURE[..5]);
     assert!(tip.needs_every_commit());
-    // It goes on waiting when the timer stops, and by the rule of its trigger.
+    // The sample goes on waiting when the timer stops, and by the rule of its trigger.
     tip.write(Reg::Control, 0, 50);
     tip.write(Reg::Control, asked(Lci) & !control::ENABLE, 50);
     for (inst, row) in FIGURE.iter().enumerate().skip(5) {

@@ -38,7 +38,7 @@ impl ReportFile {
         })
     }
 
-    /// One of its tables.
+    /// Returns a table of the report.
     fn table(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         let table = REPORT_TABLES.into_iter().find(|table| table.name == name);
         let table = table.ok_or_else(|| PyValueError::new_err(format!("no table {name}")))?;

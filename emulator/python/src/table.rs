@@ -18,17 +18,17 @@ type Reader = Box<dyn RecordBatchReader + Send>;
 pub enum Source {
     /// A trace, read anew by whoever reads the table.
     Trace(TracePart),
-    /// Memory.
+    /// Rows in memory.
     Batch(RecordBatch),
 }
 
-/// A table: any library that knows Arrow reads it (`pyarrow.table(t)`, `polars.DataFrame(t)`, `duckdb.sql("from t")`,
-/// `pandas.DataFrame.from_arrow(t)`), as often as one likes. As an iterator it gives its record batches one by one.
+/// A table that any library that knows Arrow can read (`pyarrow.table(t)`, `polars.DataFrame(t)`, `duckdb.sql("from t")`,
+/// `pandas.DataFrame.from_arrow(t)`), as often as one likes. Iterating over a table gives its record batches one by one.
 #[pyclass(frozen, module = "tipsim")]
 pub struct Table {
-    /// Its schema.
+    /// The table's schema.
     pub schema: SchemaRef,
-    /// Its rows.
+    /// The source of the table's rows.
     pub source: Source,
 }
 
@@ -64,7 +64,8 @@ impl Table {
         schema_capsule(py, &self.schema)
     }
 
-    /// Nothing is cast: whoever asks for another schema gets this one, as the interface allows.
+    /// Returns a stream of the table's batches. Nothing is cast: whoever asks for another schema gets the table's, as the
+    /// interface allows.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -72,7 +73,7 @@ impl Table {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema;
-        // It needs nothing of Python's: readers may let go of the interpreter meanwhile.
+        // The stream needs nothing of Python's: whoever reads it may let go of the interpreter meanwhile.
         let stream = FFI_ArrowArrayStream::new(self.reader(py)?);
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
@@ -124,7 +125,7 @@ impl Batches {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
-        // A thread that panicked left a reader that says so itself.
+        // If a thread panicked while it held the lock, the reader itself says what is wrong.
         let next = py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).next());
         next.transpose()
             .map(|batch| batch.map(Batch))
@@ -142,7 +143,7 @@ impl Batch {
         schema_capsule(py, &self.0.schema())
     }
 
-    /// As [`Table::__arrow_c_stream__`], of one batch.
+    /// Returns the batch's schema and array for Python. Nothing is cast, as in [`Table::__arrow_c_stream__`].
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_array__<'py>(
         &self,

@@ -22,10 +22,10 @@ pub struct TraceFile {
     /// The JSON that describes the run.
     #[pyo3(get)]
     metadata: String,
-    /// How it ends: `complete`, or where it is cut or damaged.
+    /// How the trace ends: `complete`, or where it is cut or damaged.
     #[pyo3(get)]
     end: String,
-    /// Its writer was stopped; all before that is whole.
+    /// Whether the trace's writer was stopped; all records before that are whole.
     #[pyo3(get)]
     cut: bool,
     /// Number of harts.
@@ -34,7 +34,7 @@ pub struct TraceFile {
     /// Records of all harts.
     #[pyo3(get)]
     records: u64,
-    /// The last cycle before it, and its last one.
+    /// The last cycle before the trace, and the last one of the trace.
     #[pyo3(get)]
     cycles: (u64, u64),
     /// Cycles per second of the guest's time.
@@ -52,7 +52,7 @@ pub struct TracePart {
 }
 
 impl TracePart {
-    /// Begins to read it.
+    /// Begins to read the part.
     ///
     /// # Errors
     /// If the trace cannot be read, or ends before the part begins.
@@ -101,7 +101,7 @@ impl TraceFile {
             metadata: reader.metadata().to_owned(),
             end: reader.end().to_string(),
             cut: matches!(reader.end(), TraceEnd::Cut { .. } | TraceEnd::Part),
-            // One that recorded nothing is not known of.
+            // A hart that recorded nothing is not known of.
             harts: { chunks.iter().map(|chunk| chunk.hart.0.saturating_add(1)) }
                 .max()
                 .unwrap_or(1),
@@ -112,7 +112,7 @@ impl TraceFile {
         })
     }
 
-    /// A table of one hart between two places.
+    /// Returns a table of one hart between two places.
     #[pyo3(signature = (name, hart, start, end))]
     fn table(
         &self,

@@ -21,7 +21,7 @@ impl Write for Console {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         tail.extend_from_slice(bytes);
-        // Not at each byte: the half of it is thrown away at a time.
+        // Half of the bytes are thrown away at a time, instead of one at each byte.
         let most = TAIL_BYTES as usize;
         if tail.len() > 2 * most {
             let surplus = tail.len() - most;

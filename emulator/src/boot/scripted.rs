@@ -11,7 +11,7 @@ use crate::run::command;
 
 /// A command in the folder that the guest mounts.
 pub struct Scripted {
-    /// What the guest mounts is in it, unless the user gave a folder.
+    /// The folder that the guest mounts, unless the user gave one.
     folder: TempDir,
     share: Option<PathBuf>,
 }

@@ -10,7 +10,7 @@ pub enum Format {
     /// A table.
     #[default]
     Text,
-    /// The same as JSON.
+    /// The text's content as JSON.
     Json,
 }
 
@@ -24,7 +24,7 @@ pub enum SamplesFormat {
     Json,
     /// Apache Parquet: a table for DuckDB, polars, pandas.
     Parquet,
-    /// Apache Arrow's IPC stream: the same table.
+    /// Apache Arrow's IPC stream: a table for DuckDB, polars, pandas.
     Arrow,
 }
 
@@ -34,7 +34,7 @@ pub enum CoreFormat {
     /// A table.
     #[default]
     Text,
-    /// The same as JSON.
+    /// The text's content as JSON.
     Json,
     /// A block diagram.
     Svg,
@@ -46,7 +46,7 @@ pub enum EventsFormat {
     /// A table.
     #[default]
     Text,
-    /// The same as JSON.
+    /// The text's content as JSON.
     Json,
     /// perf's JSON files of a core's events and metrics, by name.
     Perf,
@@ -61,7 +61,7 @@ pub enum EventsFormat {
 pub enum ReportFormat {
     /// A table.
     Text,
-    /// The same as JSON.
+    /// The text's content as JSON.
     Json,
     /// One self-contained page.
     Html,
@@ -115,7 +115,7 @@ pub enum ExpandFormat {
     Csv,
     /// Apache Parquet: a table for DuckDB, polars, pandas.
     Parquet,
-    /// Apache Arrow's IPC stream: the same table.
+    /// Apache Arrow's IPC stream: a table for DuckDB, polars, pandas.
     Arrow,
 }
 
@@ -125,7 +125,7 @@ pub enum TablesFormat {
     /// A list.
     #[default]
     Text,
-    /// The same as JSON.
+    /// The text's content as JSON.
     Json,
     /// The guide's chapter.
     Markdown,

@@ -37,7 +37,8 @@ pub struct ProfileArgs {
     /// a server: all before it is fast.
     #[arg(long)]
     pub marked: bool,
-    /// Then run it again, each time without one of the causes that it loses most cycles to: what a change of it would gain (tipsim what-if).
+    /// Afterwards, run the command again, each time without one of the causes that it loses most cycles to: what a change of
+    /// the cause would gain (tipsim what-if).
     #[arg(long)]
     pub what_if: bool,
     /// Follow calls, too: what is below each function, and a flame graph by callers and threads (`record.call_stacks`). It takes longer;

@@ -13,7 +13,8 @@ use super::{Level, ReportFormat};
 pub struct ReportArgs {
     /// Output directory of a run.
     pub dir: PathBuf,
-    /// Output directory of another run, after a change: what got faster or slower by it. Of several: each is compared with the first.
+    /// Output directory of another run, after a change: what got faster or slower by it. If there are several, each is compared
+    /// with the first.
     pub after: Vec<PathBuf>,
     /// Only this level.
     #[arg(long, value_enum)]
@@ -24,7 +25,7 @@ pub struct ReportArgs {
     /// Write to this file, not to standard output. For all tables of parquet or arrow: a folder.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Of parquet and arrow: only this table.
+    /// The only table to write as parquet or arrow.
     #[arg(long, value_name = "NAME", value_parser = report_table())]
     pub table: Option<&'static Table>,
     /// Only this profiler, or sampler of the run (`oracle`, `tip`, `lci`, `tip@800000`); may be repeated. pprof and
@@ -42,10 +43,10 @@ pub struct ReportArgs {
     /// with spaces between them; `''`: none. Needs elfutils' debuginfod-find.
     #[arg(long, value_name = "URL", env = "DEBUGINFOD_URLS")]
     pub debuginfod: Option<String>,
-    /// Of several harts, this one. Without it all together (perfetto: each with tracks of its own).
+    /// Only this hart of a run of several. Without it all harts together (perfetto: each with tracks of its own).
     #[arg(long = "hart", value_name = "N")]
     pub one_hart: Option<u32>,
-    /// Of two runs: what a process of the first is called in the second; may be repeated.
+    /// Name of a process in the first of two runs, and its name in the second; may be repeated.
     #[arg(long, value_name = "BEFORE=AFTER")]
     pub map: Vec<String>,
     /// Export without call stacks: faster, and smaller files.

@@ -31,7 +31,7 @@ pub struct WhatIfArgs {
 }
 
 impl WhatIfArgs {
-    /// What the stacks of the run in `dir` suggest.
+    /// Returns the arguments to try what the cycle stacks of the run in `dir` suggest.
     pub fn suggested(dir: PathBuf, guest_dir: Option<PathBuf>) -> Self {
         Self {
             dir,

@@ -41,7 +41,7 @@ impl MonitorCmd for Debugged<'_> {
                     "start" => Mark::Start,
                     _ => Mark::Stop,
                 };
-                // What a hart's own instruction does.
+                // The command does what the mark of a hart's own instruction does.
                 let told = (self.after)(self.system, self.engine, RunExit::Region(mark));
                 match told {
                     Ok(_) if self.engine.is_timing() => {

@@ -29,7 +29,7 @@ use crate::system::{Engine, System};
 /// What a hart does when the machine goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Action {
-    /// Nothing was said of it.
+    /// The debugger said nothing about the hart.
     None,
     Continue,
     Step,
@@ -40,17 +40,17 @@ pub struct Debugged<'a> {
     pub engine: &'a mut Engine,
     pub after: &'a mut After<'a>,
     pub beginning: Result<&'a Beginning, &'a str>,
-    /// To end it from this side.
+    /// The connection to the debugger, to end it from this side.
     pub connection: TcpStream,
-    /// By hart.
+    /// Actions by hart.
     actions: Vec<Action>,
-    /// Harts of which nothing was said stand still.
+    /// Whether harts that the debugger said nothing about stand still.
     locked: bool,
     /// The hart that stopped last.
     stopped: usize,
     pub ended: Option<End>,
     pub failed: Option<anyhow::Error>,
-    /// Of the target, for GDB.
+    /// Description of the target for GDB, in XML.
     pub description: String,
 }
 

@@ -31,7 +31,7 @@ impl Folder {
         })
     }
 
-    /// Its path, for messages and for what is known to be no link.
+    /// Returns the folder's path, for messages and for what is known to be no link.
     pub fn path(&self) -> &Path {
         &self.path
     }

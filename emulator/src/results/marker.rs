@@ -28,7 +28,7 @@ pub struct Marker {
     pub tipsim: String,
     /// What the folder is.
     pub state: State,
-    /// Process that made it.
+    /// Process that made the folder.
     pub process: u32,
     /// Why the run is not whole, in words; none if it is.
     pub part: Option<String>,
@@ -46,7 +46,7 @@ pub struct Marker {
 /// A journal of results on their way into their place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moving {
-    /// Name of the folder for the results of the run before, beside theirs.
+    /// Name of the folder for the results of the run before, beside the folder of the results.
     pub old: String,
     /// Names of what is moved.
     pub entries: Vec<String>,
@@ -56,13 +56,13 @@ pub struct Moving {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// A run works in it, or did so when it was killed.
+    /// A run works in the folder, or did so when it was killed.
     Running,
-    /// Its run is over, and its results are being moved into their place.
+    /// The run is over, and its results are being moved into their place.
     Moving,
-    /// Its run is over, and all results are there.
+    /// The run is over, and all results are there.
     Ended,
-    /// Its run was killed, and a report was made of what it had recorded.
+    /// The run was killed, and a report was made of what it had recorded.
     Killed,
 }
 
@@ -71,12 +71,12 @@ pub enum State {
 pub struct TraceMark {
     /// Size in bytes.
     pub bytes: u64,
-    /// Its last bytes, in hexadecimal.
+    /// The trace's last bytes, in hexadecimal.
     pub end: String,
 }
 
 impl State {
-    /// The run came to its end, and everything that it left is written.
+    /// Returns whether the run came to its end, and everything that it left is written.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Moving | Self::Ended)
     }

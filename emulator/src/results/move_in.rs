@@ -40,7 +40,7 @@ pub(super) fn move_in(partial: &Path, out: &Path) -> io::Result<()> {
     let is_moved = |name: &String| moving.entries.contains(name) && !partial.join(name).exists();
     let mut before = room::results_in(out)?;
     before.retain(|name| !is_moved(name));
-    // Without it the folder is no run's: the next reader does not take it for one.
+    // The marker moves first: without it, the next reader does not take the folder for a run's.
     before.sort_by_key(|name| name != MARKER);
     if !before.is_empty()
         && let Err(error) = fs::create_dir(&old)
@@ -79,7 +79,7 @@ fn name_of(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// What is to be moved: the results but for the journal.
+/// Returns what is to be moved: the results but for the journal.
 fn entries(partial: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(partial)? {

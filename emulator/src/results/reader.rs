@@ -34,7 +34,7 @@ impl Results {
         match results.marker.as_ref().map(|marker| marker.state) {
             Some(State::Running) => Err(bad_input(dir, unfinished(dir))),
             Some(State::Moving | State::Ended | State::Killed) => Ok(results),
-            // Without that it is no run's folder: what is missing is told.
+            // A folder without run.json is no run's; whoever reads it tells what is missing.
             None if !results.has(RUN) => Ok(results),
             None => {
                 eprintln!(
@@ -106,7 +106,7 @@ impl Results {
         let Some(marker) = &mut self.marker else {
             return Ok(());
         };
-        // Until they are in their place: whoever finds them goes on with that.
+        // The results are being moved until they are in their place: whoever finds them goes on with that.
         marker.state = State::Moving;
         marker.part = part.map(str::to_owned);
         marker.trace = trace.map(TraceMark::of).transpose()?;
@@ -114,7 +114,7 @@ impl Results {
         marker.write(&self.folder)
     }
 
-    /// Whether its run was killed, and nothing has been made of that yet.
+    /// Returns whether the run was killed, and no report was made of what it had recorded.
     pub fn is_unfinished(&self) -> bool {
         { &self.marker }
             .as_ref()
@@ -126,12 +126,12 @@ impl Results {
         self.folder.path()
     }
 
-    /// What the guest left, if there is anything.
+    /// Returns what the guest left, if there is anything.
     pub fn guest_files(&self) -> PathBuf {
         self.path().join(GUEST_FILES)
     }
 
-    /// Why the results are not of a whole run, if they are not.
+    /// Returns why the results are not of a whole run, if they are not.
     pub fn part(&self) -> Option<&str> {
         let marker = self.marker.as_ref()?;
         match marker.state {
@@ -169,7 +169,7 @@ impl Results {
         Err(bad_input(&path, error))
     }
 
-    /// Whether there is anything of this name, readable or not.
+    /// Returns whether there is anything of this name, readable or not.
     pub fn has(&self, name: &str) -> bool {
         let found = self.folder.file(name, u64::MAX);
         !found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
@@ -191,7 +191,7 @@ impl Results {
         let path = self.path().join(name);
         let read = self.folder.read(name, MAX_RESULT_BYTES);
         let bytes = read.map_err(|e| bad_input(&path, e))?;
-        // That of a run which was killed was written as it began.
+        // The marker of a run that was killed was written as the run began, and does not have its files.
         let marker = self.marker.as_ref().filter(|_| !self.is_unfinished());
         let expected = marker.map(|marker| marker.files.get(name));
         match expected {
@@ -292,7 +292,7 @@ fn later(dir: &Path) -> Result<Option<String>, BadInput> {
     }
 }
 
-/// What to say of a working folder.
+/// Returns what to say of a working folder.
 fn unfinished(partial: &Path) -> String {
     let shown = partial.display();
     match holder(partial) {

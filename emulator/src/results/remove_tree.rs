@@ -24,7 +24,7 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
                 fs::remove_file(entry.path())?;
                 continue;
             }
-            // To be moved it must be writable: its `..` changes.
+            // A folder that is to be moved must be writable: its `..` changes.
             fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o700))?;
             let to = loop {
                 let to = beside.join(format!(".tipsim-removed-{}-{moved}", std::process::id()));

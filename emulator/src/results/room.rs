@@ -39,13 +39,13 @@ const MAX_LIST_BYTES: usize = if cfg!(test) { 64 << 10 } else { 16 << 20 };
 /// Files and folders that are looked at; a folder with more is kept.
 const MAX_ENTRIES: usize = 1 << 20;
 
-/// Whether there is a folder that a run made.
+/// Returns whether there is a folder that a run made.
 pub(super) fn is_ours(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
         && Folder::open(path).is_ok_and(|folder| matches!(Marker::read(&folder), Ok(Some(_))))
 }
 
-/// Whether a folder has the results of a whole run.
+/// Returns whether a folder has the results of a whole run.
 pub(super) fn is_whole(path: &Path) -> bool {
     let marker = Folder::open(path).and_then(|folder| Marker::read(&folder));
     matches!(marker, Ok(Some(Marker { state, part: None, .. })) if state.is_over())
@@ -95,8 +95,8 @@ pub(super) fn suffixed(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// What a run left in `files/`: paths of files and links, and of folders, which end in `/`. What cannot be listed is left out, and
-/// all of it if the list were too long.
+/// Returns what a run left in `files/`: paths of files and links, and of folders, which end in `/`. What cannot be listed is
+/// left out, and everything if the list were too long.
 pub(super) fn listed(files: &Path) -> Vec<String> {
     let mut found = Found::default();
     // What is not in the list is never removed.
@@ -250,7 +250,7 @@ fn entries(folder: &Path) -> io::Result<Vec<(String, fs::FileType, PathBuf)>> {
     fs::read_dir(folder)?.map(entry).collect()
 }
 
-/// Whether a file is what a run wrote.
+/// Returns whether a file is what a run wrote.
 fn is_as_written(marker: &Marker, name: &str, path: &Path) -> bool {
     let found = fs::File::open(path).and_then(sha256).ok();
     found.is_some() && found.as_ref() == marker.files.get(name)
@@ -267,13 +267,13 @@ pub(super) fn results_in(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Whether something is called as results are, but for the lock, which all runs into a folder share.
+/// Returns whether something is called as results are, but for the lock, which all runs into a folder share.
 pub(super) fn is_name_of_results(name: &str) -> bool {
     let is_folder = name == GUEST_FILES || name == TRIALS || is_hart(name);
     is_folder || (is_result(name) && name != LOCK)
 }
 
-/// Whether nothing is in a folder but what a run made.
+/// Returns whether nothing is in a folder but what a run made.
 pub(super) fn is_only_ours(path: &Path) -> bool {
     Found::default().run(path).unwrap_or(false)
 }

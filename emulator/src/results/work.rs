@@ -62,12 +62,12 @@ impl Work {
         })
     }
 
-    /// What is there so far.
+    /// Returns the results that are there so far.
     pub fn results(&mut self) -> &mut Results {
         &mut self.results
     }
 
-    /// Where it is.
+    /// Returns the path of the working folder.
     pub fn path(&self) -> &Path {
         self.results.path()
     }
@@ -147,7 +147,7 @@ fn put(path: &Path, out: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether some of the results in a working folder may have been moved out of it.
+/// Returns whether some of the results in a working folder may have been moved out of it.
 fn is_being_moved(path: &Path) -> io::Result<bool> {
     let marker = Marker::read(&Folder::open(path)?)?;
     Ok(marker.is_some_and(|marker| marker.moving.is_some()))

@@ -24,7 +24,8 @@ use crate::system::{Engine, System};
 
 /// Checkpoints that are kept: tens of megabytes each.
 const MAX_CHECKPOINTS: usize = 8;
-/// More are kept as long as another process, perhaps on another host, may be reading or writing them.
+/// Time since its last use for which a further checkpoint is kept, too: another process, perhaps on another host, may be
+/// reading or writing it.
 const IN_USE_PERIOD: Duration = Duration::from_secs(600);
 
 /// The checkpoint of a run's boot.
@@ -36,11 +37,11 @@ pub struct Boot {
 /// What became of the checkpoint that an earlier run may have left.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
-    /// There is none.
+    /// There is no checkpoint.
     Nothing,
-    /// The run goes on from it.
+    /// The run goes on from the checkpoint.
     Restored,
-    /// It is damaged, or may not be read: it is replaced when this run's boot is over.
+    /// The checkpoint is damaged, or may not be read: it is replaced when this run's boot is over.
     Unusable,
 }
 
@@ -84,16 +85,16 @@ impl Boot {
         Ok(Some(Self { path, found }))
     }
 
-    /// The run goes on from where an earlier one saved the machine.
+    /// Returns whether the run goes on from where an earlier one saved the machine.
     pub fn is_restored(&self) -> bool {
         self.found == Found::Restored
     }
 
-    /// The guest has come to where the next run goes on. That there is no room for a checkpoint is no error.
+    /// Saves the machine, which has come to where the next run goes on. That there is no room for a checkpoint is no error.
     pub fn save(&self, plan: &Plan, system: &mut System, console: &Console) {
         match self.found {
             Found::Restored => return,
-            // Another run made it meanwhile.
+            // Another run made the checkpoint meanwhile.
             Found::Nothing if self.path.exists() => return,
             Found::Nothing | Found::Unusable => {}
         }
@@ -111,12 +112,12 @@ impl Boot {
     }
 }
 
-/// Beside the guests that `guest-sw/build` made.
+/// Returns the folder of the checkpoints, beside the guests that `guest-sw/build` made.
 fn folder() -> Option<PathBuf> {
     Some(crate::guest::cache()?.join("checkpoints"))
 }
 
-/// Everything that a boot depends on: simulator, guest, and what of the configuration the guest can see.
+/// Returns a hash of everything that a boot depends on: simulator, guest, and what of the configuration the guest can see.
 fn key(plan: &Plan) -> anyhow::Result<String> {
     let simulator = std::env::current_exe().and_then(File::open)?;
     let drives = plan.drives.iter().map(|drive| {
@@ -127,7 +128,7 @@ fn key(plan: &Plan) -> anyhow::Result<String> {
     let described = json!({
         "simulator": sha256(simulator)?,
         "guest": guest(plan)?,
-        // Which they are the boot does not see.
+        // The boot sees whether there are packages, but not which.
         "packages": plan.packages.is_some(),
         "drives": drives.collect::<Result<Vec<_>, _>>()?,
         "bootargs": plan.bootargs,
@@ -148,7 +149,7 @@ fn opened(path: &Path) -> io::Result<Option<File>> {
     let Some(metadata) = existing(std::fs::metadata(path))? else {
         return Ok(None);
     };
-    // To open a pipe would wait for whoever writes it.
+    // Opening a pipe would wait for whoever writes to it.
     if !metadata.is_file() {
         return Err(io::Error::other("expected a file, found something else"));
     }
@@ -157,7 +158,7 @@ fn opened(path: &Path) -> io::Result<Option<File>> {
 
 /// Loads a checkpoint into a machine that has not run. Returns what its guest printed.
 fn load(plan: &Plan, path: &Path, file: File, system: &mut System) -> Result<Vec<u8>, BadInput> {
-    // The ones in use are kept.
+    // The time tells that the checkpoint is in use, and is to be kept.
     let now = file.set_modified(SystemTime::now());
     now.map_err(|e| tracing::warn!("{}: {e}", path.display()))
         .ok();
@@ -166,7 +167,7 @@ fn load(plan: &Plan, path: &Path, file: File, system: &mut System) -> Result<Vec
     Ok(printed)
 }
 
-/// `None`: there is no such file, or another process has just removed it.
+/// Returns `None` if there is no such file, or another process has just removed it.
 fn existing<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     match found {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -193,7 +194,7 @@ fn prune(folder: &Path) -> anyhow::Result<()> {
     saved.truncate(saved.len().saturating_sub(MAX_CHECKPOINTS));
     unwanted.append(&mut saved);
     for (used, path) in unwanted {
-        // In the future: by another host's clock, just now.
+        // A time in the future is of another host's clock, and was just now.
         if used.elapsed().is_ok_and(|age| age > IN_USE_PERIOD) {
             existing(std::fs::remove_file(path))?;
         }

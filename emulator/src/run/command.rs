@@ -10,15 +10,15 @@ use crate::ends::{TAIL_BYTES, kernel_panic};
 use crate::failure::{BadInput, cannot_write};
 use crate::results::{CONSOLE, Folder};
 
-/// Where the guest finds its command in the shared folder, in base64.
+/// Name of the file in the shared folder in which the guest finds its command, in base64.
 pub const COMMAND: &str = ".tipsim-command";
-/// Where it finds the command's standard input; without the file, that is empty.
+/// Name of the file in the shared folder with the command's standard input; without the file, that is empty.
 pub const INPUT: &str = ".tipsim-input";
-/// Where it leaves the command's exit status.
+/// Name of the file in the shared folder in which the guest leaves the command's exit status.
 const STATUS: &str = ".tipsim-status";
-/// More bytes are no status.
+/// Most bytes of a file with a status.
 const MAX_STATUS_BYTES: u64 = 100;
-/// More of a console is not looked into for its last lines.
+/// Most bytes of a console that are looked into for its last lines.
 const MAX_CONSOLE_BYTES: u64 = 1 << 30;
 
 /// Lines of the console that are shown of a command that failed.
@@ -133,20 +133,20 @@ pub fn report_status(status: u32, out: &Path, from: u64) {
     }
 }
 
-/// What is said of a command with this exit status, if it failed.
+/// Returns what is said of a command with this exit status, if it failed.
 pub fn failure(status: u32) -> Option<String> {
     let meaning = meaning(status);
     (status != 0).then(|| format!("the guest's command ended with {status}{meaning}"))
 }
 
-/// Why the guest's kernel panicked, if the console's file ends with that.
+/// Returns why the guest's kernel panicked, if the console's file ends with that.
 pub fn panic(out: &Path) -> Option<String> {
     let console = console(out);
     let tail = console.len().saturating_sub(TAIL_BYTES as usize);
     kernel_panic(&String::from_utf8_lossy(&console[tail..]))
 }
 
-/// What the console's file has.
+/// Returns what the console's file has.
 fn console(out: &Path) -> Vec<u8> {
     let read = Folder::open(out).and_then(|out| out.read(CONSOLE, MAX_CONSOLE_BYTES));
     read.unwrap_or_default()
@@ -161,7 +161,7 @@ pub fn print_last_lines(out: &Path, from: u64, which: Lines) {
     }
 }
 
-/// What a shell means by a status.
+/// Returns what a shell means by a status.
 fn meaning(status: u32) -> String {
     let signal = |number: u32| SIGNALS.get(number.checked_sub(1)? as usize);
     match status {
@@ -175,7 +175,7 @@ fn meaning(status: u32) -> String {
     }
 }
 
-/// What was printed last, without what only moves a cursor.
+/// Returns what was printed last, without what only moves a cursor.
 fn last_lines(console: &str, which: Lines) -> Vec<String> {
     let of_the_kernel = |line: &str| {
         let time = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));

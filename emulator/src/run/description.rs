@@ -52,7 +52,7 @@ fn without_folders(spec: &Spec) -> Spec {
     spec
 }
 
-/// What boots, by content. The build ID is that of the file with symbols. Disks, which may be large, are
+/// Returns what boots, by content. The build ID is that of the file with symbols. Disks, which may be large, are
 /// described by their size alone.
 pub fn guest(plan: &Plan) -> Result<Value, BadInput> {
     let files = &plan.files;

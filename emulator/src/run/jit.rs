@@ -42,7 +42,7 @@ fn keep_of(folder: &Folder, source: &Path, to: &Folder) {
     let names = names.filter_map(|name| name.into_string().ok());
     for name in names.filter(|name| is_jit_file(name)) {
         let copied = folder.read(&name, MAX_BYTES).and_then(|found| {
-            // What was in there before is of another run.
+            // A file that was in the folder before is of another run.
             match std::fs::read(source.join(&name)) {
                 Ok(before) if before == found => Ok(()),
                 _ => match to.file(&name, MAX_BYTES) {

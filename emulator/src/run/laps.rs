@@ -11,41 +11,41 @@ pub struct Lap {
     pub cycles: u64,
     /// Instructions retired.
     pub instructions: u64,
-    /// Those of them that an earlier run simulated.
+    /// Cycles that an earlier run simulated, a part of `cycles`.
     pub restored_cycles: u64,
-    /// The same of instructions.
+    /// Instructions that an earlier run simulated, a part of `instructions`.
     pub restored_instructions: u64,
     /// Host time.
     pub host: Duration,
 }
 
 impl Lap {
-    /// Million instructions per second of host time.
+    /// Returns million instructions per second of host time.
     pub fn mips(&self) -> f64 {
         (self.instructions - self.restored_instructions) as f64
             / self.host.as_secs_f64().max(1e-9)
             / 1e6
     }
 
-    /// Million simulated cycles per second of host time.
+    /// Returns million simulated cycles per second of host time.
     pub fn mcycles_per_second(&self) -> f64 {
         (self.cycles - self.restored_cycles) as f64 / self.host.as_secs_f64().max(1e-9) / 1e6
     }
 }
 
-/// Both parts of a run.
+/// Time of the two parts of a run: under the timing core, and functionally.
 #[derive(Clone, Copy, Debug)]
 pub struct Laps {
-    /// Under the timing core.
+    /// The part under the timing core.
     pub timing: Lap,
-    /// Functionally.
+    /// The functional part.
     pub functional: Lap,
-    /// The last look: when, and what the hart had done.
+    /// Time, cycle and instructions at the last look.
     last_reading: (Instant, u64, u64),
 }
 
 impl Laps {
-    /// A run that starts now, maybe where an earlier one had come to.
+    /// Returns the laps of a run that starts now, maybe where an earlier one had come to.
     pub fn new(system: &System) -> Self {
         let last_reading = reading(system);
         let (_, cycles, instructions) = last_reading;
@@ -76,7 +76,7 @@ impl Laps {
         lap.instructions += self.last_reading.2 - instructions;
     }
 
-    /// The part that matters: under the timing core, if anything ran there.
+    /// Returns the part that matters: the one under the timing core, if anything ran there.
     pub fn main(&self) -> &Lap {
         if self.timing.instructions == 0 {
             &self.functional

@@ -55,7 +55,7 @@ impl End {
         }
     }
 
-    /// Why a run that ended so is not whole, if it is not.
+    /// Returns why a run that ended so is not whole, if it is not.
     fn part(&self) -> Option<String> {
         Some(match self {
             Self::Guest(Exit::PowerOff(0) | Exit::Host(_)) => return None,
@@ -81,7 +81,7 @@ impl End {
 
 /// A finished run.
 pub struct Outcome {
-    /// Why it ended.
+    /// Why the run ended.
     pub end: End,
     /// The guest was given a command.
     pub has_command: bool,
@@ -103,7 +103,7 @@ pub struct Outcome {
     pub parts: Option<BTreeMap<&'static str, f64>>,
     /// Counters of each hart's timing core.
     pub stats: Vec<Stats>,
-    /// What they counted of every event in the region of interest.
+    /// Counts of every event by each hart's timing core in the region of interest.
     pub counts: Option<serde_json::Value>,
     /// Cycles that each hart's TIP unit stood still, while its own interrupt was handled.
     pub tip_frozen_cycles: Vec<u64>,
@@ -126,7 +126,7 @@ pub struct Reports {
     pub verdict: String,
 }
 
-/// What run.json says of a run that has begun: a report of one that was killed needs it.
+/// Returns what run.json says of a run that has begun: a report of one that was killed needs it.
 pub fn begun(plan: &Plan) -> serde_json::Value {
     let mut spec = plan.spec.clone();
     spec.make_absolute();
@@ -144,7 +144,7 @@ pub fn begun(plan: &Plan) -> serde_json::Value {
 const NO_REGION: &str = "nothing was profiled: the run ended before its region of interest began";
 
 impl Outcome {
-    /// Why the results are not those of a whole run, if they are not.
+    /// Returns why the results are not those of a whole run, if they are not.
     pub fn part(&self) -> Option<String> {
         if let Some(error) = self.failure() {
             return Some(format!("recording failed: {error:#}"));
@@ -162,7 +162,7 @@ impl Outcome {
             .or_else(|| self.never_began.then(|| NO_REGION.to_owned()))
     }
 
-    /// What could not be recorded.
+    /// Returns what could not be recorded.
     fn failure(&self) -> Option<&anyhow::Error> {
         let host = self.host.as_ref().and_then(|host| host.error.as_ref());
         self.console.as_ref().or(host)
@@ -204,7 +204,7 @@ impl Outcome {
                 };
             }
         }
-        // Of a run that ended well, that is its failure, and told as such.
+        // A run that ended well fails if nothing was profiled, and tells that as its failure; another one tells it here.
         let is_empty = Evaluation::merged(harts).is_some_and(|whole| whole.cycles == 0);
         if self.end.is_part() && (self.never_began || is_empty) {
             let text = NO_REGION.to_owned() + "\n";
@@ -232,7 +232,7 @@ impl Outcome {
         Ok(reports)
     }
 
-    /// Something could not be recorded.
+    /// Returns whether something could not be recorded.
     pub fn failed(&self) -> bool {
         self.failure().is_some()
     }
@@ -260,7 +260,7 @@ impl Outcome {
         self.host.as_ref().map_or(&[], |host| &host.evaluations)
     }
 
-    /// What was counted and profiled on each of several harts.
+    /// Returns what was counted and profiled on each of several harts.
     fn harts_json(&self) -> Option<Vec<serde_json::Value>> {
         let harts = self.stats.iter().enumerate().map(|(hart, stats)| {
             let evaluation = self.evaluations().get(hart);
@@ -294,7 +294,7 @@ impl Outcome {
             });
         let trace = self.host.as_ref().and_then(|h| h.trace.as_ref());
         let first = self.evaluations().first();
-        // To be run again, from wherever.
+        // With absolute paths, the spec can be run again from any folder.
         let mut spec = plan.spec.clone();
         spec.make_absolute();
         json!({
@@ -405,7 +405,7 @@ impl Outcome {
             End::Guest(Exit::PowerOff(0)) => {
                 let status = u8::try_from(self.status.unwrap_or(0)).unwrap_or(255);
                 return match part {
-                    // There is no report of it.
+                    // The guest's command ended well, but there is no report of the run.
                     Some(part) if status == 0 => Err(anyhow::anyhow!("{part}")),
                     _ => Ok(status),
                 };

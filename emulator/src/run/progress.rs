@@ -17,7 +17,7 @@ pub struct Console {
     file: Arc<File>,
     path: PathBuf,
     echo: bool,
-    /// Why something could not be written: whoever writes here does not ask.
+    /// Why something could not be written, for later: whoever writes to a console does not ask.
     failed: Arc<OnceLock<String>>,
 }
 
@@ -32,7 +32,7 @@ impl Console {
         }
     }
 
-    /// What an earlier run printed before this one goes on.
+    /// Writes what an earlier run printed, before this one goes on.
     pub fn restore(&mut self, printed: &[u8]) -> anyhow::Result<()> {
         self.write_all(printed)
             .map_err(|e| cannot_write(&self.path, e))
@@ -43,7 +43,7 @@ impl Console {
         self.file.metadata().map_or(0, |file| file.len())
     }
 
-    /// Why it is not whole, if it is not.
+    /// Returns why the console's file is not whole, if it is not.
     pub fn failure(&self) -> Option<anyhow::Error> {
         { self.failed.get() }.map(|why| cannot_write(&self.path, why))
     }

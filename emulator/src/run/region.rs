@@ -19,35 +19,35 @@ const MAX_LISTED_STRETCHES: usize = 1000;
 pub struct Regions {
     /// Commands that run: more than one if a script calls `tipsim-run` itself, which is then a program's mark.
     commands: u32,
-    /// There has been one.
+    /// Whether there has been a command.
     had_command: bool,
-    /// Programs' starts that have not met their stop.
+    /// Number of programs' starts that have not met their stop.
     depth: u32,
-    /// A program has said where its region starts or stops.
+    /// Whether a program has said where its region starts or stops.
     programs_marked: bool,
-    /// It said so by a stop first: starts and stops are of the command's own region.
+    /// Whether the first mark of a program was a stop: starts and stops are then of the command's own region.
     pauses: bool,
     open: Option<RunPosition>,
     summary: RegionSummary,
 }
 
-/// Where the run is: cycles, instructions of all harts.
+/// A point of the run: cycles, instructions of all harts.
 pub type RunPosition = (u64, u64);
 
-/// What became of it, for run.json.
+/// What became of the region, for run.json.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RegionSummary {
-    /// Stretches that are in the region.
+    /// Number of stretches that are in the region.
     pub count: u64,
-    /// Their cycles.
+    /// Cycles of all stretches.
     pub cycles: u64,
-    /// Their instructions, of all harts.
+    /// Instructions of all stretches, of all harts.
     pub instructions: u64,
-    /// A program's own marks narrowed it.
+    /// Whether a program's own marks narrowed the region.
     pub narrowed: bool,
-    /// Starts without a stop.
+    /// Number of starts without a stop.
     pub left_open: u32,
-    /// Stops that met no start.
+    /// Number of stops that met no start.
     pub stray_stops: u64,
     /// The first thousand of the stretches.
     pub each: Vec<Stretch>,
@@ -56,23 +56,23 @@ pub struct RegionSummary {
 /// A stretch of the region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Stretch {
-    /// Its cycles.
+    /// Cycles of the stretch.
     pub cycles: u64,
-    /// Its instructions.
+    /// Instructions of the stretch, of all harts.
     pub instructions: u64,
 }
 
 impl Regions {
-    /// Of a run with this region.
+    /// Returns the state at the beginning of a run whose spec says `region`.
     pub fn new(region: Region) -> Self {
         Self {
-            // As if there had been a mark before: no command is the region by itself.
+            // With `marked`, programs count as having marked from the start: no command is the region by itself.
             programs_marked: region == Region::Marked,
             ..Self::default()
         }
     }
 
-    /// Takes a mark; what it changes, if anything.
+    /// Takes a mark that is executed at `now`, and returns how it changes the region, if it does.
     pub fn take(&mut self, mark: Mark, now: RunPosition) -> Option<Event> {
         match mark {
             Mark::CommandStart => {
@@ -102,7 +102,7 @@ impl Regions {
         }
     }
 
-    /// The run ends.
+    /// Ends the run at `now`, and returns what became of the region.
     pub fn end(mut self, now: RunPosition) -> RegionSummary {
         self.summary.left_open = self.summary.left_open.saturating_add(self.depth);
         self.stop(now);
@@ -167,7 +167,7 @@ impl Regions {
 }
 
 impl RegionSummary {
-    /// What a user should know of marks that do not go together.
+    /// Returns what a user should know of marks that do not go together.
     pub fn warning(&self) -> Option<String> {
         let many = |n: u64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });
         let mut parts = Vec::new();
@@ -244,7 +244,7 @@ mod tests {
     fn repeated_marks_add_up_and_nested_ones_count_once() {
         let (repeated, _) = open(&[CommandStart, Start, Stop, Start, Stop, CommandStop]);
         assert_eq!(repeated, [(200, 300), (400, 500)]);
-        // Of two processes or harts just the same: open as long as one of them is.
+        // Two processes or harts with a region each are alike: the region is open as long as one of theirs is.
         let (nested, summary) = open(&[CommandStart, Start, Start, Stop, Stop, Start, Stop]);
         assert_eq!(nested, [(200, 500), (600, 700)]);
         assert_eq!(summary.warning(), None);

@@ -12,7 +12,7 @@ use crate::results::remove_tree;
 
 /// The shared folder: it stays among the results, with what the guest left.
 pub struct Share {
-    /// Where it is.
+    /// Path of the shared folder on the host.
     pub path: PathBuf,
 }
 

@@ -13,7 +13,7 @@ const CONSOLE: &str = ":tt";
 /// The name of what says which extensions there are: `SYS_EXIT_EXTENDED`, and `:tt` for standard error.
 const FEATURES: &str = ":semihosting-features";
 const FEATURES_CONTENT: &[u8] = b"SHFB\x03";
-/// Most that are open at once.
+/// Most files that are open at once.
 const OPEN_MAX: usize = 256;
 
 enum Handle {
@@ -38,7 +38,7 @@ impl From<std::io::Error> for Failed {
 }
 
 impl Files {
-    /// Only the console.
+    /// Returns the files of a program that has only the console.
     pub fn none() -> Self {
         Self {
             folder: None,
@@ -47,7 +47,7 @@ impl Files {
         }
     }
 
-    /// Those of a folder.
+    /// Returns the files of a program that may open those in `folder`.
     pub fn in_folder(folder: &Path) -> std::io::Result<Self> {
         // Where the path leads is the user's choice; from there on, nothing leads out.
         let folder = HostFile::open(folder)?;
@@ -60,7 +60,7 @@ impl Files {
         })
     }
 
-    /// The folder, for a path in it.
+    /// Returns the folder for a path in it; without one, warns once that there are no files.
     fn folder(&mut self, name: &str) -> Result<&Dir, Failed> {
         if self.folder.is_none() && !std::mem::replace(&mut self.told, true) {
             tracing::warn!(

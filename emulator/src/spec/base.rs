@@ -22,10 +22,10 @@ const PATH_KEYS: [(&str, &str); 7] = [
     ("run", "input"),
 ];
 
-/// The spec at `path` with the keys of its base, and of that one's, and so on. Tables are merged, lists replaced.
+/// Returns the spec at `path` with the keys of its base, of the base's own base, and so on. Tables are merged, lists replaced.
 pub(super) fn with_bases(path: &Path, mut table: Table) -> Result<Table, BadInput> {
     let folder = path.parent().unwrap_or(Path::new(""));
-    // Of the base at hand, relative to the folder of the spec.
+    // The folder of the base at hand, relative to the folder of the spec.
     let mut base_folder = PathBuf::new();
     for _ in 0..MAX_BASES {
         let Some(base) = table.remove("base") else {
@@ -37,7 +37,7 @@ pub(super) fn with_bases(path: &Path, mut table: Table) -> Result<Table, BadInpu
             .map_err(|e| bad_input(path, format!("base: {}: {e}", base.display())))?;
         let mut found: Table =
             toml::from_str(&text).map_err(|e| bad_input(&base, toml_message(&e, &text)))?;
-        // Its own errors, with its lines.
+        // An error of the base is told with the base's own lines.
         toml::from_str::<super::Spec>(&text)
             .map_err(|e| bad_input(&base, toml_message(&e, &text)))?;
         base_folder = relative.parent().unwrap_or(Path::new("")).to_owned();
@@ -48,7 +48,7 @@ pub(super) fn with_bases(path: &Path, mut table: Table) -> Result<Table, BadInpu
     Err(bad_input(path, error))
 }
 
-/// Files that the base `file` in `folder` names, relative to the spec that is built on it.
+/// Makes the files that the base `file` in `folder` names relative to the spec that is built on it.
 fn anchor(table: &mut Table, file: &Path, folder: &Path) {
     let join = |value: &mut Value| {
         if let Value::String(path) = value {
@@ -67,7 +67,7 @@ fn anchor(table: &mut Table, file: &Path, folder: &Path) {
     }
 }
 
-/// Adds what `table` lacks.
+/// Adds the keys of `base` that `table` lacks.
 fn merge(table: &mut Table, base: Table) {
     for (key, value) in base {
         match (table.get_mut(&key), value) {

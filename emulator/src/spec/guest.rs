@@ -10,7 +10,7 @@ use crate::epoch::Epoch;
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Guest {
-    /// What system it is; `kernel` and the others replace single parts of it.
+    /// The system that boots; `kernel` and the other files replace single parts of it.
     pub image: GuestImage,
     /// Kernel Image.
     pub kernel: Option<PathBuf>,
@@ -24,7 +24,7 @@ pub struct Guest {
     pub append: String,
     /// Memory, e.g. "512M".
     pub memory: String,
-    /// What its clock shows at reset.
+    /// What the guest's clock shows at reset.
     pub clock: Epoch,
     /// The network. With one, runs are not deterministic.
     pub net: Net,

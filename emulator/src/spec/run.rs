@@ -125,7 +125,7 @@ pub enum Threads {
 }
 
 impl Threads {
-    /// One, if the host has but one processor and nobody says otherwise.
+    /// Returns the threads for this host: one, if it has but one processor and nobody says otherwise.
     pub fn of_this_host(self) -> Self {
         let several = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
         match self {
@@ -149,7 +149,7 @@ pub enum Region {
 }
 
 impl Region {
-    /// It begins and ends by marks, not with the run.
+    /// Returns whether the region begins and ends by marks, not with the run.
     pub fn is_marked(self) -> bool {
         self != Self::Run
     }

@@ -52,7 +52,7 @@ impl Source<'_> {
     }
 }
 
-/// What was set does not fit.
+/// Returns the error of an assignment that does not fit.
 pub(super) fn unfit(assignment: &str, error: &toml::de::Error) -> BadInput {
     let message = toml_message(error, "");
     let (key, value) = assignment.split_once('=').unwrap_or((assignment, ""));

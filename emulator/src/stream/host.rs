@@ -61,13 +61,13 @@ const URGENT_BATCHES: usize = 4;
 /// the one that does it.
 const RECORDS_AT_ONCE: usize = 1024;
 
-/// The thread and its state.
+/// The thread "host" and its state.
 pub struct Host {
     thread: JoinHandle<()>,
     spare_worker: SpareWorker,
 }
 
-/// What came of it.
+/// What the host's side recorded and evaluated.
 pub struct HostOutcome {
     /// The trace, if one was asked for and could be written.
     pub trace: Option<TraceSummary>,
@@ -77,13 +77,13 @@ pub struct HostOutcome {
     pub error: Option<anyhow::Error>,
 }
 
-/// Takes batches, in order.
+/// Takes batches in order, evaluates them and writes them.
 struct Reader {
     stream: BatchStream,
     in_progress: Option<BatchInProgress>,
     writer: Option<TraceWriter<File>>,
     evaluators: Vec<Evaluator>,
-    /// The profilers stopped early.
+    /// Whether the profilers stopped early.
     broken: bool,
     error: Option<anyhow::Error>,
 }
@@ -96,9 +96,9 @@ struct BatchInProgress {
 
 /// The stage that a batch is in, and how far it is in it; `None`: not begun.
 enum Stage {
-    /// It goes to the profilers,
+    /// The batch goes to the profilers.
     Evaluate(Option<BatchProgress>),
-    /// and then into the trace.
+    /// The profilers have the batch, and it goes into the trace.
     Write(Option<Written>),
 }
 
@@ -108,15 +108,15 @@ pub struct SpareWorker {
     reader: Arc<Mutex<Reader>>,
     compression: Option<Arc<Compression<File>>>,
     backlog: Backlog,
-    /// Somebody else worked here since the thread's last look.
+    /// Whether somebody else worked here since the thread's last look.
     helps: Arc<AtomicBool>,
-    /// There will be no more batches, and nobody else who reads them.
+    /// Whether there will be no more batches, and nobody else reads them.
     ends: Arc<AtomicBool>,
 }
 
 impl SpareWorker {
-    /// Works on a part of a batch, or compresses a piece of the trace, unless somebody else is at it; false: there was nothing
-    /// to do.
+    /// Works on a part of a batch, or compresses a piece of the trace, unless somebody else is at it. Returns false if there
+    /// was nothing to do.
     pub fn help(&self, what: Spare) -> bool {
         let enough = match what {
             Spare::Any => 1,
@@ -132,7 +132,7 @@ impl SpareWorker {
             }
             Err(_) => return what == Spare::Any && self.compress(),
         };
-        // A piece for each batch: then a chunk is compressed long before the next is full.
+        // With a piece for each batch, a chunk is compressed long before the next one is full.
         if done == Ok(Part::Last) {
             self.compress();
         }
@@ -150,11 +150,11 @@ impl SpareWorker {
 /// What was done for a batch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// Nothing: there is none.
+    /// There is no batch.
     None,
-    /// Some of it.
+    /// A part of a batch that is not the last.
     Some,
-    /// It is over.
+    /// The last part of a batch.
     Last,
 }
 
@@ -228,14 +228,14 @@ impl Host {
         })
     }
 
-    /// Does the thread's work for it.
+    /// Returns a handle by which another thread can do the thread's work.
     pub fn spare_worker(&self) -> SpareWorker {
         self.spare_worker.clone()
     }
 
-    /// True once something could not be recorded.
+    /// Returns true once something could not be recorded.
     pub fn failed(&self) -> bool {
-        // If the thread is at work, the next look tells.
+        // While the thread is at work the answer is not known; the next call tells.
         { self.spare_worker.reader.try_lock() }.is_ok_and(|reader| reader.error.is_some())
     }
 

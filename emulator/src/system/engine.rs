@@ -37,7 +37,7 @@ impl Engine {
         true
     }
 
-    /// What the timing core of each hart counted, without the cycles in which it rested.
+    /// Returns what the timing core of each hart counted, without the cycles in which it rested.
     pub fn stats(&self) -> Option<Vec<Stats>> {
         self.cores.as_ref().map(|cores| cores.stats())
     }

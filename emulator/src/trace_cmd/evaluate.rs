@@ -129,7 +129,7 @@ pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<u8> {
 
 fn print(evaluation: &Evaluation, seconds: f64, format: Format) {
     let oracle = &evaluation.oracle;
-    // One for each filter: most samplers have the same.
+    // Most samplers have the same filter: the truth is computed once for each filter.
     let mut truths = HashMap::new();
     let rows: Vec<Value> = evaluation
         .samplers

@@ -44,7 +44,7 @@ pub fn expand(args: &ExpandArgs) -> anyhow::Result<u8> {
         }
         _ => None,
     };
-    // A view without names is one, too.
+    // Without names beside the trace, the view has none.
     let labels = Labels::beside(&args.trace).unwrap_or_default();
     let read = match output {
         None => {
@@ -57,7 +57,7 @@ pub fn expand(args: &ExpandArgs) -> anyhow::Result<u8> {
                 let out = BufWriter::with_capacity(1 << 18, file);
                 read = match write(args.format, &mut reader, part, shape, &labels, out) {
                     Err(WalkError::Write(error)) => return Err(error),
-                    // Of a damaged trace, the file has what comes before the damage.
+                    // If the trace is damaged, the file has what comes before the damage.
                     read => read,
                 };
                 Ok(())
@@ -109,7 +109,7 @@ fn registers(static_info: &StaticInfo) -> Registers {
     }
 }
 
-/// Writes a table of it.
+/// Writes a table of a part of the trace.
 fn table(
     args: &ExpandArgs,
     reader: Reader,
@@ -120,7 +120,7 @@ fn table(
     let table = args.table.unwrap_or(&RECORDS);
     let mut table = TraceTable::new(table, reader, hart, range, Box::new(disassemble)).map_err(
         |e| match e {
-            // It has the trace's name.
+            // The error of a walk has the trace's name already.
             TraceTableError::Walk(error) => BadInput(error.to_string()),
             other => bad_input(&args.trace, other),
         },
@@ -137,7 +137,7 @@ fn same_file(a: &Path, b: &Path) -> bool {
     real(a).is_some() && real(a) == real(b)
 }
 
-/// The ROB of the core that the trace says it is of.
+/// Returns the shape of the ROB of the core that the trace says it is of.
 fn shape(metadata: &Value) -> Result<RobShape, BadInput> {
     let core = &metadata["core"];
     let (entries, width) = (&core["rob"]["entries"], &core["decode"]["width"]);

@@ -13,9 +13,9 @@ use super::code::Code;
 use crate::failure::BadInput;
 use crate::names::disassemble;
 
-/// Share of the program's cycles from which on it is worth a run to know what a cause costs,
+/// Share of the program's cycles lost to a cause from which on it is worth a run to know what the cause costs.
 const MIN_LOST_SHARE: f64 = 0.02;
-/// and share of these from which on an instruction is one of those that lose them.
+/// Share of the cycles lost to a cause from which on an instruction is one of those that lose them.
 const MIN_SHARE_OF_LOST: f64 = 0.01;
 
 /// Instructions of a function that lose cycles in a way.
@@ -23,15 +23,15 @@ const MIN_SHARE_OF_LOST: f64 = 0.01;
 pub struct Candidate {
     /// The way's name.
     pub cause: &'static str,
-    /// What its instructions are, in the plural.
+    /// What the instructions are, in the plural.
     pub kind: &'static str,
     /// Name of the function, or where the user asked for.
     pub function: String,
-    /// Share of the program's cycles that its instructions spend in this way.
+    /// Share of the program's cycles that the instructions lose in this way.
     pub lost: f64,
     /// The instructions, those that lose most first.
     pub instructions: Vec<Instruction>,
-    /// What is tried beside it, if these are branches: a select in the place of each.
+    /// Selects in the place of the instructions, if they are branches: what is tried beside the candidate.
     #[serde(skip)]
     pub selects: Option<Selects>,
 }
@@ -42,17 +42,17 @@ pub type Selects = Result<Vec<Instruction>, &'static str>;
 /// An instruction that is tried without a cause.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Instruction {
-    /// As the core's parameter has it.
+    /// Cause, address and encoding, as the core's parameter `what_if.without` has them.
     pub without: String,
-    /// Its function, with the distance from the start.
+    /// The instruction's function, with the distance from the function's start.
     pub label: String,
-    /// In assembly.
+    /// The instruction in assembly.
     pub text: String,
     /// `file:line`, if known.
     pub source: Option<String>,
 }
 
-/// The cycles that an instruction loses in a way, of those that the Oracle charges to it.
+/// Returns the cycles that an instruction loses in a way, of those that the Oracle charges to it.
 fn lost(cause: Cause, stack: &CycleStack, is_store: bool) -> u64 {
     use Component as C;
     let components: &[C] = match (cause, is_store) {
@@ -69,7 +69,7 @@ fn lost(cause: Cause, stack: &CycleStack, is_store: bool) -> u64 {
 const STORES: &str = "stores";
 const BRANCHES: &str = "branches";
 
-/// What instructions of a class are called that lose cycles in a way.
+/// Returns what instructions of a class that lose cycles in a way are called.
 fn kind(cause: Cause, class: isa::InstClass) -> &'static str {
     use isa::InstClass as C;
     match (cause, class) {
@@ -92,7 +92,7 @@ pub struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// Of an argument.
+    /// Parses an argument of `--without`.
     pub fn parse(text: &'a str) -> Result<Self, BadInput> {
         let (name, place) = text.split_once('@').unwrap_or((text, ""));
         let cause = Cause::ALL.iter().find(|cause| cause.name() == name);
@@ -127,7 +127,7 @@ struct Row<'a> {
     stack: CycleStack,
 }
 
-/// The program with most cycles, the kernel's own aside; nothing if none has any.
+/// Returns the program with most cycles, the kernel's own aside; nothing if none has any.
 pub fn main_program(evaluation: &Evaluation) -> Option<String> {
     let mut cycles = BTreeMap::<&str, u64>::new();
     for (process, _, stack) in evaluation.stacks.iter() {
@@ -148,7 +148,7 @@ struct Losses {
     code: Code,
     /// Functions of these instructions.
     functions: BTreeSet<String>,
-    /// Places that the user asks for and that it executed something at.
+    /// Places that the user asks for and that the program executed something at.
     executed: BTreeSet<String>,
 }
 
@@ -315,7 +315,7 @@ fn selects(code: &Code, branches: &[Instruction]) -> Selects {
     }
 }
 
-/// What to try of a program, the most expensive first; or what is `wanted`, if that is anything.
+/// Returns what to try of a program, the most expensive first; or what is `wanted`, if that is anything.
 pub fn candidates(
     evaluation: &Evaluation,
     program: &str,

@@ -20,8 +20,8 @@ impl Code {
         Self(executed.map(|(pc, raw)| (pc, isa::decode(raw))).collect())
     }
 
-    /// Where a function goes on after an instruction: nowhere after returns and what serialises. A call is taken to come back, if
-    /// `calls_return`.
+    /// Returns where a function goes on after an instruction: nowhere after returns and what serialises. A call is taken to
+    /// come back, if `calls_return`.
     fn next(&self, pc: u64, calls_return: bool) -> impl Iterator<Item = u64> + '_ {
         use InstClass as C;
         let inst = self.0.get(&pc);
@@ -119,7 +119,7 @@ impl Code {
         let taken = pc.wrapping_add(inst.imm as i64 as u64);
         let not_taken = pc.wrapping_add(inst.len.into());
         let sides = [taken, not_taken].map(|side| self.side(pc, side, pc, MOST_SELECTED));
-        // Where they meet first, if there is a loop: in it, and not where it is left.
+        // The sides join where they meet first; if there is a loop, in the loop, and not where it is left.
         let meet = { sides[0].iter() }
             .filter_map(|(&at, &of_taken)| Some((at, of_taken, *sides[1].get(&at)?)));
         let meet = meet.min_by_key(|&(at, a, b)| {

@@ -51,7 +51,7 @@ pub fn run_program<const WORDS: usize>(
     (console.lines().map(words).collect(), trace(&dir, 0))
 }
 
-/// What a hart left in the trace of the run in `dir/out`.
+/// Returns what a hart left in the trace of the run in `dir/out`.
 pub fn trace(dir: &Path, hart: usize) -> Vec<Row> {
     let csv = dir.join("trace.csv");
     let mut expand = tipsim();

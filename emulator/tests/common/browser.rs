@@ -96,7 +96,7 @@ impl Picture {
         sum as f64 / self.pixels.len() as f64
     }
 
-    /// How many colours it has.
+    /// Returns the number of colours of the picture.
     pub fn colours(&self) -> usize {
         let colours: std::collections::HashSet<&[u8]> = self.pixels.chunks(3).collect();
         colours.len()
@@ -104,7 +104,7 @@ impl Picture {
 }
 
 impl Seen {
-    /// What was said last of this.
+    /// Returns what the page said last under `name`.
     pub fn get(&self, name: &str) -> &Value {
         let found = self.said.iter().rev().find(|(said, _)| said == name);
         &found

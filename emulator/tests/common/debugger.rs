@@ -13,7 +13,7 @@ pub fn start(command: &mut Command) -> (Child, u16) {
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     errors.read_line(&mut line).unwrap();
-    // What else it says must not find its pipe closed.
+    // The simulator may say more, for which its pipe must stay open.
     std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
     let port = line.trim().rsplit(':').next().unwrap();
     (child, port.parse().expect(&line))
@@ -41,7 +41,7 @@ impl Debugger {
     /// Sends a packet; the answer, without what the protocol puts around it.
     pub fn ask(&mut self, packet: &str) -> String {
         let sum = packet.bytes().fold(0u8, u8::wrapping_add);
-        // In one piece: who is refused is answered at the first byte, and has no more to say.
+        // The packet is sent in one piece: a debugger that is refused is answered at the first byte, and may send no more.
         let packet = format!("${packet}#{sum:02x}");
         self.0.get_mut().write_all(packet.as_bytes()).unwrap();
         self.answer()

@@ -56,12 +56,12 @@ pub fn run_spec(dir: &Path, spec: &str) -> Command {
     command
 }
 
-/// What a command wrote to standard error.
+/// Returns what a command wrote to standard error.
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// What a command wrote to standard output.
+/// Returns what a command wrote to standard output.
 pub fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Its instructions, with names for their entries.
+/// Returns the instructions of `truth.json`, with names for their entries.
 pub fn instructions(truth: &Value) -> Vec<Value> {
     let named = |kind: &str, row: &Value| {
         let names = truth["columns"][kind].as_array().unwrap();

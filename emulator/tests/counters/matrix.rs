@@ -1,5 +1,5 @@
-//! Of every event, in each privilege: what the guest's counter shows of a region beside the host's own count, on one hart by one and by two
-//! threads of the host, on two harts, and after a checkpoint in its middle.
+//! Counts of every event in each privilege: what the guest's counter shows of a region beside the host's own count, on one
+//! hart by one and by two threads of the host, on two harts, and after a checkpoint in the region's middle.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use crate::common::{assemble, json, scratch, stderr, stdout, tipsim};
 const MINH: u64 = 1 << 62;
 const SINH: u64 = 1 << 61;
 const UINH: u64 = 1 << 60;
-/// Everywhere, and in one of them alone.
+/// Filters that count in all modes, and in one mode alone: machine, supervisor, user.
 const FILTERS: [u64; 4] = [0, SINH | UINH, MINH | UINH, MINH | SINH];
 const COUNTERS: usize = 29;
 
-/// The program with its counters set to these, and so many turns in each mode.
+/// Assembles the program with its counters set to `selectors`, and with `turns` turns in each mode.
 fn program(dir: &Path, turns: u32, selectors: &[u64]) -> PathBuf {
     let mut all = selectors.to_vec();
     all.resize(COUNTERS, 0);
@@ -28,7 +28,7 @@ fn program(dir: &Path, turns: u32, selectors: &[u64]) -> PathBuf {
     assemble(dir, "matrix", &source)
 }
 
-/// What the counters showed.
+/// Returns what the counters showed.
 fn shown(output: &Output) -> Vec<u64> {
     let text = stdout(output);
     let values = text.lines().map(|line| u64::from_str_radix(line, 16));
@@ -37,7 +37,7 @@ fn shown(output: &Output) -> Vec<u64> {
         .unwrap_or_else(|e| panic!("{e}: {text}{}", stderr(output)))
 }
 
-/// What they show, and what the host counted of the region.
+/// Runs the program, and returns what its counters showed and what the host counted of the region.
 fn beside_the_host(elf: &Path, with: &[&str]) -> (Vec<u64>, HashMap<String, u64>) {
     let file = elf.with_extension("json");
     let mut exec = tipsim();
@@ -51,25 +51,26 @@ fn beside_the_host(elf: &Path, with: &[&str]) -> (Vec<u64>, HashMap<String, u64>
     (shown(&output), host.collect())
 }
 
-/// How much more the guest's counter may show than the host counted: what belongs to the instruction that lets the counters go, of which
-/// they see the execution, to the mark behind it, and to the fetch of the instruction that stops them. Of what is not here, nothing.
+/// Returns how much more the guest's counter may show than the host counted: what belongs to the instruction that lets the
+/// counters go, of which they see the execution, to the mark behind it, and to the fetch of the instruction that stops them;
+/// 0 for the events that are not listed.
 fn most_beside(event: PerfEvent) -> u64 {
     use PerfEvent as E;
     match event {
-        // Two instructions, the mark and one that accesses a register and flushes, and the packet of the one that stops.
+        // Two instructions, the mark and the access to a CSR, which flushes; and the packet of the one that stops the counters.
         E::Instructions | E::SlotsRetiring | E::CyclesCommitting => 2,
         E::Decoded | E::DecodedInstructions => 2,
         E::IntAlu | E::Csr | E::Flushes | E::Redirects => 1,
         E::IssuedInt0 | E::IssuedInt1 | E::IntQueueOccupancy => 1,
         E::L1iReads | E::ItlbReads | E::FetchPackets => 1,
-        // It waits until the machine is empty, then fetch begins anew.
+        // The access to a CSR waits until the machine is empty, then fetch begins anew.
         E::Cycles | E::ReferenceCycles => 18,
         E::CyclesStalled => 8,
         E::CyclesFlushed | E::StallsSerialize => 7,
         E::CyclesDrained => 1,
         E::StalledAlu | E::StalledSerialize => 4,
         E::RobOccupancy => 10,
-        // The same in slots of decode, four a cycle, which are known with the next instruction that is decoded.
+        // Slots of decode in these cycles, four a cycle, are known with the next instruction that is decoded.
         E::Slots => 77,
         E::SlotsBackend | E::SlotsCore => 52,
         E::SlotsBadSpeculation | E::SlotsMachineClear | E::SlotsFlush => 23,
@@ -85,7 +86,7 @@ fn each_event_in_each_privilege_is_what_the_host_counts() {
     let mut equal = PerfEvent::ALL.len() as u32;
     let mut occur = [0; 4];
     let mut never = Vec::new();
-    // The third has what is scarce or not there in the others.
+    // The third configuration has what is scarce or not there in the others.
     let few = "--harts 2 --set l1i.prefetch=true --set issue.int_width=5 --set l2.mshrs=2 --set rename.int_regs=48 --set rename.fp_regs=40";
     let configurations =
         ["--threads one", "--threads two", few].map(|with| with.split(' ').collect::<Vec<_>>());
@@ -129,7 +130,7 @@ fn each_event_in_each_privilege_is_what_the_host_counts() {
     println!(
         "{equal} of {all} are equal; {occur:?} occur in all, in machine, supervisor, user mode; never: {never:?}"
     );
-    // As emulator/README.md says.
+    // README.md of the emulator has these numbers.
     let unit = ["SAMPLES", "COLLISIONS", "FILTERED", "DROPPED"].map(|what| format!("PDIS.{what}"));
     assert_eq!((equal, &never[..1]), (203, &["MEM.L2.PENDING"][..]));
     assert_eq!(never[1..], unit, "no instruction is sampled");
@@ -172,7 +173,7 @@ fn conditions_of_a_privilege_are_of_its_own_cycles() {
                 own[0].abs_diff(by_threshold) <= edges,
                 "{name}, mode {mode}: {own:?}"
             );
-            // The others sleep, in cycles of which no condition is asked.
+            // The other modes sleep, too, in cycles in which no condition is tested.
             if mode != 2 {
                 continue;
             }
@@ -185,10 +186,11 @@ fn conditions_of_a_privilege_are_of_its_own_cycles() {
     }
 }
 
-/// Of a million instructions; `tipsim boot` looks at its limit every millisecond of the guest's, after some 700,000.
+/// Limit of instructions for the run that is saved, of a program of a million. `tipsim boot` looks at its limit every
+/// millisecond of the guest's time, which is after some 700,000.
 const MIDDLE: u64 = 500_000;
 
-/// `tipsim boot` of the program, up to so many instructions if it is to be saved then.
+/// Runs `tipsim boot` from reset or a checkpoint, up to a number of instructions if the machine is to be saved then.
 fn boot(from: (&str, &Path), with: &[&str], save: Option<(u64, &Path)>) -> Output {
     let mut command = tipsim();
     command.args(["boot", "--mode", "timing"]).args(with);

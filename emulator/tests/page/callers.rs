@@ -33,7 +33,7 @@ fn rounds(alone: u32, called: u32) -> Evaluation {
     executed(&code, order.into_iter(), true)
 }
 
-/// Of each node that has at least a hundredth of the time: its path, and its share in thousandths.
+/// Script that gives each node with at least a hundredth of the time: its path, and its share in thousandths.
 const TREE: &str = "
     const tree = () => {
       const found = {};

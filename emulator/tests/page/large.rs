@@ -76,7 +76,7 @@ fn large() -> Report {
 fn a_page_of_100_mb_opens_at_once() {
     let page = large().html("");
     assert!(page.len() > 100_000_000, "{} bytes", page.len());
-    // What is there when the script has come to its end, before the rest is read.
+    // The page says what is there when the script has come to its end, before the rest is read.
     let marked = page.replacen(
         "sectionLinks();\nrefresh();",
         "sectionLinks();\nrefresh();\nsay(\"rows\", byId('function-table').querySelectorAll('tr').length);\n\

@@ -85,7 +85,7 @@ pub fn page(harts: &[Evaluation]) -> String {
 /// The report of them.
 pub fn report(harts: &[Evaluation]) -> Report {
     let symbols = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/symbols/src/tests");
-    // Where the compiler had it: /src/inlined.c.
+    // The compiler had the source at /src/inlined.c.
     let sources = tempfile::tempdir().expect("a temporary folder");
     std::fs::create_dir(sources.path().join("src")).expect("a folder");
     let source = sources.path().join("src/inlined.c");
@@ -251,7 +251,7 @@ fn a_brushed_flame_graph_is_that_of_a_run_of_the_range_alone() {
 
 #[test]
 fn a_range_of_several_harts_is_of_all_of_them() {
-    // One executes `length` in the first half, the other nothing else.
+    // The first hart executes `length` in the first half, the second nothing else.
     let harts = [
         phases([400_000, 400_000], false),
         phases([800_000, 0], false),

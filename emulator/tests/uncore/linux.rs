@@ -1,4 +1,4 @@
-//! The same by perf in Linux.
+//! The PMUs of last-level cache and memory controller by perf in Linux: what perf reads is what the machine counted.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ fn run(dir: &Path, harts: u32, threads: &str, command: &str) -> (String, Value) 
     (console, json(&dir.join("out/run.json")))
 }
 
-/// What `perf stat -x,` says of an event: the number and its unit.
+/// Returns what `perf stat -x,` says of an event: the number and its unit.
 fn stat(console: &str, event: &str) -> (String, String) {
     let mut lines = console
         .lines()

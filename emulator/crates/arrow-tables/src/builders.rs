@@ -17,12 +17,12 @@ use rustc_hash::FxHashMap;
 pub(crate) struct DictionaryBuilder {
     keys: Vec<i32>,
     texts: Vec<String>,
-    /// Of those that were defined.
+    /// Keys of the texts that [`Self::define`] added.
     known: FxHashMap<String, usize>,
 }
 
 impl DictionaryBuilder {
-    /// A column whose texts are known beforehand; keys are pushed by [`Self::push`].
+    /// Returns a column whose texts are known beforehand; keys are pushed by [`Self::push`].
     pub fn of(texts: impl IntoIterator<Item = String>) -> Self {
         Self {
             keys: Vec::new(),
@@ -31,12 +31,12 @@ impl DictionaryBuilder {
         }
     }
 
-    /// The next row has the text of this key.
+    /// Adds a row with the text of key `key`.
     pub fn push(&mut self, key: usize) {
         self.keys.push(key as i32);
     }
 
-    /// The key of a text. A dictionary has each once: pandas wants it so.
+    /// Returns the key of `text`, which is added if it is new: pandas wants each text once in a dictionary.
     pub fn define(&mut self, text: String) -> usize {
         let texts = &mut self.texts;
         *self.known.entry(text).or_insert_with_key(|text| {
@@ -45,7 +45,7 @@ impl DictionaryBuilder {
         })
     }
 
-    /// The rows so far; texts stay.
+    /// Returns the rows so far as an array and forgets them; the texts stay.
     pub fn rows(&mut self) -> Result<ArrayRef, ArrowError> {
         let texts = StringArray::from_iter_values(&self.texts);
         let keys = Int32Array::from(take(&mut self.keys));
@@ -55,7 +55,7 @@ impl DictionaryBuilder {
         )?))
     }
 
-    /// The rows so far; texts are forgotten.
+    /// Returns the rows so far as an array and forgets them and the texts.
     pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         let rows = self.rows()?;
         self.texts.clear();
@@ -64,7 +64,7 @@ impl DictionaryBuilder {
     }
 }
 
-/// [`DictionaryBuilder`] by numbers whose texts are made when they are first met.
+/// A [`DictionaryBuilder`] whose rows are given by numbers; the text of a number is made when it is first met.
 #[derive(Default)]
 pub(crate) struct NumberedDictionary {
     names: DictionaryBuilder,
@@ -72,20 +72,20 @@ pub(crate) struct NumberedDictionary {
 }
 
 impl NumberedDictionary {
-    /// The next row has the text of this number.
+    /// Adds a row with the text of number `id`.
     pub fn push(&mut self, id: u32, text: impl FnOnce() -> String) {
         let key = *{ self.keys.entry(id) }.or_insert_with(|| self.names.define(text()));
         self.names.push(key);
     }
 
-    /// The rows so far; nothing is left.
+    /// Returns the rows so far as an array; nothing is left.
     pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         self.keys.clear();
         self.names.finish()
     }
 }
 
-/// Lists of numbers, while they grow.
+/// A column of lists of numbers, while it grows.
 pub(crate) struct ListBuilder {
     offsets: Vec<i32>,
     values: Vec<u32>,
@@ -101,13 +101,13 @@ impl Default for ListBuilder {
 }
 
 impl ListBuilder {
-    /// The next row.
+    /// Adds a row.
     pub fn push(&mut self, row: impl IntoIterator<Item = u32>) {
         self.values.extend(row);
         self.offsets.push(self.values.len() as i32);
     }
 
-    /// The rows so far.
+    /// Returns the rows so far as an array; nothing is left.
     pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         let Self { offsets, values } = take(self);
         let item = Arc::new(Field::new("item", DataType::UInt32, false));
@@ -117,14 +117,14 @@ impl ListBuilder {
     }
 }
 
-/// A cycle or count as tables have it. None is so large that it has no such number.
+/// Returns a cycle or count as a signed number, as tables have it; no real one exceeds the signed range.
 pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The rows of a column, which is empty from then on.
+/// Values of a column that can be taken as an array, which leaves the column empty.
 pub(crate) trait TakeArray {
-    /// As Arrow has them.
+    /// Returns the values as an Arrow array and empties the column.
     fn rows(&mut self) -> ArrayRef;
 }
 

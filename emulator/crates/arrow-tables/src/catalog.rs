@@ -16,17 +16,17 @@ macro_rules! columns {
     (@optional null) => { true };
 }
 
-/// A run's samplers.
+/// Columns for a run's samplers.
 const SAMPLERS: RunColumns = RunColumns {
     names: "one per sampler, by its name with _ for what wants quotes in SQL (`tip`, `tip_ilp`, `nci_800000`, …)",
     unit: "share",
     about: "share of the process by this sampler",
 };
 
-/// Those of a trace.
+/// Tables of a trace.
 pub const TRACE_TABLES: [&Table; 3] = [&RECORDS, &SPANS, &STATIC_INSTRUCTIONS];
 
-/// Those of a run's report.
+/// Tables of a run's report.
 pub const REPORT_TABLES: [&Table; 8] = [
     &PROCESSES,
     &ERRORS,
@@ -38,13 +38,13 @@ pub const REPORT_TABLES: [&Table; 8] = [
     &COUNTERS,
 ];
 
-/// Every table.
+/// Returns every table.
 pub fn tables() -> impl Iterator<Item = &'static Table> {
     let report = REPORT_TABLES.into_iter();
     TRACE_TABLES.into_iter().chain(report).chain([&SAMPLES])
 }
 
-/// Of a trace: its records.
+/// Table of a trace's records.
 pub const RECORDS: Table = Table {
     name: "records",
     about: "an instruction that committed or trapped, in the order of the hart's program",
@@ -75,7 +75,7 @@ pub const RECORDS: Table = Table {
     run_columns: None,
 };
 
-/// Of a trace: its spans.
+/// Table of a trace's spans.
 pub const SPANS: Table = Table {
     name: "spans",
     about: "a maximal run of cycles in one state of the commit stage (TIP, MICRO'21, section 2.1), and the instructions that the Oracle charges them to, in equal parts",
@@ -94,7 +94,7 @@ pub const SPANS: Table = Table {
     run_columns: None,
 };
 
-/// Of a trace: its instructions.
+/// Table of a trace's static instructions.
 pub const STATIC_INSTRUCTIONS: Table = Table {
     name: "static_instructions",
     about: "an instruction of the program: address space, address and encoding",
@@ -114,7 +114,7 @@ pub const STATIC_INSTRUCTIONS: Table = Table {
     run_columns: None,
 };
 
-/// Of perf.data: its samples.
+/// Table of perf.data's samples.
 pub const SAMPLES: Table = Table {
     name: "samples",
     about: "a sample of perf in the guest, as `tipsim samples` has them; null where the event does not have it",
@@ -144,7 +144,7 @@ pub const SAMPLES: Table = Table {
     run_columns: None,
 };
 
-/// The categories of a published cycle stack.
+/// Columns for the categories of a published cycle stack.
 pub const CYCLE_STACK: [Column; 7] = [
     category("execution", "of it, cycles in which instructions commit"),
     category(
@@ -168,7 +168,7 @@ const fn category(name: &'static str, about: &'static str) -> Column {
     }
 }
 
-/// Of a report: its processes.
+/// Table of a report's processes.
 pub const PROCESSES: Table = Table {
     name: "processes",
     about: "a process; the first, `all`, is all of them. Its cycle stack is of its own cycles",
@@ -184,7 +184,7 @@ pub const PROCESSES: Table = Table {
     run_columns: None,
 };
 
-/// Of a report: its errors.
+/// Table of a report's errors of samplers.
 pub const ERRORS: Table = Table {
     name: "errors",
     about: "the error of a sampler in a process at a level (TIP, MICRO'21, section 5), where it says anything about the process",
@@ -202,7 +202,7 @@ pub const ERRORS: Table = Table {
     run_columns: None,
 };
 
-/// Of a report: its functions.
+/// Table of a report's functions.
 pub const FUNCTIONS: Table = Table {
     name: "functions",
     about: "a function of a process, the most expensive first; shares are of the process",
@@ -220,7 +220,7 @@ pub const FUNCTIONS: Table = Table {
     run_columns: Some(SAMPLERS),
 };
 
-/// Of a report: its instructions.
+/// Table of a report's instructions.
 pub const INSTRUCTIONS: Table = Table {
     name: "instructions",
     about: "an instruction of a process, the thousand most expensive of all; shares are of the process",
@@ -242,7 +242,7 @@ pub const INSTRUCTIONS: Table = Table {
     run_columns: Some(SAMPLERS),
 };
 
-/// Of a report: its loops.
+/// Table of a report's loops.
 pub const LOOPS: Table = Table {
     name: "loops",
     about: "a loop that the excerpts of the execution show, the most expensive first",
@@ -270,7 +270,7 @@ pub const LOOPS: Table = Table {
     run_columns: None,
 };
 
-/// Of a report: its top-down analysis.
+/// Table of a report's top-down analysis.
 pub const TOP_DOWN: Table = Table {
     name: "top_down",
     about: "a node of the top-down analysis of a process",
@@ -284,7 +284,7 @@ pub const TOP_DOWN: Table = Table {
     run_columns: None,
 };
 
-/// Of a report: its stacks over time.
+/// Table of a report's cycle stacks over time.
 pub const WINDOWS: Table = Table {
     name: "windows",
     about: "a window of time and a process in it; shares are of the process's cycles in the window",
@@ -298,7 +298,7 @@ pub const WINDOWS: Table = Table {
     run_columns: None,
 };
 
-/// Of a report: the cores' counters.
+/// Table of a report's counters of the cores.
 pub const COUNTERS: Table = Table {
     name: "counters",
     about: "what a core counted of an event (`tipsim core events` says what each is)",

@@ -7,7 +7,7 @@ use profile::GuestContext;
 
 use crate::builders::{DictionaryBuilder, TakeArray};
 
-/// What the guest's kernel said of the thread that runs, and the columns `pid`, `tid` and `process` of it.
+/// What the guest's kernel said of the thread that runs, and the columns `pid`, `tid` and `process` that name it.
 #[derive(Default)]
 pub(crate) struct Context {
     guest: GuestContext,
@@ -29,11 +29,11 @@ impl Context {
         self.pid = self.guest.processes()[self.guest.current().0 as usize].pid;
         let threads = self.guest.threads();
         self.tid = { threads.get(self.guest.thread().0 as usize) }.map_or(0, |thread| thread.tid);
-        // It may be another process, or have another name now.
+        // Another process may run now, or the process may have another name.
         self.name = None;
     }
 
-    /// The next row is of the thread that runs.
+    /// Adds a row for the thread that runs.
     pub fn push(&mut self) {
         self.pids.push(self.pid);
         self.tids.push(self.tid);
@@ -45,7 +45,7 @@ impl Context {
         self.processes.push(name);
     }
 
-    /// The three columns.
+    /// Returns the columns `pid`, `tid` and `process`, which are empty from then on.
     pub fn columns(&mut self) -> Result<[ArrayRef; 3], ArrowError> {
         self.name = None;
         Ok([self.pids.rows(), self.tids.rows(), self.processes.finish()?])

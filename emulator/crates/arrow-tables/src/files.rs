@@ -21,10 +21,10 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// Both.
+    /// All formats.
     pub const ALL: [Self; 2] = [Self::Parquet, Self::Arrow];
 
-    /// As the command line and files' names call it.
+    /// Returns the name of the format on the command line and in names of files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Parquet => "parquet",
@@ -32,7 +32,7 @@ impl FileFormat {
         }
     }
 
-    /// What it is, in a line.
+    /// Returns a description of the format in one line.
     pub const fn help(self) -> &'static str {
         match self {
             Self::Parquet => "Apache Parquet: tables for DuckDB, polars, pandas",
@@ -41,10 +41,10 @@ impl FileFormat {
     }
 }
 
-/// The metadata of a table that is not of a whole run: why not, in words.
+/// Key of the metadata of a table that is not of a whole run; the value says why not, in words.
 pub const NOT_WHOLE: &str = "not_whole";
 
-/// A table whose metadata say why it is not of a whole run ([`NOT_WHOLE`]), if it is not.
+/// Returns `table` with metadata that say why it is not of a whole run ([`NOT_WHOLE`]), if `part` does.
 pub fn with_part<R: RecordBatchReader>(table: R, part: Option<&str>) -> RecordBatchIterator<R> {
     let mut schema = (*table.schema()).clone();
     if let Some(part) = part {
@@ -97,7 +97,7 @@ fn copy(
     Ok(rows)
 }
 
-/// As whoever looks for the kind of a failure expects it.
+/// Turns an error of Parquet into one of Arrow; an I/O error inside keeps its kind.
 fn failed(error: ParquetError) -> ArrowError {
     match error {
         ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {

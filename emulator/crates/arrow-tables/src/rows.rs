@@ -14,10 +14,10 @@ use serde_json::{Map, Value};
 use crate::schema::{ColumnType, Table};
 use crate::trace::ROWS_PER_BATCH;
 
-/// A row: values by the names of columns. What it lacks is null.
+/// A row: values by the names of columns. A column that it lacks is null.
 pub type Row = Map<String, Value>;
 
-/// The rows of a table as one record batch; `more` as in [`Table::schema`]. Addresses may be texts in hexadecimal.
+/// Returns the rows of a table as one record batch; `more` as in [`Table::schema`]. Addresses may be texts in hexadecimal.
 ///
 /// # Errors
 /// If a column that has no nulls lacks a value, or has one of another type.
@@ -40,7 +40,7 @@ pub fn batch_of_rows(
                 .collect();
             let unit = field.metadata().get("unit").map_or("", String::as_str);
             let array = column(column_type, unit, &values);
-            // As an error that names it: what Arrow says of nulls has no table.
+            // Arrow's own error about nulls does not name the table.
             match array.null_count() {
                 0 => Ok(array),
                 _ if field.is_nullable() => Ok(array),
@@ -56,7 +56,7 @@ pub fn batch_of_rows(
     RecordBatch::try_new(schema, columns)
 }
 
-/// The same piece by piece, of a table without columns of the run's own.
+/// Returns the rows of a table as record batches, for a table without columns of the run's own.
 pub fn batches_of_rows(
     table: &'static Table,
     rows: impl Iterator<Item = Row>,
@@ -70,7 +70,7 @@ pub fn batches_of_rows(
     RecordBatchIterator::new(batches, table.schema(&[]))
 }
 
-/// A batch as a reader that has no other.
+/// Returns a reader of one batch.
 pub fn one_batch(batch: RecordBatch) -> impl RecordBatchReader + Send {
     let schema = batch.schema();
     RecordBatchIterator::new([Ok(batch)], schema)
@@ -120,7 +120,7 @@ fn column(column_type: ColumnType, unit: &str, values: &[&Value]) -> ArrayRef {
     }
 }
 
-/// A number; an address may be one in hexadecimal.
+/// Returns a number; the text of an address is read as hexadecimal.
 fn number(value: &Value, unit: &str) -> Option<u64> {
     match value {
         Value::String(text) if unit == "address" => {
@@ -147,7 +147,7 @@ fn list(item: DataType, offsets: OffsetBuffer<i32>, items: ArrayRef) -> ArrayRef
     Arc::new(ListArray::new(item, offsets, items, None))
 }
 
-/// A row of values with names.
+/// Returns a row of values with names.
 pub(crate) fn row<const N: usize>(cells: [(&str, Value); N]) -> Row {
     cells
         .into_iter()

@@ -1,4 +1,4 @@
-//! What a table's columns are: names, types, units and meanings.
+//! Columns of tables: names, types, units and meanings.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    /// Arrow's type.
+    /// Returns Arrow's type for the column.
     pub fn data_type(self) -> DataType {
         let list = |item| DataType::List(Arc::new(Field::new("item", item, false)));
         match self {
@@ -51,7 +51,7 @@ impl ColumnType {
         }
     }
 
-    /// As documentation calls it.
+    /// Returns the type's name in documentation.
     pub const fn name(self) -> &'static str {
         match self {
             Self::U64 => "uint64",
@@ -71,46 +71,46 @@ impl ColumnType {
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: &'static str,
-    /// Its type.
+    /// Type of the column's values.
     pub column_type: ColumnType,
-    /// Null where it is not known or there is none.
+    /// True if a value is null where it is not known or there is none.
     pub optional: bool,
     /// Unit; empty for numbers and names of things.
     pub unit: &'static str,
-    /// What it says.
+    /// What the column says.
     pub about: &'static str,
 }
 
 /// A table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// Its name, and that of its file.
+    /// Name of the table and of its file.
     pub name: &'static str,
     /// What a row is.
     pub about: &'static str,
-    /// Its columns, in order.
+    /// Columns, in order.
     pub columns: &'static [Column],
-    /// Behind them is a column for each category of the cycle stack ([`CYCLE_STACK`]).
+    /// True if a column for each category of the cycle stack ([`CYCLE_STACK`]) follows `columns`.
     pub has_cycle_stack: bool,
-    /// Columns that depend on the run, behind the others.
+    /// Columns that depend on the run, behind all others.
     pub run_columns: Option<RunColumns>,
 }
 
 /// Columns of which each run has its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunColumns {
-    /// What stands for their names in documentation.
+    /// What stands for the columns' names in documentation.
     pub names: &'static str,
-    /// Unit.
+    /// Unit of the columns; empty if they have none.
     pub unit: &'static str,
-    /// What they say.
+    /// What the columns say.
     pub about: &'static str,
 }
 
 impl Table {
-    /// The columns that it has of every run, in order.
+    /// Returns the columns that the table has for every run, in order.
     pub fn fixed_columns(&self) -> impl Iterator<Item = &'static Column> {
         let stack: &[Column] = match self.has_cycle_stack {
             true => &CYCLE_STACK,
@@ -119,7 +119,7 @@ impl Table {
         self.columns.iter().chain(stack)
     }
 
-    /// Arrow's schema; `more` are the names of the columns that depend on the run, whose values are doubles, null where
+    /// Returns Arrow's schema; `more` are the names of the columns that depend on the run, whose values are doubles, null where
     /// there is none. Metadata: `about` of the table, `unit` and `about` of each column.
     pub fn schema(&self, more: &[String]) -> SchemaRef {
         let own = self.fixed_columns().map(|column| {

@@ -13,10 +13,10 @@ use crate::schema::Table;
 use crate::spans::Spans;
 use crate::static_instructions::StaticInstructions;
 
-/// How an instruction reads, by its encoding and address.
+/// Returns the text of an instruction, from its encoding and address.
 pub type Disassembler = dyn Fn(u32, u64) -> String + Send;
 
-/// Rows of a record batch, about.
+/// Rows of a record batch, about; a batch may have some more.
 pub(crate) const ROWS_PER_BATCH: usize = 1 << 16;
 
 /// Why a table has no more rows.
@@ -41,15 +41,15 @@ impl From<TraceTableError> for ArrowError {
 
 /// A table that grows by batches of a trace.
 pub(crate) trait TableBuilder: Send {
-    /// Takes what the batch adds; break: nothing will come any more.
+    /// Adds what `batch` has for the table; break: nothing will come any more.
     fn batch(
         &mut self,
         batch: &Batch,
         disassemble: &Disassembler,
     ) -> Result<ControlFlow<()>, WalkError>;
-    /// Rows that wait.
+    /// Returns the number of rows that wait to be taken.
     fn rows(&self) -> usize;
-    /// The columns of the rows that wait.
+    /// Takes the columns of the rows that wait.
     fn take(&mut self) -> Result<Vec<ArrayRef>, ArrowError>;
 }
 
@@ -61,12 +61,13 @@ pub struct TraceTable<R: Read + Seek> {
     disassemble: Box<Disassembler>,
     builder: Box<dyn TableBuilder>,
     batch: Batch,
-    /// Why no more is read, if that is so.
+    /// Why no more is read; `None` while the trace is read.
     ended: Option<Result<ControlFlow<()>, WalkError>>,
 }
 
 impl<R: Read + Seek> TraceTable<R> {
-    /// The table of what `hart` recorded in `range`: spans that have any cycle in it, and static instructions whatever it is.
+    /// Returns the table of what `hart` recorded in `range`: spans that have any cycle in it, and all static instructions
+    /// whatever it is.
     ///
     /// # Errors
     /// If the trace has no such table or place.
@@ -103,18 +104,18 @@ impl<R: Read + Seek> TraceTable<R> {
         })
     }
 
-    /// The same batches without the error that may come after them, which [`Self::end`] has.
+    /// Returns an iterator of the batches without the error that may come after them, which [`Self::end`] returns.
     pub fn rows_before_error(&mut self) -> RowsBeforeError<'_, R> {
         RowsBeforeError(self)
     }
 
-    /// The trace, and why no more of it was read: break if the range ended.
+    /// Returns the trace's reader, and why no more of it was read: break if the range ended.
     pub fn end(self) -> (TraceReader<R>, Result<ControlFlow<()>, WalkError>) {
         let ended = self.ended.unwrap_or(Ok(ControlFlow::Break(())));
         (self.reader, ended)
     }
 
-    /// Reads on until there are rows for a record batch, or the end.
+    /// Reads on until there are rows for a record batch, or until the end.
     fn fill(&mut self) {
         while self.ended.is_none() && self.builder.rows() < ROWS_PER_BATCH {
             self.ended = match self.reader.next_batch(&mut self.batch) {
@@ -145,7 +146,7 @@ impl<R: Read + Seek> Iterator for TraceTable<R> {
         if let Some(rows) = self.rows() {
             return Some(rows);
         }
-        // The error comes once.
+        // The error is returned once.
         match self.ended.replace(Ok(ControlFlow::Break(())))? {
             Ok(_) => None,
             Err(error) => Some(Err(TraceTableError::from(error).into())),
@@ -159,7 +160,7 @@ impl<R: Read + Seek> RecordBatchReader for TraceTable<R> {
     }
 }
 
-/// See [`TraceTable::rows_before_error`].
+/// Batches of a [`TraceTable`] up to an error: see [`TraceTable::rows_before_error`].
 pub struct RowsBeforeError<'a, R: Read + Seek>(&'a mut TraceTable<R>);
 
 impl<R: Read + Seek> Iterator for RowsBeforeError<'_, R> {

@@ -5,9 +5,9 @@ use crate::{CommitRecord, HartId, Seq, Stages, StaticInfo};
 /// Things that happen between records. An event takes effect before the record that follows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The hart slept in `wfi` for so many cycles after the previous record's commit.
+    /// The hart slept in `wfi` after the previous record's commit.
     Idle {
-        /// Cycles; may exceed 32 bits.
+        /// Cycles that the hart slept; they may exceed 32 bits.
         cycles: u64,
     },
     /// Privilege after the previous record (0 U, 1 S, 3 M).
@@ -68,7 +68,7 @@ impl Batch {
         self.events.clear();
     }
 
-    /// True if it carries nothing.
+    /// True if the batch carries nothing.
     pub fn is_empty(&self) -> bool {
         self.static_info.is_empty() && self.records.is_empty() && self.events.is_empty()
     }
@@ -84,13 +84,13 @@ impl Batch {
         self.after_events()?.checked_add(commits)
     }
 
-    /// A cycle that [`Self::end_cycle`] is not after, found without adding all up; `None` if that does not fit into 64 bits.
+    /// Returns an upper bound of [`Self::end_cycle`] without adding up the records; `None` if it does not fit into 64 bits.
     pub(crate) fn bound(&self) -> Option<u64> {
         let most = (self.records.len() as u64).checked_mul(u32::MAX.into())?;
         self.after_events()?.checked_add(most)
     }
 
-    /// Its first cycle after as many as its events take; `None` if that does not fit into 64 bits.
+    /// Returns the batch's start cycle plus the idle cycles of its events; `None` if that does not fit into 64 bits.
     pub(crate) fn after_events(&self) -> Option<u64> {
         let mut idle = self.events.iter().map(|(_, event)| event.idle());
         idle.try_fold(self.start_cycle, u64::checked_add)

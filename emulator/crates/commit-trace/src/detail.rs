@@ -10,10 +10,10 @@ macro_rules! numbered {
         }
 
         impl $enum {
-            /// All, by number.
+            /// All variants, by number.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// That of a number.
+            /// Returns the variant with this number; `None` if there is none.
             pub const fn of_number(number: u8) -> Option<Self> {
                 match number {
                     $($number => Some(Self::$name),)*
@@ -21,7 +21,7 @@ macro_rules! numbered {
                 }
             }
 
-            /// Its name.
+            /// Returns the variant's name.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)*
@@ -36,7 +36,7 @@ macro_rules! numbered {
 numbered! {
     /// Who answered a load, a store's request for its line, or a fetch; the number is `DSRC` in a sample record.
     DataSource {
-        /// Nobody is known to.
+        /// The source is not known.
         #[default]
         Unknown = 0 "unknown",
         /// The L1 cache.
@@ -53,7 +53,7 @@ numbered! {
         Memory = 6 "memory",
         /// The cache of another hart, which had not modified the line.
         PeerClean = 7 "peer cache",
-        /// The cache of another hart, which had modified it.
+        /// The cache of another hart, which had modified the line.
         PeerModified = 8 "peer cache, modified",
         /// A device register.
         Device = 9 "device",
@@ -78,14 +78,14 @@ numbered! {
 numbered! {
     /// What an instruction does to data in memory.
     AccessKind {
-        /// Nothing.
+        /// No access to data.
         #[default]
         None = 0 "none",
-        /// It loads.
+        /// A load.
         Load = 1 "load",
-        /// It stores.
+        /// A store.
         Store = 2 "store",
-        /// Both: an atomic.
+        /// An atomic, which loads and stores.
         Atomic = 3 "atomic",
     }
 }
@@ -100,19 +100,19 @@ numbered! {
         Rob = 1 "ROB",
         /// A physical register.
         Registers = 2 "registers",
-        /// An entry of the load queue,
+        /// An entry of the load queue.
         LoadQueue = 3 "load queue",
-        /// or of the store queue.
+        /// An entry of the store queue.
         StoreQueue = 4 "store queue",
-        /// A slot in the memory issue queue, which all instructions wait for,
+        /// A slot in the memory issue queue. Every instruction waits for room in each issue queue, whichever it goes to.
         MemoryIssue = 5 "memory issue queue",
-        /// in the integer one,
+        /// A slot in the integer issue queue.
         IntegerIssue = 6 "integer issue queue",
-        /// or in the FP one.
+        /// A slot in the FP issue queue.
         FpIssue = 7 "FP issue queue",
         /// A branch tag.
         Tags = 8 "branch tags",
-        /// The ROB to be empty: it serialises.
+        /// The ROB to be empty: the instruction serialises.
         Empty = 9 "empty ROB",
     }
 }
@@ -120,38 +120,38 @@ numbered! {
 /// A data access. Cycles are the core's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DataAccess {
-    /// What it is.
+    /// The kind of access.
     pub kind: AccessKind,
-    /// Bytes.
+    /// Size of the access, in bytes.
     pub size: u8,
     /// Virtual address.
     pub va: u64,
     /// Physical address.
     pub pa: u64,
-    /// Who answered.
+    /// Who answered the access.
     pub source: DataSource,
-    /// How the address was translated,
+    /// How the address was translated.
     pub translation: Translation,
-    /// and the cycles that this took beyond those of a hit.
+    /// Cycles that the translation took beyond those of a TLB hit.
     pub translating: u32,
-    /// Of a store: the cycle in which its line is written, which is after its commit.
+    /// For a store: the cycle in which its line is written, which is after its commit.
     pub written: u64,
 }
 
 /// The fetch of a packet. Cycles are the core's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketFetch {
-    /// The cycle in which it was first asked for,
+    /// The cycle in which the packet was first asked for.
     pub asked: u64,
-    /// and in which it was delivered to the fetch buffer. 0: the instruction starts no packet.
+    /// The cycle in which the packet was delivered to the fetch buffer. 0: the instruction starts no packet.
     pub delivered: u64,
-    /// Physical address of the line that it is read from.
+    /// Physical address of the line that the packet is read from.
     pub pa: u64,
     /// Who had the line.
     pub source: DataSource,
-    /// How its address was translated,
+    /// How the packet's address was translated.
     pub translation: Translation,
-    /// and the cycles that this took beyond those of a hit.
+    /// Cycles that the translation took beyond those of a TLB hit.
     pub translating: u32,
 }
 
@@ -167,31 +167,32 @@ snapshot::snapshot!(PacketFetch {
 /// All stages of an instruction that left the ROB, and what it met on its way. Cycles are the core's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Detail {
-    /// It was decoded,
+    /// The cycle in which the instruction was decoded.
     pub decode: u64,
-    /// in this slot, from 0 on, of those that decode has,
+    /// The decode slot that the instruction took, from 0 on.
     pub slot: u8,
-    /// dispatched: the ROB holds it from the next cycle on,
+    /// The cycle in which the instruction was dispatched: the ROB holds it from the next cycle on.
     pub dispatch: u64,
-    /// issued (0: it never was),
+    /// The cycle in which the instruction was issued; 0: it never was.
     pub issue: u64,
-    /// let its dependents issue from this cycle on (of no meaning if it writes no register),
+    /// The first cycle in which the instruction's dependents can issue; without meaning if it writes no register.
     pub wake: u64,
-    /// and could have left from this cycle on.
+    /// The first cycle in which the instruction could have left the ROB.
     pub complete: u64,
-    /// What its dispatch waited for last.
+    /// What the instruction's dispatch waited for last.
     pub dispatch_wait: DispatchWait,
-    /// Its data access.
+    /// The instruction's data access.
     pub access: DataAccess,
-    /// The packet that it starts.
+    /// The fetch of the packet that the instruction starts.
     pub packet: PacketFetch,
-    /// Instructions behind it that were thrown away because of it, about: those that decode has taken until fetch restarts, as many as
-    /// it can.
+    /// Approximate number of younger instructions that were thrown away because of this one: as many as decode can take until
+    /// fetch restarts.
     pub flushed: u32,
-    /// A bit for each watched counter, 3 to 31, whose event it incurs,
+    /// A bit for each watched counter, 3 to 31, whose event the instruction incurs.
     pub incurred: u32,
-    /// and for each that overflows by it.
+    /// A bit for each watched counter that overflows by the instruction.
     pub overflows: u32,
-    /// A bit for each watched counter that overflows by the last instruction before it that restarted fetch: of cycles that a flush costs.
+    /// A bit for each watched counter of flushed cycles that overflows by the last instruction before this one that restarted
+    /// fetch.
     pub overflows_before: u32,
 }

@@ -28,12 +28,12 @@ pub enum StreamError {
     /// More instructions commit in one cycle than [`crate::MAX_COMMIT_WIDTH`].
     #[error("{width} instructions commit in the cycle of record {}", .seq.0)]
     WideGroup {
-        /// The first of them.
+        /// The first record of the cycle.
         seq: Seq,
-        /// How many.
+        /// Instructions that commit in the cycle.
         width: usize,
     },
-    /// Cycle numbers beyond 2^62.
+    /// Cycle numbers, or a record number, of 2^54 or more.
     #[error("cycle numbers overflow in the batch that starts with record {}", .seq.0)]
     CycleOverflow {
         /// The batch's first record.

@@ -46,10 +46,10 @@ impl Class {
 /// The static info of an instruction, sent once before its first record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StaticInfo {
-    /// Its number; instructions are defined in the order 0, 1, 2, …
+    /// The instruction's number; instructions are defined in the order 0, 1, 2, …
     pub id: InstId,
-    /// Address space: 0 bare, 1 global (kernel), 2 and up user address spaces. Many that begin at the same instruction may have one number, as those
-    /// of one program have.
+    /// Address space: 0 bare, 1 global (kernel), 2 and up user address spaces. User address spaces that begin at the same
+    /// instruction, as those of one program, may share a number.
     pub space: u32,
     /// Virtual PC.
     pub pc: u64,

@@ -7,19 +7,19 @@ use crate::{Position, Seq};
 /// Clock of a trace that does not say: the presets' 3.2 GHz.
 pub const CLOCK_HZ: u64 = 3_200_000_000;
 
-/// `1000`: a record; `1000c`: a cycle; `1.5ms`: guest time, counted from reset like cycles.
+/// A place in a trace: `1000` is a record, `1000c` a cycle, `1.5ms` guest time, counted from reset like cycles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A record.
     Record(u64),
     /// A cycle.
     Cycle(u64),
-    /// A time: so many of which a second has so many.
+    /// A time: its number of units, and how many of these units a second has.
     Time(u64, u64),
 }
 
 impl Place {
-    /// The place in a run with this clock. A time is the first cycle by which it has passed.
+    /// Returns the place in a run with this clock. A time is the first cycle by which the time has passed.
     pub fn position(self, clock_hz: u64) -> Position {
         match self {
             Self::Record(seq) => Position::Record(Seq(seq)),

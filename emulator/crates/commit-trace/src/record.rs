@@ -24,16 +24,16 @@ pub struct Seq(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize)]
 #[repr(u8)]
 pub enum Redirect {
-    /// It was not.
+    /// No redirect.
     #[default]
     None = 0,
     /// A mispredicted branch or jump.
     Mispredict = 1,
     /// A pipeline flush at commit (CSR, fence, atomic, `xret`, memory-ordering failure).
     Flush = 2,
-    /// It raised an exception; it did not commit.
+    /// An exception that the instruction raised; it did not commit.
     Exception = 3,
-    /// It was tagged with an interrupt; it did not commit.
+    /// An interrupt that the instruction was tagged with; it did not commit.
     Interrupt = 4,
 }
 
@@ -50,7 +50,7 @@ snapshot::snapshot_enum!(
 );
 
 impl Redirect {
-    /// All of them, in numeric order.
+    /// All redirects, in numeric order.
     pub const ALL: [Self; 5] = [
         Self::None,
         Self::Mispredict,
@@ -153,7 +153,7 @@ const RESIDENCE_MAX: u64 = (1 << RESIDENCE_BITS) - 1;
 const DECODE_MAX: u64 = (1 << (32 - RESIDENCE_BITS)) - 1;
 
 impl CommitRecord {
-    /// The residence of a record that says "at least so long".
+    /// The greatest residence that a record can hold, in cycles: it stands for this long or longer.
     pub const MAX_RESIDENCE: u32 = RESIDENCE_MAX as u32;
 
     /// Builds a record. `residence` is commit − dispatch, `decode_lead` dispatch − decode, in cycles;
@@ -241,7 +241,7 @@ impl CommitRecord {
             .saturating_sub(self.decode_lead() as u64)
     }
 
-    /// The same with absolute cycles, given the cycle in which it commits.
+    /// Returns the record with absolute cycles, given the cycle in which it commits.
     pub const fn at(&self, commit: u64) -> Commit {
         Commit {
             inst: self.inst,
@@ -255,13 +255,13 @@ impl CommitRecord {
         }
     }
 
-    /// Why the front end was redirected after it.
+    /// Why the front end was redirected after the instruction.
     #[inline]
     pub const fn redirect(&self) -> Redirect {
         Redirect::from_bits(self.flags & 7)
     }
 
-    /// True if it left the ROB without committing: as [`Redirect::is_trap`], for loops over all records.
+    /// True if the instruction left the ROB without committing: as [`Redirect::is_trap`], for loops over all records.
     #[inline]
     pub const fn is_trap(&self) -> bool {
         let redirect = self.flags & 7;
@@ -274,13 +274,13 @@ impl CommitRecord {
         self.flags >> 3 & 1 != 0
     }
 
-    /// What it waited for at the head.
+    /// What the instruction waited for at the head of the ROB.
     #[inline]
     pub const fn class(&self) -> CycleClass {
         CycleClass::from_bits(self.flags >> 4 & 15)
     }
 
-    /// The events that it met.
+    /// The events that the instruction met.
     #[inline]
     pub const fn tea(&self) -> TeaEvents {
         TeaEvents((self.flags >> 8) as u16 & TeaEvents::ALL.0)

@@ -46,7 +46,7 @@ pub struct Recorder {
     to: Option<To>,
     /// Set when recording has stopped; the stream is whole up to there.
     error: Option<RecordError>,
-    /// Stages of the batch's records, and of those that come next.
+    /// Stages of the batch's records, and of the records that come next.
     stages: Vec<Stages>,
     /// The last commits before record `since` of the batch, youngest last.
     before: VecDeque<Commit>,
@@ -82,7 +82,8 @@ impl Recorder {
         Self::new(batch, None)
     }
 
-    /// The same after others left the ROB, given as [`Self::recent`] gives them.
+    /// A [discarding](Self::discarding) recorder that goes on after `cycle`, with the commits before given as [`Self::recent`]
+    /// gives them.
     pub fn going_on(cycle: u64, recent: &[Commit]) -> Self {
         let mut recorder = Self::discarding(cycle);
         recorder.before.extend(recent.iter().rev());
@@ -105,7 +106,7 @@ impl Recorder {
         since.chain(self.before.iter().rev().copied()).take(RECENT)
     }
 
-    /// Notes what is recent before records go, or the cycles between them are lost.
+    /// Keeps the recent commits before the batch's records go, as the cycles between them would be lost.
     #[cold]
     fn remember(&mut self) {
         let recent: VecDeque<Commit> = self.recent().collect();
@@ -149,7 +150,7 @@ impl Recorder {
         }
     }
 
-    /// Sends what is whole, and nothing from here on.
+    /// Sends the batch up to here, and nothing from here on.
     #[cold]
     fn stop(&mut self, error: RecordError) {
         if !matches!(error, RecordError::ReaderGone { .. }) {

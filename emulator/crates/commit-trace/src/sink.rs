@@ -26,7 +26,7 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// Its record, `delta` cycles after the one before: what [`CommitRecord::at`] undoes.
+    /// Returns the commit's record, `delta` cycles after the record before; [`CommitRecord::at`] is the reverse.
     #[inline(always)]
     pub fn record(&self, delta: u32) -> CommitRecord {
         CommitRecord::new(
@@ -55,11 +55,12 @@ snapshot::snapshot!(Commit {
 
 /// The timing core drives, the sink decides. `commit` is the one required method.
 pub trait CommitSink {
-    /// The sink wants [`CommitSink::stages`]. A constant, so that a core whose sink does not is compiled without.
+    /// True if the sink wants [`CommitSink::stages`]: a constant, so that a core whose sink does not want them is compiled
+    /// without them.
     const STAGES: bool = false;
     /// An instruction committed (or trapped). Commit cycles never decrease.
     fn commit(&mut self, commit: &Commit);
-    /// Several instructions committed, the first counted from cycle `from`, the last in cycle `to`.
+    /// Several instructions committed: the first one's `commit_delta` counts from cycle `from`, the last one commits in `to`.
     fn commits(&mut self, from: u64, records: &[CommitRecord], to: u64) {
         let mut cycle = from;
         for record in records {
@@ -68,17 +69,19 @@ pub trait CommitSink {
         }
         debug_assert_eq!(cycle, to);
     }
-    /// The stages of the instructions that commit next, one for each, in order; if [`CommitSink::STAGES`].
+    /// Takes the stages of the instructions that commit next, one [`Stages`] each, in order; called only if
+    /// [`CommitSink::STAGES`] is true.
     fn stages(&mut self, _stages: &[Stages]) {}
-    /// What sampling units want to know of the instructions that leave next, one for each, in order; as long as somebody observes them.
+    /// Takes what sampling units want to know of the instructions that leave next, one [`Detail`] each, in order; called only
+    /// as long as somebody observes them.
     fn details(&mut self, _details: &[Detail]) {}
-    /// An excerpt begins: the details of what leaves from now on are for it, until it ends.
+    /// Begins an excerpt: the details of the instructions that leave until its end are for it.
     fn begin_excerpt(&mut self) {}
-    /// The excerpt ends, in `cycle`; the cycle from which on the next one may begin.
+    /// Ends the excerpt in `cycle`, and returns the cycle from which on the next excerpt may begin.
     fn end_excerpt(&mut self, _cycle: u64) -> u64 {
         u64::MAX
     }
-    /// What became of the instructions that its units sampled: recorded, collided, filtered, dropped.
+    /// Returns what became of the instructions that the sink's units sampled: recorded, collided, filtered, dropped.
     fn sampled(&self) -> [u64; 4] {
         [0; 4]
     }

@@ -59,31 +59,32 @@ pub struct Ahead<'a> {
     pub records: &'a [CommitRecord],
     /// An event precedes the record of this index, or the batch ends there. It may lie within a group.
     pub until: usize,
-    /// The record before, and the cycle in which it committed.
+    /// The record before these, and the cycle in which it committed.
     pub before: Option<(&'a CommitRecord, u64)>,
-    /// Last cycle before them.
+    /// The last cycle before these records.
     pub cycle: u64,
 }
 
 /// What a sink does with the records ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Take {
-    /// It has dealt with so many of them, which make whole groups and last so many cycles.
+    /// The sink has dealt with the next records, which make whole commit groups.
     Whole {
-        /// Records, at least one.
+        /// Number of records, at least one.
         records: usize,
-        /// Cycles.
+        /// Cycles that the records last.
         cycles: u64,
     },
-    /// It wants at least so many of them as spans, then to be asked again.
+    /// The sink wants at least this many records as spans, and then to be asked again.
     Spans(usize),
 }
 
 /// Receives spans. Every cycle after the stream's start is in exactly one span, in order.
 pub trait SpanSink {
-    /// The next run of cycles.
+    /// Takes the next run of cycles.
     fn span(&mut self, span: &Span<'_>);
-    /// Asked before records become spans. A sink that can tell what many amount to without them is faster.
+    /// Asks, before records become spans, what the sink does with them. A sink that can count many records without their
+    /// spans is faster.
     #[inline(always)]
     fn ahead(&mut self, _ahead: &Ahead<'_>) -> Take {
         Take::Spans(usize::MAX)
@@ -155,7 +156,8 @@ impl SpanBuilder {
         Ok(())
     }
 
-    /// The same in parts, for whoever has little time at once: the static info, and then [`Self::go_on`] until that is true.
+    /// Begins a batch that is fed in parts, so that no call takes long: feeds its static info. The caller then calls
+    /// [`Self::go_on`] until that returns true.
     ///
     /// # Errors
     /// If the batch does not continue the previous one.
@@ -175,7 +177,7 @@ impl SpanBuilder {
         })
     }
 
-    /// Feeds about so many more records of the batch that was begun; true: these were the last.
+    /// Feeds about `most` more records of the batch that was begun, and returns true if these were the last.
     ///
     /// # Errors
     /// If no commit stage can have produced them.
@@ -296,20 +298,20 @@ impl SpanBuilder {
     }
 }
 
-/// True only if all records are of instructions below this number: found faster than the greatest.
+/// True only if all records are of instructions below `number`: faster than a search for the greatest.
 fn all_below(records: &[CommitRecord], number: u32) -> bool {
     let (mut differences, mut numbers) = (u32::MAX, number);
     for record in records {
         differences &= record.inst.0.wrapping_sub(number);
         numbers |= record.inst.0;
     }
-    // Of numbers without the top bit, it is set in the negative differences and no others.
+    // If no number has its top bit set, the top bit of a difference tells that the difference is negative.
     (differences & !numbers) >> 31 != 0
 }
 
 /// True if a batch ends before [`MAX_CYCLE`].
 fn ends_early(batch: &Batch) -> bool {
-    // Far from the limit nobody need add them up.
+    // Far from the limit the records need not be added up.
     let bound = batch.bound();
     bound.is_some_and(|end| end < MAX_CYCLE) || batch.end_cycle().is_some_and(|end| end < MAX_CYCLE)
 }
@@ -364,8 +366,8 @@ struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Emits the spans up to and including the group's cycle, and returns that; `before` is the record before
-    /// it and its commit.
+    /// Emits the spans up to and including the group's cycle, and returns that cycle; `before` is the record before the
+    /// group and its commit.
     #[inline(always)]
     fn emit(
         self,
@@ -447,11 +449,12 @@ impl<'a> Group<'a> {
     }
 }
 
-/// In how many of the `gap` cycles before `first` commits, in which nothing else does, the ROB is empty: the first of them.
+/// Returns in how many of the `gap` cycles without a commit, after which `first` commits, the ROB is empty. The empty cycles
+/// are the first of the gap.
 #[inline(always)]
 pub fn empty_cycles(first: &CommitRecord, gap: u64) -> u64 {
     match first.residence() {
-        // One that saturated is longer than it says: the ROB was not empty.
+        // A residence that saturated is longer than it says: the ROB was not empty.
         CommitRecord::MAX_RESIDENCE => 0,
         residence => gap.saturating_sub(u64::from(residence)),
     }

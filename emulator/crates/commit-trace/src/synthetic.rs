@@ -17,11 +17,12 @@ pub struct SyntheticCore {
     inst: u32,
     decode: u64,
     dispatch: u64,
-    /// Instructions dispatched in cycle `dispatch`, committed in cycle `commit`.
+    /// Instructions dispatched in cycle `dispatch` so far.
     dispatched: u64,
+    /// Instructions committed in cycle `commit` so far.
     committed: u64,
     commit: u64,
-    /// Nothing dispatches before.
+    /// Nothing dispatches before this cycle.
     refilled: u64,
     redirect: Redirect,
 }
@@ -57,7 +58,7 @@ impl SyntheticCore {
         self.commit
     }
 
-    /// One instruction, perhaps with an event before it.
+    /// Executes one instruction, perhaps with an event before it.
     pub fn step(&mut self, word: u32, sink: &mut impl CommitSink) {
         let bits = |shift: u32, width: u32| u64::from(word >> shift & ((1 << width) - 1));
         let rare = bits(24, 8);
@@ -175,7 +176,7 @@ pub fn batches(words: &[u32], width: usize) -> Vec<Batch> {
     batches_of(SyntheticCore::new(width), words)
 }
 
-/// The same of the core given.
+/// The batches of a whole recording of `core`, one instruction per word; some words end a batch.
 ///
 /// # Panics
 /// As [`batches`].
@@ -282,7 +283,8 @@ pub fn program(instructions: usize, seed: u64) -> Vec<Batch> {
     stream.collect()
 }
 
-/// The same batch as a core tells it that records all stages: fetched five cycles before decode, issued at dispatch, done at commit.
+/// Adds stages to a batch, as a core that records all stages does: each instruction is fetched five cycles before decode,
+/// issued at dispatch, and done at commit.
 pub fn staged(mut batch: Batch) -> Batch {
     let stages = batch.records.iter().map(|record| Stages {
         fetch: record.residence() + record.decode_lead() + 5,

@@ -6,12 +6,12 @@ pub struct TeaEvents(pub u16);
 
 snapshot::snapshot!(TeaEvents(0));
 
-/// The table of events: a row's place is its bit, in files, too, so that a further event is a row at the end. Whatever depends on
-/// how many there are takes it from here.
+/// The table of events: a row's place is its bit, in files, too, so that a further event is a row at the end. Whatever depends
+/// on how many there are takes it from here.
 macro_rules! events {
     ($($event:ident $name:literal $about:literal,)*) => {
         impl TeaEvents {
-            /// Their names and what they say of the execution, in the order of the bits.
+            /// The events' names and what each says of the execution, in the order of the bits.
             pub const TABLE: &[(&str, &str)] = &[$(($name, $about),)*];
             $(
                 #[doc = concat!("It ", $about, ".")]
@@ -43,7 +43,7 @@ events! {
 impl TeaEvents {
     /// Bits of a signature: how many events there are.
     pub const BITS: u32 = Self::TABLE.len() as u32;
-    /// All of them.
+    /// All events.
     pub const ALL: Self = Self((1 << Self::BITS) - 1);
 
     /// True if all bits of `events` are set.

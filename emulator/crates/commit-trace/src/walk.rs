@@ -33,14 +33,14 @@ impl Position {
 /// A part of a hart's stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// Its first place.
+    /// The range's first place.
     pub from: Position,
     /// The first place after it; `None`: the stream's end.
     pub to: Option<Position>,
 }
 
 impl Range {
-    /// All of it.
+    /// The whole stream.
     pub const ALL: Self = Self {
         from: Position::START,
         to: None,
@@ -50,13 +50,13 @@ impl Range {
 /// A record with everything that is known about it.
 #[derive(Clone, Copy, Debug)]
 pub struct Retired<'a> {
-    /// Its hart.
+    /// The record's hart.
     pub hart: HartId,
-    /// Its number in the hart's stream.
+    /// The record's number in the hart's stream.
     pub seq: Seq,
-    /// What it says, with absolute cycles.
+    /// What the record says, with absolute cycles.
     pub commit: Commit,
-    /// Its other stages, if the run recorded them.
+    /// The instruction's other stages, if the run recorded them.
     pub stages: Option<StageCycles>,
     /// The residence is longer than a record can say: it entered the ROB in `commit.dispatch` or earlier.
     pub saturated: bool,
@@ -65,7 +65,7 @@ pub struct Retired<'a> {
 }
 
 impl Retired<'_> {
-    /// The cycle that dispatches it: the ROB holds it from the next one on.
+    /// Returns the cycle in which the instruction is dispatched: the ROB holds it from the next cycle on.
     pub const fn dispatched(&self) -> u64 {
         self.commit.dispatch.saturating_sub(1)
     }
@@ -99,7 +99,7 @@ pub enum WalkError {
         /// Why not.
         what: &'static str,
     },
-    /// What it found could not be written.
+    /// What the walk found could not be written.
     #[error("cannot write: {0}")]
     Write(#[from] std::io::Error),
 }
@@ -131,7 +131,7 @@ pub fn walk<R: Read + Seek>(
     Ok(ControlFlow::Continue(()))
 }
 
-/// [`walk()`] for whoever reads the batches: visits what one hart's hold.
+/// [`walk()`] for callers that read the batches themselves: visits what the batches of one hart hold.
 #[derive(Debug)]
 pub struct Walk {
     hart: HartId,
@@ -149,10 +149,10 @@ impl Walk {
         }
     }
 
-    /// Visits the next batch of the trace, those of other harts not at all, and says whether `visit` broke.
+    /// Visits the next batch of the trace, unless it is of another hart, and says whether `visit` broke.
     ///
     /// # Errors
-    /// If it does not continue the one before; whatever `visit` returns.
+    /// If the batch does not continue the one before; whatever `visit` returns.
     pub fn batch(
         &mut self,
         batch: &Batch,

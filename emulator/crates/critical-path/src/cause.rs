@@ -8,7 +8,7 @@ use crate::Row;
 
 macro_rules! causes {
     ($($(#[$doc:meta])* $name:ident $text:literal,)*) => {
-        /// What an edge of the critical path is.
+        /// A cause of cycles on the critical path: what an edge of it is.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Cause {
@@ -27,10 +27,10 @@ macro_rules! causes {
         }
     }
 
-            /// All of them.
+            /// All causes.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// In words.
+            /// Returns the cause in words.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)*
@@ -61,50 +61,50 @@ causes! {
     LoadMemory "memory latency",
     /// The latency of a load whose line the cache of another hart answered.
     LoadPeer "another hart's cache",
-    /// A device register.
+    /// The latency of an access to a device register.
     Device "device latency",
-    /// A data TLB miss.
+    /// The address translation of an access that missed in the data TLB.
     DataTlb "data TLB miss",
-    /// Address or data of a store on its way to the store queue.
+    /// The way of a store's address or data to the store queue.
     Store "store",
-    /// Ready, but no issue port was free.
+    /// No issue port was free for an instruction that was ready.
     Port "issue port taken",
-    /// Ready, but the divider was busy.
+    /// The divider was busy when an instruction was ready for it.
     DividerBusy "divider busy",
-    /// From the issue of a mispredicted branch until the right path is dispatched.
+    /// A misprediction: from the issue of the branch until the right path is dispatched.
     Mispredict "mispredicted branch",
-    /// The same after flushes and traps.
+    /// A flush or trap: from the commit of the instruction until what follows is dispatched.
     Flush "flush or trap",
-    /// Fetch: taken branches, packets that are not full.
+    /// Fetch without a miss: taken branches, packets that are not full.
     Fetch "fetch",
     /// A miss in the instruction cache.
     FetchCache "instruction cache miss",
     /// A miss in the instruction TLB.
     FetchTlb "instruction TLB miss",
-    /// Decode and dispatch, a row a cycle.
+    /// Decode and dispatch, one ROB row a cycle.
     Width "decode width",
-    /// The ROB was full,
+    /// Dispatch waited because the ROB was full.
     RobFull "ROB full",
-    /// the free list of registers empty,
+    /// Dispatch waited because the free list of physical registers was empty.
     Registers "registers used up",
-    /// the load queue full,
+    /// Dispatch waited because the load queue was full.
     LoadQueue "load queue full",
-    /// the store queue,
+    /// Dispatch waited because the store queue was full.
     StoreQueue "store queue full",
-    /// an issue queue,
+    /// Dispatch waited because an issue queue was full.
     IssueQueue "issue queue full",
-    /// or all branch tags taken.
+    /// Dispatch waited because all branch tags were taken.
     Tags "branch tags used up",
     /// An instruction that serialises.
     Serialize "serialising instruction",
-    /// Commit, in order, a row a cycle.
+    /// Commit, in order, one ROB row a cycle.
     Commit "commit width",
-    /// It depends on what was before the excerpt.
+    /// What happened before the excerpt, whose instructions are not known.
     Before "before the excerpt",
 }
 
 impl Cause {
-    /// The latency of a row's instruction, which has this class.
+    /// Returns the cause for the latency of the instruction of `row`, which has class `class`.
     pub(crate) fn latency(class: InstClass, row: &Row) -> Self {
         use InstClass as C;
         match class {
@@ -138,7 +138,7 @@ impl Cause {
         }
     }
 
-    /// A wait of dispatch.
+    /// Returns the cause for a wait of dispatch.
     pub(crate) const fn dispatch(wait: DispatchWait) -> Self {
         match wait {
             DispatchWait::None => Self::Width,

@@ -6,11 +6,11 @@ use isa::InstClass;
 /// A static instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Inst {
-    /// Its class.
+    /// Class of the instruction.
     pub class: InstClass,
-    /// Registers that it reads (0: none), in the encoding's order; 32 and up are FP.
+    /// Registers that the instruction reads (0: none), in the encoding's order; 32 and up are FP.
     pub sources: [u8; 3],
-    /// The register that it writes, or 0.
+    /// Register that the instruction writes, or 0.
     pub destination: u8,
 }
 
@@ -22,7 +22,7 @@ pub struct Code<'a> {
 }
 
 impl<'a> Code<'a> {
-    /// Decodes them.
+    /// Decodes the static instructions.
     pub fn new(static_info: &'a [StaticInfo]) -> Self {
         Self {
             insts: static_info.iter().map(Inst::new).collect(),
@@ -30,12 +30,12 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// An instruction, if there is one of that number.
+    /// Returns the decoded instruction with number `id`, if there is one.
     pub fn get(&self, id: InstId) -> Option<&Inst> {
         self.insts.get(id.0 as usize)
     }
 
-    /// Where it is, and its encoding.
+    /// Returns the address and encoding of the instruction with number `id`, if there is one.
     pub fn info(&self, id: InstId) -> Option<&'a StaticInfo> {
         self.static_info.get(id.0 as usize)
     }
@@ -50,7 +50,7 @@ pub enum Queue {
     Integer,
     /// Floating point.
     Fp,
-    /// None: it has the machine to itself.
+    /// None: the instruction serialises, and executes alone.
     None,
 }
 
@@ -66,7 +66,7 @@ impl Inst {
         }
     }
 
-    /// Where it waits until it issues.
+    /// Returns the queue in which the instruction waits until it issues.
     pub fn queue(&self) -> Queue {
         use InstClass as C;
         match self.class {
@@ -79,7 +79,7 @@ impl Inst {
         }
     }
 
-    /// Returns whether it loads from memory and does nothing else there.
+    /// Returns whether the instruction loads from memory and does nothing else there.
     pub fn is_load(&self) -> bool {
         matches!(self.class, InstClass::Load | InstClass::FpLoad)
     }
@@ -92,7 +92,7 @@ impl Inst {
         matches!(self.class, InstClass::IntDiv | InstClass::FpDivSqrt)
     }
 
-    /// A call: it writes a return address.
+    /// Returns whether the instruction is a call: a jump that writes a return address.
     pub(crate) fn calls(&self) -> bool {
         matches!(self.class, InstClass::Jal | InstClass::Jalr) && self.destination != 0
     }

@@ -9,17 +9,18 @@ const FIRST_INTERVAL: u64 = 20_000;
 /// Excerpts that are kept. When there are so many, every other one is forgotten, and the interval doubles.
 const MOST: usize = 128;
 
-/// Takes excerpts of one hart's stream in regular intervals: of a long region as many as of a short one, and the same each time.
+/// Takes excerpts of one hart's stream in regular intervals: as many of a long region as of a short one, and the same ones each
+/// time.
 #[derive(Debug)]
 pub struct Collector {
     excerpts: Excerpts,
     interval: u64,
-    /// Between begin and end of an excerpt.
+    /// The excerpt that is under way: it has begun, and not ended.
     current: Option<Excerpt>,
 }
 
 impl Collector {
-    /// Of a hart with such a core.
+    /// Returns a collector for a hart whose core has these widths.
     pub fn new(widths: Widths) -> Self {
         Self {
             excerpts: Excerpts {
@@ -31,17 +32,17 @@ impl Collector {
         }
     }
 
-    /// The cycle from which on the next excerpt is wanted, if the one before ended in `cycle` or the region began.
+    /// Returns the cycle from which on the next excerpt is wanted, if the one before ended in `cycle` or the region began then.
     pub fn next(&self, cycle: u64) -> u64 {
         cycle.saturating_add(self.interval)
     }
 
-    /// An excerpt begins.
+    /// Begins an excerpt.
     pub fn begin(&mut self) {
         self.current = Some(Excerpt::default());
     }
 
-    /// Instructions left, the first counted from cycle `from`: if an excerpt is under way, they are of it.
+    /// Adds instructions that left the ROB, the first counted from cycle `from`, to the excerpt that is under way, if one is.
     pub fn commits(&mut self, from: u64, records: &[CommitRecord], details: &[Detail]) {
         let Some(excerpt) = &mut self.current else {
             return;
@@ -56,7 +57,7 @@ impl Collector {
         }
     }
 
-    /// The excerpt ends.
+    /// Ends the excerpt.
     pub fn end(&mut self) {
         let excerpt = self.current.take();
         let some = excerpt.filter(|excerpt| !excerpt.rows.is_empty());
@@ -71,7 +72,7 @@ impl Collector {
         }
     }
 
-    /// The region of interest begins anew: nothing was of it until now.
+    /// Drops all excerpts when the region of interest begins anew: nothing before belongs to it.
     pub fn event(&mut self, event: &Event) {
         if *event == Event::RegionAnew {
             self.current = None;
@@ -80,7 +81,7 @@ impl Collector {
         }
     }
 
-    /// All of them.
+    /// Returns all excerpts.
     pub fn finish(mut self) -> Excerpts {
         self.end();
         self.excerpts

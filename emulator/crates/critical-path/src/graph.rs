@@ -5,22 +5,22 @@ use commit_trace::{DataSource, DispatchWait, Redirect};
 use crate::code::{Code, Inst, Queue};
 use crate::{Cause, Excerpt, Row};
 
-/// Rows before one that can hold what it waits for: more than any ROB.
+/// Rows that are searched before a row for what it waits for: more than any ROB has.
 const REACH: usize = 512;
-/// Issue of a load to its look into the store queue.
+/// Cycles from the issue of a load until it looks into the store queue.
 const LOAD_LOOKS: u64 = 3;
-/// The data of a store in the store queue to the first cycle in which it can leave.
+/// Cycles from the arrival of a store's data in the store queue until the store can leave.
 const STORE_LEAVES: u64 = 2;
-/// Cycles from the issue of a branch until its tag is free, and from commit until a register is.
+/// Cycles from the issue of a branch until its tag is free, and from a commit until a register is free.
 const TAG_FREE: u64 = 5;
 const REGISTER_FREE: u64 = 2;
 
-/// An operand.
+/// An operand of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dependence {
-    /// The row that made it.
+    /// The row that produced the operand.
     pub producer: usize,
-    /// It is data in memory, and the producer a store.
+    /// True if the operand is data in memory, which the producer stored.
     pub in_memory: bool,
 }
 
@@ -30,14 +30,14 @@ pub struct Graph<'a> {
     pub(crate) excerpt: &'a Excerpt,
     insts: Vec<Option<&'a Inst>>,
     operands: Vec<[Option<usize>; 3]>,
-    /// By row: the row that starts its packet.
+    /// For each row, the row that starts its fetch packet.
     packets: Vec<Option<usize>>,
-    /// By row: the store that answered the load.
+    /// For each row, the store that answered its load.
     stores: Vec<Option<usize>>,
 }
 
 impl<'a> Graph<'a> {
-    /// Finds the dependences.
+    /// Finds the dependences of an excerpt's rows.
     pub fn new(code: &'a Code<'_>, excerpt: &'a Excerpt) -> Self {
         let rows = &excerpt.rows;
         let mut graph = Self {
@@ -71,7 +71,7 @@ impl<'a> Graph<'a> {
         graph
     }
 
-    /// What it is of.
+    /// Returns the excerpt.
     pub fn excerpt(&self) -> &'a Excerpt {
         self.excerpt
     }
@@ -96,12 +96,12 @@ impl<'a> Graph<'a> {
         self.is(at, Inst::is_store)
     }
 
-    /// Rows before one, the youngest first.
+    /// Returns the rows before row `at`, the youngest first.
     fn older(&self, at: usize) -> impl DoubleEndedIterator<Item = usize> + use<> {
         (at.saturating_sub(REACH)..at).rev()
     }
 
-    /// The youngest store before a load to the same eight bytes, if a store answered it.
+    /// Returns the youngest store before a load to the same eight bytes, if a store answered the load.
     fn store_before(&self, at: usize) -> Option<usize> {
         let load = self.row(at);
         if load.source != DataSource::StoreQueue || !self.is(at, Inst::is_load) {
@@ -115,7 +115,7 @@ impl<'a> Graph<'a> {
         })
     }
 
-    /// The operands of a row: what it reads in registers, and the store whose data it loads.
+    /// Returns the operands of a row: what it reads in registers, and the store whose data it loads.
     pub fn dependences(&self, at: usize) -> impl Iterator<Item = Dependence> {
         let operands = self.operands[at].into_iter().flatten();
         let operands = operands.map(|producer| Dependence {
@@ -128,8 +128,8 @@ impl<'a> Graph<'a> {
         }))
     }
 
-    /// Returns whether a row waits, through registers, for an earlier execution of its own instruction: as each step of a linked list
-    /// waits for the step before.
+    /// Returns whether a row waits, through registers, for an earlier execution of its own instruction, as each step through a
+    /// linked list waits for the step before.
     pub fn waits_for_itself(&self, at: usize) -> bool {
         let first = at.saturating_sub(REACH);
         let mut seen = vec![false; at - first];
@@ -146,17 +146,18 @@ impl<'a> Graph<'a> {
         false
     }
 
-    /// The row that starts the packet of a row.
+    /// Returns the row that starts the fetch packet of row `at`.
     pub(crate) fn packet(&self, at: usize) -> Option<usize> {
         self.packets[at]
     }
 
-    /// The packet before the one that starts at a row.
+    /// Returns the row that starts the packet before the one that starts at row `start`.
     pub(crate) fn packet_before(&self, start: usize) -> Option<usize> {
         self.packets[start.checked_sub(1)?]
     }
 
-    /// The producer of a register operand that came last, and its cycle: of the address alone, for a store.
+    /// Returns the producer of the register operand that came last, and the cycle in which it came; for a store, of the address
+    /// operand.
     pub(crate) fn last_operand(&self, at: usize) -> Option<(usize, u64)> {
         let used = if self.is_store(at) { 1 } else { 3 };
         let operands = self.operands[at].iter().take(used).flatten();
@@ -165,25 +166,25 @@ impl<'a> Graph<'a> {
             .max_by_key(|&(producer, wake)| (wake, producer))
     }
 
-    /// The producer of a store's data.
+    /// Returns the producer of a store's data.
     pub(crate) fn store_data(&self, at: usize) -> Option<usize> {
         self.operands[at][1].filter(|_| self.is_store(at))
     }
 
-    /// First cycle in which nothing but ports keeps an instruction from issuing.
+    /// Returns the first cycle in which nothing but ports keeps an instruction from issuing.
     pub fn ready(&self, at: usize) -> u64 {
         let wake = self.last_operand(at).map_or(0, |(_, wake)| wake);
         wake.max(self.row(at).dispatch + 1)
     }
 
-    /// The store whose data a load waited for, after it had asked.
+    /// Returns the store whose data a load waited for after it had looked into the store queue.
     pub(crate) fn late_store(&self, at: usize) -> Option<usize> {
         let store = self.stores[at]?;
         let data = self.row(store).complete.saturating_sub(STORE_LEAVES);
         (data > self.row(at).issue + LOAD_LOOKS).then_some(store)
     }
 
-    /// Who had the port, or the unit, that a row waited for when it was ready.
+    /// Returns the row that had the port, or the unit, that row `at` waited for when it was ready, and the cause.
     pub(crate) fn port_holder(&self, at: usize) -> Option<(usize, Cause)> {
         let row = self.row(at);
         let inst = self.inst(at)?;
@@ -199,7 +200,7 @@ impl<'a> Graph<'a> {
         let issued = |other: &usize| {
             self.row(*other).issue + 1 == row.issue && self.queue(*other) == inst.queue()
         };
-        // The oldest, of its class if there is one.
+        // The oldest row that issued then, one of the same class if there is any.
         let of_class = |other: &usize| self.is(*other, |other| other.class == inst.class);
         let holder = { self.older(at).rev() }
             .filter(issued)
@@ -208,7 +209,8 @@ impl<'a> Graph<'a> {
         Some((holder, Cause::Port))
     }
 
-    /// Who gave back the place that the dispatch of a row waited for; true: by its issue, false: by its commit.
+    /// Returns the row that gave back the place that the dispatch of row `at` waited for; true: by its issue, false: by its
+    /// commit.
     pub(crate) fn place_giver(&self, at: usize) -> Option<(usize, bool)> {
         let row = self.row(at);
         let mut older = self.older(at);
@@ -230,7 +232,7 @@ impl<'a> Graph<'a> {
             DispatchWait::LoadQueue => by_commit(
                 older.find(|&other| self.is(other, Inst::is_load) && left(1)(self.row(other))),
             ),
-            // It is free when it was written: some cycles after its commit.
+            // A place in the store queue is free when the store's line was written, some cycles after its commit.
             DispatchWait::StoreQueue => by_commit(
                 older
                     .find(|&other| self.is_store(other) && self.row(other).written <= row.dispatch),
@@ -245,7 +247,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// What made the fetch of a row's packet late.
+    /// Returns what made the fetch of a row's packet late.
     pub(crate) fn fetch_miss(&self, at: usize) -> Option<Cause> {
         let start = self.row(self.packet(at)?);
         match start.packet_source {
@@ -255,7 +257,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The row before the packet that a row is in, if that packet is the first after a redirect.
+    /// Returns the row before the packet of row `at`, if that packet is the first after a redirect, and the cause.
     pub(crate) fn redirected_by(&self, at: usize) -> Option<(usize, Cause)> {
         let before = self.packet(at)?.checked_sub(1)?;
         match self.row(before).redirect {

@@ -1,4 +1,4 @@
-//! What excerpts say of a loop.
+//! The iterations of a loop that excerpts show.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,46 +10,47 @@ use crate::{Cause, Code, CriticalPath, Excerpts, Graph, Loop};
 /// One time through a loop, from its first instruction to the next time that it is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Iteration {
-    /// The excerpt.
+    /// Number of the excerpt that has the iteration.
     pub excerpt: usize,
-    /// Its rows.
+    /// Rows of the iteration, within its excerpt.
     pub rows: Range<usize>,
-    /// From the commit before its first row to that of its last one.
+    /// Cycles from the commit before the first row to that of the last row.
     pub cycles: u64,
 }
 
 /// The iterations of a loop that excerpts have.
 #[derive(Clone, Debug, Default)]
 pub struct Iterations {
-    /// Those that are whole.
+    /// Whole iterations.
     pub list: Vec<Iteration>,
-    /// How often excerpts have the loop's first instruction,
+    /// How often excerpts have the loop's first instruction.
     pub headers: u64,
-    /// how often what came before it was not in the loop,
+    /// How often excerpts have the loop's first instruction after one outside of the loop.
     pub entries: u64,
-    /// and how often the loop was left.
+    /// How often the loop was left within excerpts.
     pub exits: u64,
-    /// Cycles between commits that its own instructions end.
+    /// Cycles between commits that an instruction of the loop's body ends.
     pub own_cycles: u64,
-    /// What the cycles of the whole iterations went to: sums of the critical paths of those that follow each other.
+    /// Cycles of the whole iterations by instruction and cause: sums over the critical paths of iterations that follow each
+    /// other.
     pub path: BTreeMap<(InstId, Cause), u64>,
 }
 
-/// How far a look at an excerpt is.
+/// State of a look through an excerpt.
 #[derive(Default)]
 struct Look {
     /// The row of the loop's first instruction, if the loop goes on.
     header: Option<usize>,
-    /// Whole iterations without a break, from this row on.
+    /// First row of the whole iterations that follow each other without a break.
     streak: Option<usize>,
-    /// In a function that the loop calls.
+    /// True in a function that the loop calls.
     called: bool,
-    /// What came before is known to be outside.
+    /// True if the instruction before is known to be outside of the loop.
     outside: bool,
 }
 
 impl Iterations {
-    /// Finds them; `function` gives the function of an instruction.
+    /// Finds the iterations of a loop in `excerpts`; `function` gives the function of an instruction.
     pub fn of(
         found: &Loop,
         code: &Code<'_>,
@@ -70,7 +71,7 @@ impl Iterations {
                     iterations.own_cycles += row.commit - excerpt.before(at);
                 }
                 if row.redirect.is_trap() || privilege(row.inst) != own {
-                    // An interrupt or a system call: that iteration is like no other.
+                    // An interrupt or a system call makes an iteration like no other.
                     iterations.streak(graph, &look);
                     look = Look::default();
                 } else if row.inst == found.header {
@@ -86,7 +87,7 @@ impl Iterations {
                     (look.called, look.outside) = (false, false);
                 } else if has(row.inst) {
                     look.called = code.get(row.inst).is_some_and(|inst| inst.calls());
-                    // Only its first instruction leads into it.
+                    // Only the header leads into the loop.
                     look.outside = false;
                 } else if look.header.is_none()
                     || !look.called
@@ -114,7 +115,7 @@ impl Iterations {
         });
     }
 
-    /// Iterations without a break end: their critical path.
+    /// Adds the critical path of iterations that followed each other without a break, which ends here.
     fn streak(&mut self, graph: &Graph<'_>, look: &Look) {
         if let (Some(start), Some(end)) = (look.streak, look.header) {
             for edge in CriticalPath::new(graph, start..end).edges() {
@@ -124,24 +125,25 @@ impl Iterations {
         }
     }
 
-    /// Cycles of the whole iterations.
+    /// Returns the cycles of the whole iterations.
     pub fn cycles(&self) -> u64 {
         self.list.iter().map(|iteration| iteration.cycles).sum()
     }
 
-    /// Instructions of the whole iterations.
+    /// Returns the number of instructions of the whole iterations.
     pub fn instructions(&self) -> usize {
         self.list.iter().map(|iteration| iteration.rows.len()).sum()
     }
 
-    /// Iterations each time that the loop is entered, on average; `None` if no excerpt has its begin or end.
+    /// Returns the mean number of iterations each time that the loop is entered; `None` if no excerpt has the begin or end of
+    /// one.
     pub fn trips(&self) -> Option<f64> {
-        // Of those that an excerpt cuts off it has the begin as often as the end.
+        // Executions of the loop that an excerpt cuts off count one half: excerpts have the begin of one as often as the end.
         let times = (self.entries + self.exits) as f64 / 2.0;
         (times > 0.0).then(|| (self.headers as f64 / times).max(1.0))
     }
 
-    /// The best, the median and the worst iteration, by their place in the list.
+    /// Returns the best, the median and the worst iteration, by their place in the list.
     pub fn typical(&self) -> Option<[usize; 3]> {
         let mut order: Vec<usize> = (0..self.list.len()).collect();
         order.sort_by_key(|&at| self.list[at].cycles);

@@ -9,25 +9,25 @@ use crate::{Code, Excerpts};
 /// A natural loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loop {
-    /// The function that it is in, as the caller numbers them.
+    /// Function that the loop is in, as the caller numbers them.
     pub function: u32,
-    /// Its first instruction.
+    /// First instruction of the loop, through which it is entered.
     pub header: InstId,
-    /// Its instructions, by address. Those of functions that it calls are not among them.
+    /// Instructions of the loop, by address. Instructions of functions that it calls are not among them.
     pub body: Vec<InstId>,
-    /// The smallest loop of the list around it.
+    /// Smallest loop of the list around this loop, by its place in the list.
     pub parent: Option<usize>,
 }
 
 impl Loop {
-    /// An instruction is in it.
+    /// Returns whether `inst` is in the loop.
     pub fn has(&self, inst: InstId) -> bool {
         self.body.contains(&inst)
     }
 }
 
-/// The loops of functions, given by number and instructions: those that an address was found at, executed at least once. The targets
-/// of indirect jumps are those that `excerpts` show. Not found: loops that are entered in several places.
+/// Finds the loops of functions, which are given by number with their instructions: those that were executed at least once. The
+/// targets of indirect jumps are those that `excerpts` show. Loops that are entered in several places are not found.
 pub fn find_loops(
     code: &Code<'_>,
     excerpts: &Excerpts,
@@ -57,23 +57,23 @@ pub fn find_loops(
                 && outer.header != inner.header
                 && outer.has(inner.header)
         };
-        // They are in order of size.
+        // Loops are in order of size.
         let parent = (at + 1..loops.len()).find(|&outer| around(&loops[outer]));
         loops[at].parent = parent;
     }
     loops
 }
 
-/// What the way to each instruction of a [`Flow`] goes through.
+/// Dominators of the instructions of a [`Flow`]: what each way to them goes through.
 struct Dominators {
-    /// By instruction the number of its immediate dominator; of an entry, how many instructions there are.
+    /// For each instruction, the number of its immediate dominator; for an entry, the number of instructions.
     of: Vec<usize>,
-    /// By instruction its number in postorder: what a way first comes to has the larger one.
+    /// For each instruction, its number in postorder: what a way comes to first has the larger one.
     rank: Vec<usize>,
 }
 
 impl Dominators {
-    /// Each way from an entry to `other` goes through `one`.
+    /// Returns whether each way from an entry to `other` goes through `one`.
     fn dominates(&self, one: usize, mut other: usize) -> bool {
         while self.rank[other] < self.rank[one] {
             other = self.of[other];
@@ -82,7 +82,7 @@ impl Dominators {
     }
 }
 
-/// The control flow of a function. Instructions by number, in order of address.
+/// The control flow of a function, whose instructions are numbered in order of address.
 struct Flow {
     insts: Vec<InstId>,
     next: Vec<Vec<usize>>,
@@ -126,7 +126,8 @@ impl Flow {
         flow
     }
 
-    /// The algorithm of K. Cooper, T. Harvey, K. Kennedy, "A Simple, Fast Dominance Algorithm". What nothing leads to is an entry.
+    /// Finds dominators by the algorithm of K. Cooper, T. Harvey, K. Kennedy, "A Simple, Fast Dominance Algorithm". An
+    /// instruction that nothing leads to is an entry.
     fn dominators(&self) -> Dominators {
         let count = self.insts.len();
         let root = count;
@@ -134,7 +135,7 @@ impl Flow {
         let mut seen = vec![false; count];
         let mut is_entry = vec![false; count];
         let leads = |at: &usize| self.before[*at].is_empty();
-        // What only loops lead to comes last: where it is found first is an entry, too.
+        // Instructions that only loops lead to come last: the first of them that is found is an entry, too.
         for entry in (0..count).filter(leads).chain(0..count) {
             if std::mem::replace(&mut seen[entry], true) {
                 continue;
@@ -188,7 +189,7 @@ impl Flow {
                         }
                     };
                 }
-                // An instruction before it in this order leads to it.
+                // An instruction before `at` in this order leads to it, so that it has a dominator.
                 if of[at] != dominator {
                     of[at] = dominator;
                     changed = true;
@@ -234,7 +235,7 @@ mod tests {
 
     const NOP: u32 = 0x13;
 
-    /// Instructions of four bytes at 0, 4, 8, …: a branch or a jump to a number, or nothing.
+    /// Returns the loops of a program of four-byte instructions at 0, 4, 8, …: a branch or a jump to a number, or nothing.
     fn loops(program: &[Option<(Class, u64)>]) -> Vec<(u32, Vec<u32>, Option<usize>)> {
         let info = |(number, to): (u32, &Option<(Class, u64)>)| StaticInfo {
             id: InstId(number),
@@ -285,13 +286,13 @@ mod tests {
             loops(&[None, branch(0), branch(0)]),
             [(0, vec![0, 1, 2], None)]
         );
-        // From 0 into the middle.
+        // A branch from 0 into the middle.
         assert_eq!(loops(&[branch(2), None, None, branch(1)]), []);
     }
 
     #[test]
     fn a_loop_that_is_entered_below_its_top_is_one() {
-        // As zlib's longest_match: 0: goto 4; 1: if 5; 2: 3: if 5; 4: if 1; 5: if 2 (from within); 6:
+        // Control flow as in zlib's longest_match: 0: goto 4; 1: if 5; 2: 3: if 5; 4: if 1; 5: if 2 (from within); 6:
         let program = [
             jump(4),
             branch(5),
@@ -302,7 +303,7 @@ mod tests {
             None,
         ];
         assert_eq!(loops(&program), [(4, vec![1, 2, 3, 4, 5], None)]);
-        // The same where the lowest of what was executed is within: 0: 1: if 3; 2: goto 0; 3: 4: 5: goto 1
+        // A loop that is entered at 1 and has the lowest instruction that was executed: 0: 1: if 3; 2: goto 0; 3: 4: 5: goto 1
         let program = [None, branch(3), jump(0), None, jump(6), jump(1), None];
         assert_eq!(loops(&program), [(1, vec![0, 1, 2], None)]);
         // A jump back to the bottom's test: 0: goto 2; 1: 2: if 1
@@ -329,7 +330,7 @@ mod tests {
                     _ => jump(below(14)),
                 })
                 .collect();
-            // It comes to an end, whatever the program.
+            // The search comes to an end, whatever the program is.
             for (header, body, _) in loops(&program) {
                 assert!(body.contains(&header), "{program:?}");
             }

@@ -10,17 +10,17 @@ use serde::{Deserialize, Serialize};
 pub struct Excerpts {
     /// The core's widths.
     pub widths: Widths,
-    /// In order of time.
+    /// Excerpts, in order of time.
     pub list: Vec<Excerpt>,
 }
 
-/// No run gets so far.
+/// Cycles that no run gets to.
 const MOST_CYCLES: u64 = 1 << 48;
-/// No core is so wide.
+/// Width that no core has.
 const MOST_WIDTH: u32 = 1 << 10;
 
 impl Excerpts {
-    /// Those of several harts; `number`: what an instruction of a hart is called among all.
+    /// Returns the excerpts of several harts; `number` gives an instruction of a hart its number among those of all harts.
     pub fn merged(harts: &[Self], number: impl Fn(usize, InstId) -> InstId) -> Option<Self> {
         let widths = harts.first()?.widths;
         let mut list = Vec::new();
@@ -37,8 +37,8 @@ impl Excerpts {
         Some(Self { widths, list })
     }
 
-    /// Says what does not hold together, if anything. Cycles that a core told are in order, and none is beyond all runs; those of a file
-    /// may not be.
+    /// Checks excerpts that come from a file, whose cycles may be out of order or beyond any run. Those that a core told need
+    /// no check.
     ///
     /// # Errors
     /// What was expected, and what was found.
@@ -80,16 +80,16 @@ impl Excerpts {
     }
 }
 
-/// How much of each a core has.
+/// How many of each resource a core has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Widths {
     /// Instructions decoded, dispatched and committed per cycle.
     pub decode: u32,
-    /// Issue ports: integer,
+    /// Issue ports for integer operations.
     pub int: u32,
-    /// memory,
+    /// Issue ports for memory operations.
     pub mem: u32,
-    /// floating point.
+    /// Issue ports for floating-point operations.
     pub fp: u32,
 }
 
@@ -98,12 +98,12 @@ pub struct Widths {
 pub struct Excerpt {
     /// Cycle in which the instruction before the first one left.
     pub from: u64,
-    /// In program order.
+    /// Instructions, in program order.
     pub rows: Vec<Row>,
 }
 
 impl Excerpt {
-    /// Cycle in which the row before this one left.
+    /// Returns the cycle in which the row before row `row` left.
     pub fn before(&self, row: usize) -> u64 {
         row.checked_sub(1)
             .map_or(self.from, |before| self.rows[before].commit)
@@ -116,48 +116,48 @@ impl Excerpt {
 pub struct Row {
     /// Static instruction.
     pub inst: InstId,
-    /// Its packet was asked for,
+    /// Cycle in which the fetch packet that the instruction starts was first asked for.
     pub asked: u64,
-    /// and delivered to the fetch buffer. 0: it starts no packet.
+    /// Cycle in which that packet was delivered to the fetch buffer; 0 if the instruction starts no packet.
     pub delivered: u64,
-    /// It was decoded,
+    /// Cycle in which the instruction was decoded.
     pub decode: u64,
-    /// dispatched,
+    /// Cycle in which the instruction was dispatched.
     pub dispatch: u64,
-    /// issued (0: it never was),
+    /// Cycle in which the instruction issued; 0 if it never did.
     pub issue: u64,
-    /// let dependents issue from this cycle on,
+    /// Cycle from which on dependents could issue.
     pub wake: u64,
-    /// could have left from this cycle on,
+    /// Cycle from which on the instruction could have left the ROB.
     pub complete: u64,
-    /// and left.
+    /// Cycle in which the instruction left the ROB.
     pub commit: u64,
-    /// Of a store: its line is written.
+    /// Cycle in which the line of a store is written; 0 for other instructions.
     pub written: u64,
-    /// What its dispatch waited for.
+    /// What dispatch of the instruction waited for.
     pub wait: DispatchWait,
-    /// Why the front end was redirected after it.
+    /// Why the front end was redirected after the instruction.
     pub redirect: Redirect,
-    /// It is the first of its ROB row.
+    /// True if the instruction is the first of its ROB row.
     pub first_of_row: bool,
-    /// What it waited for at the head.
+    /// What the instruction waited for at the head of the ROB.
     pub class: CycleClass,
-    /// Of a data access: who answered,
+    /// Who answered the data access.
     pub source: DataSource,
-    /// how the address was translated,
+    /// How the address of the data access was translated.
     pub translation: Translation,
-    /// the cycles that this took beyond those of a hit,
+    /// Cycles that the translation of the data access took beyond those of a hit.
     pub translating: u64,
-    /// and the physical address; 0: there is no access.
+    /// Physical address of the data access; 0 if there is none.
     pub pa: u64,
-    /// Of the packet that it starts: who had the line,
+    /// Who had the line of the fetch packet that the instruction starts.
     pub packet_source: DataSource,
-    /// and the cycles that translation took beyond those of a hit.
+    /// Cycles that the translation of that packet's address took beyond those of a hit.
     pub packet_translating: u64,
 }
 
 impl Row {
-    /// Of a record, which left in cycle `commit`, and its details.
+    /// Returns the row of a record, which left in cycle `commit`, and of its details.
     pub fn new(record: &CommitRecord, commit: u64, detail: &Detail) -> Self {
         Self {
             inst: record.inst,

@@ -5,26 +5,26 @@ use serde::Serialize;
 
 use crate::{Cause, Graph};
 
-/// Where an instruction is.
+/// A stage in which an instruction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// Its packet is fetched.
+    /// The instruction's packet is fetched.
     Fetch,
-    /// In the fetch buffer.
+    /// The instruction is in the fetch buffer.
     Buffer,
-    /// Decoded, not yet dispatched.
+    /// The instruction is decoded, and not yet dispatched.
     Dispatch,
-    /// In the issue queue.
+    /// The instruction is in the issue queue.
     Queue,
-    /// Issued.
+    /// The instruction has issued, and executes.
     Execute,
-    /// It could leave, but older ones have not.
+    /// The instruction could leave the ROB, but older ones have not.
     Commit,
 }
 
 impl Stage {
-    /// All of them, in order.
+    /// All stages, in order.
     pub const ALL: [Self; 6] = [
         Self::Fetch,
         Self::Buffer,
@@ -35,21 +35,21 @@ impl Stage {
     ];
 }
 
-/// Cycles in a stage.
+/// Consecutive cycles of an instruction in a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// The stage.
     pub stage: Stage,
-    /// From the begin of this cycle
+    /// First cycle.
     pub from: u64,
-    /// to that of this one.
+    /// First cycle after the segment.
     pub to: u64,
-    /// What it waited for, or what took so long.
+    /// What the instruction waited for in the stage, or what took so long.
     pub cause: Option<Cause>,
 }
 
 impl Graph<'_> {
-    /// The stages of a row, without a gap.
+    /// Returns the stages of a row, without a gap.
     pub fn segments(&self, at: usize) -> Vec<Segment> {
         let row = self.row(at);
         let packet = self.packet(at).map(|start| self.row(start));

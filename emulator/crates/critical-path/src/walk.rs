@@ -7,24 +7,24 @@ use isa::InstClass;
 
 use crate::{Cause, Graph};
 
-/// F0 of a packet to its delivery, if nothing is in the way.
+/// Cycles from F0 of a packet to its delivery, if nothing is in the way.
 const FETCH: u64 = 4;
 
-/// Cycles of the path.
+/// An edge of the critical path: consecutive cycles with one cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The row that they are given to.
+    /// Row that the cycles are given to.
     pub row: usize,
-    /// Why they passed.
+    /// Why the cycles passed.
     pub cause: Cause,
-    /// The cycles after `from`,
+    /// Cycle after which the edge begins.
     pub from: u64,
-    /// up to `to`.
+    /// Cycle with which the edge ends.
     pub to: u64,
 }
 
 impl Edge {
-    /// How many they are.
+    /// Returns the number of cycles.
     pub fn cycles(&self) -> u64 {
         self.to - self.from
     }
@@ -33,44 +33,45 @@ impl Edge {
 /// An event in the life of a row.
 #[derive(Clone, Copy, Debug)]
 enum Node {
-    /// Its packet was asked for,
+    /// The packet that the row starts was asked for.
     Asked,
-    /// and delivered. (Of the row that starts it.)
+    /// The packet that the row starts was delivered.
     Delivered,
     Decoded,
     Dispatched,
     Issued,
-    /// Its dependents can issue.
+    /// The row's dependents can issue.
     Woken,
-    /// It can leave.
+    /// The row can leave the ROB.
     Done,
     Left,
 }
 
-/// The critical path of consecutive rows: edges without a gap, from the commit before the first row to that of the last one. No
-/// row before the first has part in it: what these did was over by then.
+/// The critical path of consecutive rows: edges without a gap, from the commit before the first row to that of the last one.
+/// Rows before the first have no part in it: what they did was over by then.
 #[derive(Clone, Debug, Default)]
 pub struct CriticalPath {
     edges: Vec<Edge>,
 }
 
-/// Where the walk is.
+/// A walk back along the critical path.
 struct Walk<'a> {
     graph: &'a Graph<'a>,
     start: u64,
-    /// All cycles after this one have their edge.
+    /// Cycle after which all cycles have their edge.
     cycle: u64,
     edges: Vec<Edge>,
 }
 
 impl CriticalPath {
-    /// That of some rows.
+    /// Returns the critical path of `rows`, back to the commit before the first of them.
     pub fn new(graph: &Graph<'_>, rows: Range<usize>) -> Self {
         let start = graph.excerpt.before(rows.start);
         Self::since(graph, rows, start)
     }
 
-    /// The same, but back to where it leaves the rows, which may be before the commit before the first.
+    /// Returns the critical path of `rows`, back to where it leaves them, which may be before the commit that precedes the
+    /// first row.
     pub fn within(graph: &Graph<'_>, rows: Range<usize>) -> Self {
         Self::since(graph, rows, 0)
     }
@@ -97,19 +98,19 @@ impl CriticalPath {
         Self { edges: walk.edges }
     }
 
-    /// The edges, in order of time.
+    /// Returns the edges, in order of time.
     pub fn edges(&self) -> &[Edge] {
         &self.edges
     }
 
-    /// All its cycles.
+    /// Returns the cycles of all edges.
     pub fn cycles(&self) -> u64 {
         self.edges.iter().map(Edge::cycles).sum()
     }
 }
 
 impl Walk<'_> {
-    /// The cycles back to `cycle` passed for that reason.
+    /// Gives the cycles back to `cycle` to row `row` and `cause`.
     fn to(&mut self, cycle: u64, row: usize, cause: Cause) {
         let from = cycle.clamp(self.start, self.cycle);
         if from != self.cycle {
@@ -123,7 +124,7 @@ impl Walk<'_> {
         }
     }
 
-    /// What an event of a row waited for last, with the cycles between the two.
+    /// Returns the event that an event of row `at` waited for last, and gives the cycles between the two to their cause.
     fn back(&mut self, node: Node, at: usize) -> Option<(Node, usize)> {
         match node {
             Node::Left => Some(self.left(at)),
@@ -177,7 +178,7 @@ impl Walk<'_> {
         self.executed(at)
     }
 
-    /// From its result back to its issue, or to the store that it waited for.
+    /// Goes from a row's result back to its issue, or to the store that it waited for.
     fn executed(&mut self, at: usize) -> (Node, usize) {
         let row = self.graph.row(at);
         if let Some(store) = self.graph.late_store(at) {
@@ -245,7 +246,7 @@ impl Walk<'_> {
 
     fn decoded(&mut self, at: usize) -> Option<(Node, usize)> {
         let (graph, row) = (self.graph, self.graph.row(at));
-        // Its group was decoded together.
+        // All rows of the decode group were decoded in the same cycle.
         let mut first = at;
         while let Some(before) = first.checked_sub(1)
             && graph.row(before).decode == row.decode
@@ -277,7 +278,7 @@ impl Walk<'_> {
 
     fn delivered(&mut self, start: usize) -> (Node, usize) {
         let row = self.graph.row(start);
-        // The fixed part last, as it is: misses come before.
+        // The fixed part of a fetch comes last: misses come before it.
         self.to(
             self.cycle.saturating_sub(FETCH).max(row.asked),
             start,
@@ -297,7 +298,7 @@ impl Walk<'_> {
     fn asked(&mut self, start: usize) -> Option<(Node, usize)> {
         let graph = self.graph;
         if let Some((by, cause)) = graph.redirected_by(start) {
-            // All that the front end took from there on is the redirect's.
+            // All that the front end took from there on belongs to the redirect.
             let front = |edge: &&mut Edge| matches!(edge.cause, Cause::Width | Cause::Fetch);
             let refill = self.edges.iter_mut().rev().take_while(front);
             refill.for_each(|edge| edge.cause = cause);

@@ -23,11 +23,11 @@ pub struct Program {
 
 /// A sequence of random instructions that the harness enters by `mret` and that ends with `ecall`.
 pub struct Block {
-    /// Physical address of its code.
+    /// Physical address of the block's code.
     pub start: u64,
-    /// Its instructions, the final `ecall` included.
+    /// Instructions of the block, the final `ecall` included.
     pub insts: Vec<u32>,
-    /// The state that it is entered with.
+    /// State that the block is entered with.
     pub entry: Entry,
 }
 
@@ -51,7 +51,8 @@ pub struct Entry {
 }
 
 impl Program {
-    /// The program of a seed, for machines that have these extensions. `clear_bits`: some page-table entries have a clear A or D bit.
+    /// Returns the program of a seed, for machines that have these extensions. `clear_bits`: some page-table entries
+    /// have a clear A or D bit.
     pub fn new(seed: u64, blocks: usize, extensions: Extensions, clear_bits: bool) -> Self {
         let mut generator = Generator {
             random: Rng::with_seed(seed),
@@ -132,7 +133,7 @@ struct Generator {
 }
 
 impl Generator {
-    /// True with a probability of `n` per cent.
+    /// Returns true with a probability of `n` per cent.
     fn percent(&mut self, n: u32) -> bool {
         self.random.u32(0..100) < n
     }

@@ -48,8 +48,8 @@ pub struct Machines {
     elf: Vec<u8>,
     /// Extensions that both machines have.
     pub extensions: Extensions,
-    /// QEMU can be told to fault on a clear A or D bit (Svade) as tipsim does; QEMU before 9.1 sets the bits, and does not check
-    /// the PMP for that.
+    /// QEMU can be told to fault on a clear A or D bit (Svade) as tipsim does; QEMU before 9.1 sets the bits, and does
+    /// not check the PMP for that.
     pub faults_on_clear_bits: bool,
     preset: Preset,
 }

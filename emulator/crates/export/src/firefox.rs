@@ -2,8 +2,8 @@
 //! (<https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md>),
 //! in version 55, which later versions upgrade when they load it.
 //!
-//! It has a thread per profiler, process and thread name; a sample's weight is its cycles. The tables are our own, as
-//! the crate `fxprof-processed-profile` has no source lines or inlined functions.
+//! The profile has a thread per profiler, process and thread name; a sample's weight is its cycles. This crate writes the
+//! tables itself, since the crate `fxprof-processed-profile` has no source lines or inlined functions.
 
 mod tables;
 

@@ -61,7 +61,7 @@ pub enum Holds {
     CycleStacks,
 }
 
-/// The properties of a [`Format`]; the methods of that explain the fields.
+/// The properties of a [`Format`], whose methods explain the fields.
 struct Row {
     name: &'static str,
     help: &'static str,
@@ -129,17 +129,17 @@ impl Format {
         &ROWS[self as usize]
     }
 
-    /// Its name on the command line.
+    /// Returns the format's name on the command line.
     pub const fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// A line of help on it.
+    /// Returns a line of help on the format.
     pub const fn help(self) -> &'static str {
         self.row().help
     }
 
-    /// Which profilers a file holds.
+    /// Returns which profilers a file of the format holds.
     pub const fn holds(self) -> Holds {
         self.row().holds
     }
@@ -150,7 +150,7 @@ impl Format {
         self.row().is_timed
     }
 
-    /// True if a person can read it.
+    /// True if the format is text that a person can read.
     pub const fn is_text(self) -> bool {
         self.row().is_text
     }
@@ -191,7 +191,7 @@ pub struct Options<'a> {
 }
 
 impl Export<'_> {
-    /// What the file is called in it: the run, and that it is a part if it is.
+    /// Returns the title that a file has inside: the run's name, after a notice if the run is not whole.
     fn title(&self) -> Cow<'_, str> {
         match self.options.part {
             None => Cow::Borrowed(self.options.name),

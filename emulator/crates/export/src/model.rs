@@ -23,7 +23,7 @@ pub struct Export<'a> {
     pub(super) windows: &'a [Window],
     pub(super) options: Options<'a>,
     pub(super) symbols: Symbols,
-    /// What the profilers name, by calling context, and the calls of those contexts.
+    /// Rows of what the profilers name, by calling context, and of the calls of these contexts.
     rows_by_key: Rows<'a>,
     /// Per profiler, units by context that is shown and instruction, ascending; the Oracle first.
     weights: Vec<ContextWeights>,
@@ -118,12 +118,12 @@ impl<'a> Export<'a> {
         }
     }
 
-    /// All rows.
+    /// Returns all rows.
     pub(super) fn rows(&self) -> &[Row] {
         &self.rows_by_key.list
     }
 
-    /// The profilers, the Oracle first.
+    /// Returns the profilers, the Oracle first.
     pub(super) fn series(&self) -> Vec<Series<'a>> {
         let evaluation = self.evaluation;
         let oracle = self.options.oracle.then(|| Series {
@@ -146,7 +146,7 @@ impl<'a> Export<'a> {
         oracle.into_iter().chain(samplers).collect()
     }
 
-    /// What is not as the profilers have it, a sentence each, if a file of this format is written.
+    /// Returns what a file of this format leaves out or merges of the profiles, a sentence each.
     pub fn left_out(&self, format: Format) -> Vec<String> {
         let stacks = (self.has_call_stacks() && format.holds() != Holds::CycleStacks).then(|| {
             format!("calls with less than 1/{LEAST_PART} of the time are left out of stacks")
@@ -159,7 +159,7 @@ impl<'a> Export<'a> {
         stacks.into_iter().chain(functions).chain(merged).collect()
     }
 
-    /// What wrote a file of this format, and what it left out.
+    /// Returns the name of this program with its version, and what a file of this format leaves out.
     pub(super) fn exporter(&self, format: Format) -> String {
         let mut text = concat!("tipsim ", env!("CARGO_PKG_VERSION")).to_owned();
         for note in self.left_out(format) {

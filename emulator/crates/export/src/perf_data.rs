@@ -183,7 +183,7 @@ fn mmap(export: &Export<'_>, image: &Image, cycle: u64, pid: u32) -> Record {
     } else {
         MISC_USER | MISC_BUILD_ID
     };
-    // Without a build id: device, inode and generation 0.
+    // A mapping without a build id has device, inode and generation 0.
     let mut padded = [0; MAX_BUILD_ID];
     padded[..id.len()].copy_from_slice(id);
     body.u32(id.len() as u32).raw(&padded);

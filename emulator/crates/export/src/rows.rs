@@ -1,4 +1,4 @@
-//! Which instructions, functions and callers a file shows.
+//! Rows of a file: the instructions, functions and callers that it shows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -20,7 +20,7 @@ pub(super) struct Row {
     pub thread: ThreadId,
     /// The instruction, or any of the function's.
     pub inst: InstId,
-    /// It is a whole function's, not an instruction's.
+    /// True if the row is a whole function's, not an instruction's.
     pub is_function: bool,
     /// Index of the row of the call or trap that entered this context.
     pub caller: Option<usize>,
@@ -165,7 +165,7 @@ impl<'a> Rows<'a> {
         self.function_of.get(location as usize).copied()
     }
 
-    /// The row that an instruction is charged to in a context.
+    /// Returns the row that an instruction is charged to in a context.
     pub fn of(&self, context: ContextId, inst: InstId) -> Option<usize> {
         let own = self.instructions.get(&(context, inst));
         let row = match own {

@@ -38,7 +38,7 @@ impl Timed {
         Self { samples, window }
     }
 
-    /// What was merged.
+    /// Returns a sentence on merged samples, if any were merged.
     pub fn note(&self, export: &Export<'_>) -> Option<String> {
         let micros = export.nanos(self.window?) as f64 / 1e3;
         Some(format!(
@@ -48,20 +48,20 @@ impl Timed {
 }
 
 impl Export<'_> {
-    /// The samples of all profilers, as files have them.
+    /// Returns the samples of all profilers, as files have them.
     pub(super) fn timed(&self) -> &Timed {
         self.timed.get_or_init(|| Timed::of(self))
     }
 }
 
-/// Merges samples of a row in the same window, which is as long as `most` samples ask for. A merged sample is where its last one
-/// was.
+/// Merges samples of a row in the same window, which is as long as is needed for at most `most` samples. A merged sample has
+/// the cycle of its last sample.
 struct Merging {
     samples: Vec<CycleSample>,
-    /// Cycles in which they are.
+    /// Cycles that the samples are spread over.
     cycles: u64,
     most: usize,
-    /// How many samples are merged before more are taken.
+    /// Number of samples at which they are merged before more are taken.
     full: usize,
     window: Option<u64>,
 }
@@ -87,7 +87,7 @@ impl Merging {
         self.samples.push(sample);
     }
 
-    /// The samples in order of time and, if they were merged, the cycles of a window.
+    /// Returns the samples in order of time and, if they were merged, the cycles of a window.
     fn finish(mut self) -> (Vec<CycleSample>, Option<u64>) {
         if self.window.is_some() || self.samples.len() > self.most {
             self.merge();

@@ -10,17 +10,17 @@ macro_rules! extensions {
         }
 
         impl Extension {
-            /// All of them, in the order of the device tree.
+            /// All extensions, in the order of the device tree.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// Its name, as in the device tree; the machine level's if each level has one.
+            /// Returns the name in the device tree; the machine level's if each level has one.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)*
                 }
             }
 
-            /// All its names in the device tree: one, or that of each level.
+            /// Returns all names in the device tree: one, or one for each level.
             pub const fn names(self) -> &'static [&'static str] {
                 match self {
                     $(Self::$name => &[$text $(, $supervisor)?],)*

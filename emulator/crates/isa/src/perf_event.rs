@@ -18,27 +18,27 @@ pub use table::PerfEvent;
 /// What the table says of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PerfEventRow {
-    /// The draft's name, or ours in its manner.
+    /// Name of the event: the draft's, or ours in its manner.
     pub name: &'static str,
-    /// What perf lists it under.
+    /// Topic that perf lists the event under.
     pub topic: &'static str,
-    /// A sentence.
+    /// Description of the event, a sentence.
     pub description: &'static str,
-    /// The low byte of its selector: the draft's code, or the number of its set.
+    /// Low byte of the event's selector: the draft's code, or the number of its set.
     pub set: u8,
-    /// Its bit in the set's mask.
+    /// Bit of the event in the set's mask.
     pub bit: u8,
-    /// Where it is counted.
+    /// Where in the core the event is counted.
     pub stage: Stage,
-    /// How often it occurs is known of each cycle: a [`Condition`] can be set.
+    /// True if it is known of each cycle how often the event occurs: a [`Condition`] can be set.
     pub per_cycle: bool,
 }
 
-/// Where in the core an event is counted. Before commit, it is counted of instructions that then do not retire, too: those that trap, and
-/// loads that are flushed for their order. Wrong paths are not simulated.
+/// Where in the core an event is counted. Before commit, an event is counted for instructions that then do not retire, too:
+/// those that trap, and loads that are flushed for their order. Wrong paths are not simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Nowhere: it is time.
+    /// Nowhere: the event is time.
     Clock,
     /// The front end.
     Fetch,
@@ -53,7 +53,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// Its name.
+    /// Returns the name of the stage.
     pub fn name(self) -> &'static str {
         match self {
             Self::Clock => "clock",
@@ -65,24 +65,24 @@ impl Stage {
         }
     }
 
-    /// Counted of instructions that do not retire, too.
+    /// Returns whether events are counted for instructions that do not retire, too.
     pub fn is_speculative(self) -> bool {
         !matches!(self, Self::Clock | Self::Commit)
     }
 }
 
-/// What selects raw events: a code of the draft or a set of the core's own events.
+/// A selector of raw events: a code of the draft or a set of the core's own events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RawSelector {
     /// The low byte of `mhpmevent`.
     pub set: u8,
-    /// Bits 31 to 8 that name an event of the set; of a code there are none.
+    /// Bits 31 to 8 that name an event of the set; a code has none.
     pub mask: u32,
     /// The counters whose events can have a [`Condition`]; `None`: no counter of the set can.
     pub with_condition: Option<u32>,
 }
 
-/// All codes and sets that name an event.
+/// Returns all codes and sets that name an event.
 pub fn raw_selectors() -> impl Iterator<Item = RawSelector> {
     let mask = |set: u8, of: fn(&PerfEventRow) -> bool| {
         let own = { PerfEvent::ALL.iter() }
@@ -101,14 +101,14 @@ pub fn raw_selectors() -> impl Iterator<Item = RawSelector> {
     })
 }
 
-/// The first set of the core's own; below are the draft's codes.
+/// First set of the core's own events; the draft's codes are below.
 const FIRST_SET: u8 = 32;
 /// Where a selector's mask begins, and how many bits it has.
 const MASK_SHIFT: u32 = 8;
 const MASK_BITS: u32 = 24;
 
 impl PerfEvent {
-    /// Its selector.
+    /// Returns the event's selector.
     pub fn selector(self) -> u32 {
         let PerfEventRow { set, bit, .. } = self.row();
         match set < FIRST_SET {
@@ -117,26 +117,27 @@ impl PerfEvent {
         }
     }
 
-    /// It is counted only while somebody asks for it, where instructions are decoded, issue or leave the ROB: see
-    /// [`Selection::is_followed`].
+    /// Returns whether the event is counted only while somebody asks for it, where instructions are decoded, issue or leave the
+    /// ROB: see [`Selection::is_followed`].
     pub fn is_followed(self) -> bool {
         let row = self.row();
         match row.set {
             20..=24 | 38 => true,
-            // By TEA's events.
+            // TEA's events.
             41 => row.bit < 6,
             _ if self.is_of_issue() => true,
             _ => matches!(self, Self::RobOccupancy | Self::LoadQueueOccupancy),
         }
     }
 
-    /// It is counted where micro-ops issue, and only while somebody asks for it.
+    /// Returns whether the event is counted where micro-ops issue, and only while somebody asks for it.
     pub fn is_of_issue(self) -> bool {
         self.row().set == 47
     }
 
-    /// A sample of the event can name the instruction that it is due to (perf's `precise_ip`): neither of slots of decode nor of an
-    /// occupancy, nor told of many at once, as those of sampling; nor of cycles asleep, or in which several commit.
+    /// Returns whether a sample of the event can name the instruction that it is due to (perf's `precise_ip`). That is not so
+    /// for slots of decode, an occupancy, events of sampling, of which many are told at once, and cycles asleep or in which
+    /// several commit.
     pub fn is_precise(self) -> bool {
         let row = self.row();
         !matches!(row.set, 20..=24 | 38 | 48)
@@ -144,7 +145,7 @@ impl PerfEvent {
             && !matches!(self, Self::CyclesIdle | Self::CyclesCommitting)
     }
 
-    /// It does not occur more often in a cycle, on average: bounds how soon a counter can overflow.
+    /// Returns the most that the event occurs in a cycle, on average: it bounds how soon a counter can overflow.
     pub fn most_per_cycle(self) -> u64 {
         match self.row().name.starts_with("OCCUPANCY") {
             true => 256,
@@ -152,7 +153,7 @@ impl PerfEvent {
         }
     }
 
-    /// The events whose sum a selector names; of none nothing is counted.
+    /// Returns the events whose sum a selector names; if there are none, nothing is counted.
     pub fn selected(selector: u32) -> impl Iterator<Item = Self> {
         let set = selector as u8;
         let mask = match set < FIRST_SET {

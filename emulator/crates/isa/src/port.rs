@@ -12,7 +12,7 @@ pub struct StaticId(pub u32);
 /// The static info of an instruction, announced once through [`TimingModel::define`].
 #[derive(Clone, Copy, Debug)]
 pub struct StaticInst {
-    /// Its number.
+    /// Number of the instruction.
     pub id: StaticId,
     /// Address space: 0 bare (M-mode or no translation), 1 global (kernel) mappings, 2 and up the
     /// user address spaces in order of first execution. After very many of those, all that begin at the same instruction have
@@ -27,7 +27,7 @@ pub struct StaticInst {
 }
 
 impl StaticInst {
-    /// The target of a direct branch or jump.
+    /// Returns the target of a direct branch or jump.
     pub fn direct_target(&self) -> Option<u64> {
         matches!(self.inst.class, InstClass::Branch | InstClass::Jal)
             .then(|| self.pc.wrapping_add(self.inst.imm as i64 as u64))
@@ -72,7 +72,7 @@ impl MemAccess {
         }
     }
 
-    /// What stands above the physical address in its second word, for translated code, which writes both.
+    /// Returns what stands above the physical address in the second word, for translated code, which writes both.
     #[inline(always)]
     pub const fn above(kind: MemKind, size: u8, mmio: bool) -> u64 {
         debug_assert!(size.is_power_of_two() && size <= 16);
@@ -80,16 +80,16 @@ impl MemAccess {
         above << PA_BITS
     }
 
-    /// Offset of that word.
+    /// Byte offset of the second word: physical address, kind, size and device register.
     pub const PACKED: usize = std::mem::offset_of!(Self, packed);
 
-    /// Physical address of the first byte.
+    /// Returns the physical address of the first byte.
     #[inline(always)]
     pub const fn pa(&self) -> u64 {
         self.packed & ((1 << PA_BITS) - 1)
     }
 
-    /// Kind; `None` if the instruction accessed no memory or trapped before it did.
+    /// Returns the kind; [`MemKind::None`] if the instruction accessed no memory or trapped before it did.
     #[inline(always)]
     pub const fn kind(&self) -> MemKind {
         match self.packed >> PA_BITS & 3 {
@@ -100,13 +100,13 @@ impl MemAccess {
         }
     }
 
-    /// Size in bytes, of what is accessed.
+    /// Returns the size of the access in bytes.
     #[inline(always)]
     pub const fn size(&self) -> u8 {
         1 << (self.packed >> (PA_BITS + 2) & 7)
     }
 
-    /// True for device registers.
+    /// Returns whether the access is to a device register.
     #[inline(always)]
     pub const fn mmio(&self) -> bool {
         self.packed >> (PA_BITS + 5) & 1 != 0
@@ -135,13 +135,13 @@ pub struct Executed {
     pub fetch_pa: u64,
     /// Virtual address of the instruction that runs next (the handler, after a trap).
     pub next_pc: u64,
-    /// Its data access.
+    /// Data access of the instruction.
     pub mem: MemAccess,
-    /// Sizes of its operands, as far as they decide its latency.
+    /// Sizes of the operands, as far as they decide the latency.
     pub operand: Operand,
-    /// Privilege in which it executed.
+    /// Privilege in which the instruction executed.
     pub privilege: Privilege,
-    /// Set if it raised an exception; it then does not retire.
+    /// The exception that the instruction raised; it then does not retire.
     pub trap: Option<Trap>,
     /// Address translation is on for this fetch / for data accesses.
     pub translated: bool,
@@ -161,7 +161,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// An instruction at an offset in its page, of that class and length.
+    /// Returns the step of an instruction at an offset in its page, of that class and length.
     #[inline(always)]
     pub const fn new(id: StaticId, offset: u16, class: InstClass, len: u8) -> Self {
         Self {
@@ -170,30 +170,30 @@ impl Step {
         }
     }
 
-    /// Packed offset, class and length: all fields but `id`. Translated code writes them as one constant.
+    /// Returns packed offset, class and length: all fields but `id`. Translated code writes them as one constant.
     pub const fn rest(self) -> u32 {
         self.rest
     }
 
-    /// See [`Self::rest`].
+    /// Byte offset of [`Self::rest`].
     pub const REST: usize = std::mem::offset_of!(Self, rest);
 
-    /// Offset in its page.
+    /// Returns the offset of the instruction in its page.
     #[inline(always)]
     pub const fn offset(self) -> u16 {
         self.rest as u16
     }
 
-    /// Length in bytes: 2 or 4.
+    /// Returns the length of the instruction in bytes: 2 or 4.
     #[inline(always)]
     pub const fn size(self) -> u8 {
         (self.rest >> 24) as u8
     }
 
-    /// A branch or jump.
+    /// Returns whether the instruction is a branch or jump.
     #[inline(always)]
     pub const fn is_control_flow(self) -> bool {
-        // Numbers that follow each other: one comparison.
+        // The numbers of branches and jumps follow each other: one comparison.
         let class = (self.rest >> 16) as u8;
         InstClass::Branch as u8 <= class && class <= InstClass::Jalr as u8
     }
@@ -222,7 +222,7 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Virtual address of one of its instructions.
+    /// Returns the virtual address of one of the run's instructions.
     #[inline(always)]
     pub fn pc(&self, step: &Step) -> u64 {
         self.vpage | u64::from(step.offset())
@@ -243,11 +243,11 @@ pub struct PageWalk {
 /// What is watched for a programmable counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watch {
-    /// What it counts.
+    /// Selection of the counter.
     pub selection: Selection,
-    /// As often as this, and it overflows,
+    /// Events until the first overflow.
     pub to_go: u64,
-    /// and again after as many as this; `u64::MAX`: not again.
+    /// Events from one overflow to the next; `u64::MAX`: the counter does not overflow again.
     pub period: u64,
 }
 
@@ -285,7 +285,7 @@ pub trait TimingModel {
         before: u64,
     ) -> u64;
 
-    /// The exact cycle for the one that `fetch` or `run` returned last.
+    /// Returns the exact cycle for the one that `fetch` or `run` returned last.
     fn exactly(&mut self, decoded: u64) -> u64 {
         decoded
     }
@@ -303,39 +303,40 @@ pub trait TimingModel {
         0
     }
 
-    /// A `wfi` that was retired sleeps until `cycle`; nothing happens if that is in the past.
+    /// Sleeps until `cycle` after a `wfi` that was retired; nothing happens if that is in the past.
     fn idle_until(&mut self, cycle: u64);
 
-    /// Other harts have executed since this one did: they may have taken its lines.
+    /// Says that other harts have executed since this one did: they may have taken its lines.
     fn others_ran(&mut self) {}
 
     /// Cycle at which a serialising instruction (a CSR read, an MMIO access) that is executed now
     /// takes effect: the value that `mcycle` and `time` are derived from.
     fn now(&self) -> u64;
 
-    /// That cycle, or any later one if the hart is sure to be asked for it again before: one from which on it wanted to know
-    /// exactly when an instruction is decoded (see [`fetch`](Self::fetch)) has not been reached.
+    /// Returns [`Self::now`], or a later cycle if the hart asks again in any case before it matters: the cycle from which on it
+    /// wanted to know exactly when an instruction is decoded (see [`fetch`](Self::fetch)) has not been reached.
     fn latest(&self) -> u64 {
         self.now()
     }
 
-    /// Running total of an event since reset; of one that is [followed](PerfEvent::is_followed), of the time in
+    /// Returns the running total of an event since reset; if the event is [followed](PerfEvent::is_followed), of the time in
     /// which somebody asked for it.
     fn count(&self, event: PerfEvent) -> u64;
 
-    /// A programmable counter (0 to 28) is set to a selection that is to be [followed](Selection::is_followed), or to one that is not.
+    /// Sets a programmable counter (0 to 28) to a selection that is to be [followed](Selection::is_followed), or to one that is
+    /// not.
     fn select(&mut self, _counter: usize, _selection: Selection) {}
 
-    /// Running total, of any origin, of what was selected for a counter.
+    /// Returns the running total, of any origin, of what was selected for a counter.
     fn selected(&self, _counter: usize) -> u64 {
         0
     }
 
-    /// The sink wants the details of all that leaves the ROB from now on, or no longer does.
+    /// Says whether the sink wants the details of all that leaves the ROB from now on.
     fn observe(&mut self, _on: bool) {}
 
-    /// The sink wants to know which instruction makes a programmable counter (0 to 28) overflow, which does so with that many more of
-    /// what is selected; or no longer does.
+    /// Says which overflows of a programmable counter (0 to 28) the sink wants attributed to an instruction, if any: with
+    /// `to_go` more of what is selected, the counter overflows.
     fn watch(&mut self, _counter: usize, _watch: Option<Watch>) {}
 
     /// `sfence.vma`, a `satp` write or a PMP change was executed: drop cached translations.

@@ -46,7 +46,7 @@ impl Slot {
         self.0.get()
     }
 
-    /// Its operation.
+    /// Returns the operation.
     #[inline(always)]
     pub fn op(&self) -> Op {
         self.0.get().op
@@ -101,7 +101,7 @@ impl Slot {
         self.0.get().imm as i64 as u64
     }
 
-    /// Its encoding.
+    /// Returns the encoding.
     #[inline(always)]
     pub fn raw(&self) -> u32 {
         self.0.get().raw

@@ -103,12 +103,12 @@ impl Op {
         (self.row().encoding.value, self.row().encoding.mask)
     }
 
-    /// The optional extensions that it needs.
+    /// Returns the optional extensions that the operation needs.
     pub const fn extensions(self) -> &'static [Extension] {
         self.row().extensions
     }
 
-    /// Its class, which decides queue, ports and latency in the timing core.
+    /// Returns the class of the operation, which decides queue, ports and latency in the timing core.
     pub const fn class(self) -> InstClass {
         self.row().class
     }

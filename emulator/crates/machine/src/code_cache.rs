@@ -226,19 +226,19 @@ impl CodePage {
     }
 }
 
-/// What was invalidated with slots that were emptied.
+/// What emptied slots have invalidated.
 struct Invalidated {
-    /// Some of them held an instruction.
+    /// True if some of the slots held an instruction.
     instructions: bool,
-    /// Translated regions had some of them, and are void.
+    /// True if translated regions, which are void now, had some of the slots.
     regions: bool,
 }
 
-/// All decoded pages and id pages.
+/// All decoded pages and id pages of a hart.
 pub(crate) struct CodeCache {
-    /// The hart whose they are.
+    /// Number of the hart.
     hart: usize,
-    /// By page number relative to the start of RAM.
+    /// Decoded pages, by page number relative to the start of RAM.
     pages: Vec<Option<Rc<CodePage>>>,
     decoded: usize,
     /// Stores to pages in which only other harts have code, by index.
@@ -246,14 +246,14 @@ pub(crate) struct CodeCache {
     ids: IdPages,
     /// Encoding of every static instruction, by id.
     pub encodings: Vec<u32>,
-    /// Versions of pages that were given.
+    /// Number of versions that pages were given.
     versions: u64,
-    /// Counts the times that translated regions became void.
+    /// Number of times that translated regions became void.
     generation: u64,
 }
 
 impl CodeCache {
-    /// Of hart number `hart`.
+    /// Returns an empty cache for hart number `hart`.
     pub fn new(hart: usize) -> Self {
         Self {
             hart,
@@ -267,12 +267,12 @@ impl CodeCache {
         }
     }
 
-    /// Counts the times that translated regions became void.
+    /// Returns the number of times that translated regions became void.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Regions of `page` are translated: gives it a version, if it has none.
+    /// Gives `page` a version, if it has none: regions of it are translated.
     pub fn translates(&mut self, page: &CodePage) {
         if page.version.get() == 0 {
             self.versions += 1;
@@ -280,7 +280,7 @@ impl CodeCache {
         }
     }
 
-    /// All translated regions are void.
+    /// Makes all translated regions void.
     pub fn drop_translations(&mut self) {
         self.generation += 1;
         for page in self.pages.iter().flatten() {
@@ -288,7 +288,7 @@ impl CodeCache {
         }
     }
 
-    /// What could not be translated may be now.
+    /// Forgets all translations and how hot places are: what could not be translated may be now.
     pub fn forget_heat(&mut self) {
         self.drop_translations();
         for page in self.pages.iter().flatten() {

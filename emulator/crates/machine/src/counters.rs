@@ -7,15 +7,15 @@ use sampling_units::precise::Awaited;
 /// Number of programmable counters: `mhpmcounter3` to `mhpmcounter31`.
 const PROGRAMMABLE: usize = 29;
 
-/// `mhpmevent` bits; `mcyclecfg` and `minstretcfg` have the three that filter.
+/// Bits of `mhpmevent`; `mcyclecfg` and `minstretcfg` have the three that filter.
 const OF: u64 = 1 << 63;
 pub(crate) const MINH: u64 = 1 << 62;
 const SINH: u64 = 1 << 61;
 const UINH: u64 = 1 << 60;
-/// VSINH and VUINH read as zero: there is no hypervisor extension.
+/// Bits that filter by privilege. VSINH and VUINH read as zero: there is no hypervisor extension.
 const FILTER: u64 = MINH | SINH | UINH;
 
-/// A fixed counter: a raw total since reset plus an offset, or a frozen value while it stands.
+/// A fixed counter: a raw total since reset plus an offset, or a frozen value while it is stopped.
 #[derive(Clone, Debug, Default)]
 struct Fixed {
     offset: u64,
@@ -36,7 +36,7 @@ impl Fixed {
         }
     }
 
-    /// Counts, or stands, from here.
+    /// Lets the counter run, or stops it, from here on.
     fn run(&mut self, runs: bool, total: u64) {
         let value = self.read(total);
         self.frozen = (!runs).then_some(value);
@@ -51,11 +51,11 @@ struct Programmable {
     /// `mhpmevent` without what it selects: the filter and OF.
     event: u64,
     selection: Selection,
-    /// Total of what is selected when `value` was last brought up to date.
+    /// Total of the selected events when `value` was last brought up to date.
     snapshot: u64,
-    /// It counts: event chosen, not inhibited, privilege not filtered.
+    /// True while the counter counts: an event is chosen, the counter is not inhibited, and the privilege is not filtered.
     running: bool,
-    /// Its overflows are recorded in memory, and it goes on from `reload`.
+    /// True if the counter's overflows are recorded in memory; it then goes on from `reload`.
     recorded: bool,
     reload: u64,
 }
@@ -63,9 +63,9 @@ struct Programmable {
 /// Counters that overflowed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Overflows {
-    /// By bit (counter 3 is bit 3): those that set OF, and request the interrupt.
+    /// Counters that set OF and request the interrupt, by bit (counter 3 is bit 3).
     pub interrupts: u32,
-    /// Those that are to be recorded.
+    /// Counters whose samples are to be recorded.
     pub recorded: Vec<Awaited>,
 }
 
@@ -76,11 +76,11 @@ pub(crate) struct Counters {
     cycle: Fixed,
     instret: Fixed,
     programmable: [Programmable; PROGRAMMABLE],
-    /// Which counters run depends on the privilege.
+    /// True if the privilege decides which counters run.
     filtered: bool,
-    /// Some counter is running, or would in another privilege.
+    /// True if some programmable counter runs, or would in another privilege.
     enabled: bool,
-    /// Some counter's overflows are recorded.
+    /// True if some counter's overflows are recorded.
     any_recorded: bool,
 }
 
@@ -108,11 +108,11 @@ snapshot::snapshot!(Counters {
     any_recorded
 });
 
-/// Where raw totals since reset come from.
+/// A source of raw totals since reset.
 pub(crate) trait Totals {
     fn total(&self, event: PerfEvent) -> u64;
 
-    /// That of a programmable counter (from 0) whose selection the timing model [follows](Selection::is_followed).
+    /// Returns the total of a programmable counter (from 0) whose selection the timing model [follows](Selection::is_followed).
     fn selected(&self, counter: usize) -> u64;
 }
 
@@ -159,9 +159,8 @@ impl Counters {
         counter.event | counter.selection.bits()
     }
 
-    /// Writes `mhpmevent<index>`; counts up to now belong to the old event. The caller calls
-    /// [`Self::sync`] before, and after it gives what it returns to the timing model, if anything, and calls
-    /// [`Self::set_privilege`].
+    /// Writes `mhpmevent<index>`; counts up to now belong to the old event. The caller calls [`Self::sync`] before; after it,
+    /// the caller gives what it returns to the timing model, if anything, and calls [`Self::set_privilege`].
     pub fn set_event(&mut self, index: usize, value: u64) -> Option<Selection> {
         let counter = &mut self.programmable[index - 3];
         let selection = Selection::new(value);
@@ -171,7 +170,7 @@ impl Counters {
         (before.is_followed() || selection.is_followed()).then_some(selection)
     }
 
-    /// What the timing model has to be told: programmable counters (from 0) with what it is to follow for them.
+    /// Returns what the timing model has to be told: programmable counters (from 0) with what it is to follow for them.
     pub fn followed(&self) -> impl Iterator<Item = (usize, Selection)> + use<> {
         let selections = self
             .programmable
@@ -207,7 +206,7 @@ impl Counters {
         }
     }
 
-    /// `scountovf`: the OF bits of all counters.
+    /// Returns `scountovf`: the OF bits of all counters.
     pub fn overflows(&self) -> u64 {
         let set = |(i, c): (usize, &Programmable)| (c.event >> 63) << (i + 3);
         self.programmable
@@ -217,27 +216,27 @@ impl Counters {
             .fold(0, |all, bit| all | bit)
     }
 
-    /// True if a change of privilege must go through [`Self::sync`] and [`Self::set_privilege`].
+    /// Returns whether a change of privilege must go through [`Self::sync`] and [`Self::set_privilege`].
     pub fn filtered(&self) -> bool {
         self.filtered
     }
 
-    /// True if some programmable counter counts, at least in some privilege.
+    /// Returns whether some programmable counter counts, at least in some privilege.
     pub fn any_enabled(&self) -> bool {
         self.enabled
     }
 
-    /// What counter `index` goes on from after a recorded overflow.
+    /// Returns what counter `index` goes on from after a recorded overflow.
     pub fn reload(&self, index: usize) -> u64 {
         self.programmable[index - 3].reload
     }
 
-    /// Writes that.
+    /// Sets what counter `index` goes on from after a recorded overflow.
     pub fn set_reload(&mut self, index: usize, value: u64) {
         self.programmable[index - 3].reload = value;
     }
 
-    /// These counters' overflows, by bit, are recorded in memory from now on, and no others'.
+    /// Sets the counters, by bit, whose overflows are recorded in memory from now on.
     pub fn set_recorded(&mut self, mask: u32) {
         for (i, counter) in self.programmable.iter_mut().enumerate() {
             counter.recorded = mask >> (i + 3) & 1 != 0;
@@ -245,13 +244,14 @@ impl Counters {
         self.any_recorded = mask != 0;
     }
 
-    /// Some counter's are.
+    /// Returns whether some counter's overflows are recorded.
     pub fn any_recorded(&self) -> bool {
         self.any_recorded
     }
 
-    /// Brings running counters up to date. Those that overflowed with OF clear are recorded, as long as there is room for so many; others
-    /// set OF and request the interrupt. `attributed_wait`: counters of events that instructions incur stay as they are.
+    /// Brings running counters up to date. Overflows of counters with OF clear are recorded, if the counter's are and `room`
+    /// suffices for one more sample; others set OF and request the interrupt. `attributed_wait`: counters of events that
+    /// instructions incur stay as they are.
     pub fn sync(
         &mut self,
         totals: &impl Totals,
@@ -289,11 +289,11 @@ impl Counters {
         overflows
     }
 
-    /// By programmable counter (from 0), what there is to watch while it runs. They are up to date.
+    /// Returns, by programmable counter (from 0), what there is to watch while it runs. The counters are up to date.
     pub fn watches(&self) -> [Option<Watch>; PROGRAMMABLE] {
         self.programmable.each_ref().map(|counter| {
             let selection = counter.selection;
-            // One that has overflowed does not do so again; zero has 2^64 to go.
+            // A counter that has overflowed does not do so again; zero has 2^64 to go.
             let to_go = match counter.event & OF {
                 0 => (u64::MAX - counter.value).saturating_add(1),
                 _ => u64::MAX,
@@ -311,7 +311,8 @@ impl Counters {
         })
     }
 
-    /// So many instructions are executed before one of the watched counters overflows, at least. Not of cycles, which no instruction incurs.
+    /// Returns a number of instructions that are executed before a watched counter overflows. Counters of cycles, which no
+    /// instruction incurs, are left out.
     pub fn instructions_to_overflow(&self) -> u64 {
         let watches = self.watches().into_iter().flatten();
         let by_instruction = watches.filter(|watch| !watch.selection.is_cycles());
@@ -320,19 +321,19 @@ impl Counters {
         steps.min().map_or(u64::MAX, |steps| steps.max(1))
     }
 
-    /// What a counter (3 to 31) is set to.
+    /// Returns what a counter (3 to 31) is set to.
     pub fn selection(&self, index: usize) -> Selection {
         self.programmable[index - 3].selection
     }
 
-    /// Counts on from here with totals of another origin.
+    /// Lets counters go on from here with totals of another origin.
     pub fn rebase(&mut self, totals: &impl Totals) {
         for (i, counter) in self.programmable.iter_mut().enumerate() {
             counter.snapshot = counter.total(i, totals);
         }
     }
 
-    /// Decides anew which counters run, for the privilege from now on.
+    /// Decides anew which counters run in the privilege from now on.
     pub fn set_privilege(&mut self, privilege: Privilege, totals: &impl Totals) {
         let filter = match privilege {
             Privilege::Machine => MINH,
@@ -355,7 +356,7 @@ impl Counters {
                 counter.selection.events().next().is_some() && self.inhibit >> (i + 3) & 1 == 0;
             let runs = enabled && counter.event & filter == 0;
             if runs && !counter.running {
-                // While nothing is enabled, nobody brings it up to date.
+                // While nothing is enabled, nobody brings the counter up to date.
                 counter.snapshot = counter.total(i, totals);
             }
             counter.running = runs;
@@ -364,8 +365,8 @@ impl Counters {
         }
     }
 
-    /// A cycle before which no running counter overflows, given that they are up to date at `now`;
-    /// `u64::MAX` if none will. Exact for cycles.
+    /// Returns a cycle before which no running counter overflows, given that they are up to date at `now`; `u64::MAX` if none
+    /// will. Exact for cycles.
     pub fn deadline(&self, now: u64) -> u64 {
         let mut deadline = u64::MAX;
         for counter in self
@@ -385,7 +386,7 @@ impl Counters {
 }
 
 impl Programmable {
-    /// Of recorded overflows. From zero it has 2^64 to go.
+    /// Returns the events between recorded overflows. From zero there are 2^64 to go.
     fn period(&self) -> u64 {
         match self.reload {
             0 => u64::MAX,
@@ -393,7 +394,7 @@ impl Programmable {
         }
     }
 
-    /// It has overflowed, and goes on from `reload`; after how many periods.
+    /// Sets the counter, which has overflowed, to where it goes on from `reload`, and returns how many periods are over.
     fn go_on(&mut self) -> u64 {
         let period = self.period();
         let beyond = self.value;
@@ -401,7 +402,7 @@ impl Programmable {
         beyond / period + 1
     }
 
-    /// It does not count more in a cycle, on average.
+    /// Returns the most that the counter counts in a cycle, on average.
     fn most_per_cycle(&self) -> u64 {
         let selection = self.selection;
         if selection.condition().is_some() || selection.events().eq([PerfEvent::Cycles]) {
@@ -411,7 +412,7 @@ impl Programmable {
         most.sum::<u64>().max(1)
     }
 
-    /// It is programmable counter number `index`, from 0.
+    /// Returns the total of the selected events; `index` is the programmable counter's number, from 0.
     fn total(&self, index: usize, totals: &impl Totals) -> u64 {
         let selection = self.selection;
         if selection.is_followed() {

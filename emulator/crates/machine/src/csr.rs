@@ -56,7 +56,7 @@ pub(crate) mod number {
     pub const PMPCFG2: u16 = 0x3a2;
     pub const PMPADDR0: u16 = 0x3b0;
     pub const PMPADDR15: u16 = 0x3bf;
-    // Of drafts, in the space for custom use.
+    // CSRs of drafts, in the space for custom use.
     pub const SPDISCTL: u16 = 0x5c0;
     pub const SPDISCOUNTER: u16 = 0x5c1;
     pub const SPDISEVMASK: u16 = 0x5c2;

@@ -353,7 +353,7 @@ impl Hart {
         }
     }
 
-    /// Of these interrupts, those that there are.
+    /// Returns the interrupts of `mask` that the hart has: `LAMBIP` only with Smpdis.
     fn interrupts(&self, mask: u64) -> u64 {
         match self.extensions.has(Extension::Smpdis) {
             true => mask,

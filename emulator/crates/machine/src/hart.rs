@@ -53,9 +53,9 @@ pub(crate) struct Env<'a, T> {
 /// Where an instruction stands.
 #[derive(Clone, Copy)]
 pub(crate) struct InstPosition {
-    /// Its virtual address.
+    /// Virtual address of the instruction.
     pub pc: u64,
-    /// Instructions attempted before it; see [`Hart::count`].
+    /// Number of instructions attempted before it; see [`Hart::count`].
     pub count: u64,
 }
 
@@ -89,20 +89,20 @@ pub struct Hart {
     pub(crate) store_tlb: DataTlb,
     /// Rights of data accesses, from the privilege and `mstatus`.
     pub(crate) rights: Rights,
-    /// The loop leaves its fast path at this cycle.
+    /// Cycle in which the loop leaves its fast path.
     pub(crate) check_at: u64,
     /// Cycle of the next thing that is known to happen; `check_at` may be earlier.
     pub(crate) due: u64,
     pub(crate) after: u16,
     /// What is known of the current instruction; the hart fills it in and passes it to the timing model.
     pub(crate) executed: Executed,
-    /// Its data access, and those before it in its run.
+    /// Data access of the current instruction, and those before it in its run.
     pub(crate) accesses: Accesses,
-    /// Cycle in which it was decoded; one before `exact_from` may be too late.
+    /// Cycle in which the current instruction was decoded; if this is before `exact_from`, it may be later than the real one.
     pub(crate) decoded_at: u64,
     pub(crate) exact_from: u64,
-    /// It takes turns with others under a timing model: then the cycle that it has come to, and the one before which
-    /// nothing younger is decoded than what has the machine to itself.
+    /// True if the hart takes turns with others under a timing model. Then `reached` is the cycle that the hart has come to,
+    /// and before `alone_until`, nothing younger is decoded than the instruction that has the machine to itself.
     pub(crate) in_turns: bool,
     pub(crate) reached: u64,
     pub(crate) alone_until: u64,
@@ -116,8 +116,8 @@ pub struct Hart {
     pub(crate) privilege: Privilege,
     /// Privilege of data accesses (`mstatus.MPRV`).
     pub(crate) data_privilege: Privilege,
-    /// Instructions attempted since reset, plus, as long as runs are untimed, cycles slept:
-    /// then it is the current cycle.
+    /// Number of instructions attempted since reset, plus, as long as runs are untimed, cycles slept: then it is the current
+    /// cycle.
     pub(crate) count: u64,
     /// `count` minus the instructions that retired, modulo 2^64.
     pub(crate) not_retired: u64,
@@ -127,11 +127,11 @@ pub struct Hart {
     pub(crate) stop_count: u64,
     /// Cycle at which the run ends.
     pub(crate) stop_cycle: u64,
-    /// The run is timed.
+    /// True if the run is timed.
     pub(crate) timed: bool,
-    /// Asleep in `wfi`.
+    /// True while the hart sleeps in `wfi`.
     pub(crate) waiting: bool,
-    /// Runs end at region triggers.
+    /// True if runs end at region triggers.
     pub(crate) stop_at_regions: bool,
     /// Number of the last [`Mark`] at which a run had to end.
     pub(crate) last_mark: u8,
@@ -149,12 +149,12 @@ pub struct Hart {
     pub(crate) fetch_tlb: FetchTlb,
     pub(crate) superpages: Superpages,
     pub(crate) code: CodeCache,
-    /// News of pages that it has heard, see [`devices::News`].
+    /// Number of the last news of pages that the hart has heard, see [`devices::News`].
     pub(crate) news_read: u64,
     pub(crate) spaces: Spaces,
     /// State that the hart shares with translated code: TLB pointers, limits, FP state.
     pub(crate) frame: Frame,
-    /// What it may call works with.
+    /// What functions that translated code calls work with.
     pub(crate) fallback_context: translated::FallbackContext,
     /// Translates hot code.
     pub(crate) translator: Option<Box<Translator>>,
@@ -163,22 +163,22 @@ pub struct Hart {
     pub(crate) hot_in_runs_after: u16,
     pub(crate) debug: debug::Debug,
     pub(crate) exceptions: stuck::Exceptions,
-    /// How often it entered user mode since it was made.
+    /// Number of times that the hart entered user mode since it was made.
     pub(crate) user_entries: u64,
     /// The last page that was fetched from one instruction at a time; it is never filled.
     pub(crate) strict_page: Rc<CodePage>,
-    /// What it implements beyond RV64GC.
+    /// Extensions that the hart implements beyond RV64GC.
     pub(crate) extensions: Extensions,
-    /// Who carries out the calls of programs that know RISC-V semihosting; without, they are breakpoints.
+    /// Carries out the calls of programs that know RISC-V semihosting; without it, they are breakpoints.
     pub host_calls: Option<Rc<RefCell<dyn HostCalls>>>,
-    /// Who looks at the guest in timed runs, and the [`count`](Self::count) from which on.
+    /// Looks at the guest in timed runs, from [`count`](Self::count) `look_at` on.
     onlooker: Option<Box<dyn Onlooker>>,
     pub(crate) look_at: u64,
     guest_tag: Rc<Cell<u64>>,
     id: usize,
 }
 
-/// What software can see of it, between runs, and what a timed run goes on with. Caches fill up again; addresses of the
+/// What software can see of the hart, between runs, and what a timed run goes on with. Caches fill up again; addresses of the
 /// host are found anew at the start of a run.
 impl Snapshot for Hart {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
@@ -228,7 +228,7 @@ impl Snapshot for Hart {
             frame: _,
             fallback_context: _,
             strict_page: _,
-            // How it was set up.
+            // How the hart was set up.
             in_turns: _,
             stop_at_regions: _,
             translator: _,
@@ -411,44 +411,43 @@ impl Hart {
         self.flush_translations();
     }
 
-    /// Current privilege.
+    /// Returns the current privilege.
     pub fn privilege(&self) -> Privilege {
         self.privilege
     }
 
-    /// It sleeps in `wfi`.
+    /// Returns whether the hart sleeps in `wfi`.
     pub fn is_asleep(&self) -> bool {
         self.waiting
     }
 
-    /// Cycles since reset, at the end of the last run.
+    /// Returns the cycles since reset, at the end of the last run.
     pub fn cycle(&self) -> u64 {
         self.cycle
     }
 
-    /// Instructions retired since reset.
+    /// Returns the number of instructions retired since reset.
     pub fn instructions(&self) -> u64 {
         self.count.wrapping_sub(self.not_retired)
     }
 
-    /// Current value of `satp`.
+    /// Returns the current value of `satp`.
     pub fn satp(&self) -> u64 {
         self.csrs.satp.0
     }
 
-    /// A cell through which a device tells the hart that the guest switched to another program:
-    /// user code with another tag is another address space in a timed run. Read after every
-    /// access to a device register.
+    /// Returns a cell through which a device tells the hart that the guest switched to another program: user code with another
+    /// tag is another address space in a timed run. The cell is read after every access to a device register.
     pub fn guest_tag(&self) -> Rc<Cell<u64>> {
         self.guest_tag.clone()
     }
 
-    /// Its sampling units, which its commit stage tells what passes.
+    /// Returns the hart's sampling units, which its commit stage tells what passes.
     pub fn sampling_units(&self) -> SharedUnits {
         self.sampling.units.clone()
     }
 
-    /// Sets the tag from outside a run.
+    /// Sets the tag of the guest's program from outside a run.
     pub fn set_guest_tag(&mut self, tag: u64) {
         self.guest_tag.set(tag);
         self.adopt_guest_tag();
@@ -460,7 +459,7 @@ impl Hart {
         self.stop_at_regions = stop;
     }
 
-    /// A region trigger was executed.
+    /// Notes that a region trigger was executed.
     pub(crate) fn region(&mut self, mark: Mark) {
         self.last_mark = mark.number();
         if self.stop_at_regions {

@@ -30,9 +30,9 @@ pub enum LoadError {
         file: String,
         /// Name of the field.
         field: &'static str,
-        /// What it should be.
+        /// Values that the machine can take, in words.
         expected: String,
-        /// What it is.
+        /// Value that was found.
         found: String,
     },
     /// The ELF structures do not hold together.
@@ -50,7 +50,7 @@ pub enum LoadError {
         file: String,
         /// What lies beyond the end.
         what: String,
-        /// Where it ends.
+        /// End of what does not fit, as an offset in the file.
         end: u64,
         /// Size of the file.
         size: u64,
@@ -77,9 +77,9 @@ pub enum LoadError {
         file: String,
         /// What overlaps.
         what: String,
-        /// Its first address.
+        /// First address of what overlaps.
         start: u64,
-        /// What it overlaps with.
+        /// What the memory holds already.
         other: String,
     },
     /// The device tree could not be written.

@@ -127,12 +127,12 @@ impl DataTlb {
         }
     }
 
-    /// The first-level entries under some rights, for translated code: [`Self::lookup`] says what to do with them.
+    /// Returns the first-level entries under some rights, for translated code: [`Self::lookup`] says what to do with them.
     pub fn base(&self, rights: Rights) -> *const u8 {
         (&raw const self.entries[rights as usize * TLB_ENTRIES]).cast()
     }
 
-    /// Host address of `size` bytes at `va`, if all of them lie in a page that is present.
+    /// Returns the host address of `size` bytes at `va`, if all of them lie in a page that is present.
     #[inline(always)]
     pub fn lookup(&self, va: u64, size: u64, rights: Rights) -> Option<*mut u8> {
         let entry = &self.entries[slot(va, rights)];
@@ -155,7 +155,8 @@ impl DataTlb {
         self.second[second_level_slot(va, rights)] = SecondLevelEntry { tag, host };
     }
 
-    /// As [`Self::lookup`], in the second level; what is found moves to the first.
+    /// Returns the host address as [`Self::lookup`] does, from the second level; an entry that is found moves to the first
+    /// level.
     pub fn lookup_second_level(&mut self, va: u64, size: u64, rights: Rights) -> Option<*mut u8> {
         let SecondLevelEntry { tag, host } = self.second[second_level_slot(va, rights)];
         if tag != self.second_level_tag(va.wrapping_add(size - 1), rights) {

@@ -1,5 +1,5 @@
-//! The registers of the sampling units: sampled instructions with their buffer in memory (Smpdis/Sspdis, Ssamb), and overflows of counters
-//! attributed to instructions (Sspesa). Drafts, which give their CSRs no numbers: those in [`number`] are ours.
+//! The registers of the sampling units: sampled instructions with their buffer in memory (Smpdis/Sspdis, Ssamb), and overflows
+//! of counters attributed to instructions (Sspesa). These drafts give their CSRs no numbers: those in [`number`] are ours.
 
 use isa::{Extension, Privilege, TimingModel};
 use sampling_units::SharedUnits;
@@ -10,12 +10,12 @@ use crate::csr::{LAMBIP, LCOFIP, number::*};
 use crate::hart::{Env, Hart, after};
 use crate::mmu::Access;
 
-/// A unit is not looked at more often than after so many cycles.
+/// Least cycles between two looks at a unit.
 const PATIENCE: u64 = 32;
 /// `mcountinhibit[1]` and `scountovf[1]`.
 pub(crate) const PDIS_BIT: u64 = 1 << 1;
 
-/// The register of sampled instructions with this CSR number.
+/// Returns the register of sampled instructions with this CSR number.
 const fn register(number: u16) -> Register {
     match number {
         MPDISCTL => Register::MachineControl,
@@ -29,34 +29,36 @@ const fn register(number: u16) -> Register {
     }
 }
 
-/// Which record a window shows.
+/// Record that a window of registers shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
-    /// That of the last sampled instruction.
+    /// Record of the last sampled instruction.
     Sampled,
-    /// That of the instruction to which an overflow is due.
+    /// Record of the instruction to which an overflow is due.
     Precise,
 }
 
 /// The hart's side of its sampling units.
 pub(crate) struct Sampling {
-    /// Also its commit stage's, if it has one.
+    /// Units, which the hart shares with its commit stage, if it has one.
     pub units: SharedUnits,
-    /// Cycle before which they make no interrupt pending.
+    /// Cycle before which the units make no interrupt pending.
     pub due: u64,
-    /// The timing model watches counters.
+    /// True if the timing model watches counters.
     pub watches_counters: bool,
-    /// Their overflows are attributed to instructions.
+    /// True if overflows of counters are attributed to instructions.
     pub attributes_overflows: bool,
-    /// Samples of counters are to be recorded in memory.
+    /// True if samples of counters are to be recorded in memory.
     pub awaits_samples: bool,
-    /// An instruction has been fetched, but not left: what its fetch met is counted, and is not the last instruction's.
+    /// True if an instruction has been fetched, but has not left: what its fetch met is counted, and is not the last
+    /// instruction's.
     pub fetched: bool,
-    /// If they are attributed: the instruction, as [`Hart::count`] numbers them, that is the first by which a counter may overflow, less one.
+    /// Number, as [`Hart::count`] has it, of the first instruction by which a counter may overflow, less one, if overflows are
+    /// attributed.
     pub overflows_at: u64,
 }
 
-// Between runs, none has been fetched.
+// Between runs, no instruction has been fetched.
 snapshot::snapshot!(Sampling {
     units,
     due,
@@ -67,7 +69,7 @@ snapshot::snapshot!(Sampling {
 } keeps { fetched });
 
 impl Default for Sampling {
-    /// After reset.
+    /// Returns the state after reset.
     fn default() -> Self {
         Self {
             units: SharedUnits::default(),
@@ -82,7 +84,7 @@ impl Default for Sampling {
 }
 
 impl Sampling {
-    /// Keeps the units of an old one, which are as after reset then.
+    /// Keeps the units of the old state, which are reset.
     pub fn renew(&mut self, old: Self) {
         self.units = old.units;
         let SharedUnits {
@@ -95,10 +97,10 @@ impl Sampling {
 }
 
 impl Hart {
-    /// It has the register, and it may be accessed now, as far as its privilege is not in its number.
+    /// Returns whether the hart has the register, and it may be accessed now, as far as its privilege is not in its number.
     pub(crate) fn may_access_sampling(&self, number: u16) -> bool {
         match number {
-            // With the counters that machine mode delegates.
+            // Access to these registers goes with the counters that machine mode delegates.
             SHPMSPC..=SHPMSAMBADDR => {
                 let machine = self.privilege == Privilege::Machine;
                 let delegated = machine || self.delegated_counters().is_some();
@@ -126,7 +128,7 @@ impl Hart {
         })
     }
 
-    /// A word of the record that a window shows: `sireg` is word 0.
+    /// Returns a word of the record that a window shows: `sireg` is word 0.
     pub(crate) fn read_sample<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
@@ -176,7 +178,7 @@ impl Hart {
         }
     }
 
-    /// [`PDIS_BIT`] of `mcountinhibit`, if the sampling of instructions is inhibited.
+    /// Returns [`PDIS_BIT`] of `mcountinhibit`, which is set if the sampling of instructions is inhibited.
     pub(crate) fn sampling_inhibited(&self) -> u64 {
         let inhibited = self
             .sampling
@@ -186,7 +188,7 @@ impl Hart {
         if inhibited { PDIS_BIT } else { 0 }
     }
 
-    /// The same of `scountovf`, if an instruction was sampled.
+    /// Returns [`PDIS_BIT`] of `scountovf`, which is set if an instruction was sampled.
     pub(crate) fn sampling_overflowed<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
@@ -204,7 +206,7 @@ impl Hart {
         if overflowed { PDIS_BIT } else { 0 }
     }
 
-    /// Changes the units, when all that retired has passed them.
+    /// Changes the units, after all that retired has passed them.
     fn change_sampling<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
@@ -226,7 +228,7 @@ impl Hart {
         self.afterwards(after::INTERRUPTS);
     }
 
-    /// All that retired passes the units, the current instruction comes next, and what is on its way to memory gets there.
+    /// Lets all that retired pass the units, and what is on its way to memory get there; the current instruction comes next.
     fn reach_sampling<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) {
         self.now(env, count);
         let pc = self.executed.pc;
@@ -241,7 +243,7 @@ impl Hart {
         self.sync_samples(env, count);
     }
 
-    /// What was not looked at while nothing passed is, as soon as something may.
+    /// Has the units looked at as soon as something may pass again.
     pub(crate) fn resume_sampling(&mut self) {
         if self.sampling.units.samplers.is_active() {
             self.sampling.due = 0;
@@ -280,7 +282,7 @@ impl Hart {
         if buffer {
             self.csrs.mip_soft |= LAMBIP;
         }
-        // Nothing passes while it sleeps, or is not timed.
+        // Nothing passes while the hart sleeps, or is not timed.
         self.sampling.due = match T::TIMED && !self.waiting {
             true if self.sampling.awaits_samples => now.saturating_add(PATIENCE),
             true => due.max(now.saturating_add(PATIENCE)),
@@ -288,7 +290,7 @@ impl Hart {
         };
     }
 
-    /// Writes the words of a record to memory, as supervisor mode would; `None` if that may not.
+    /// Writes the words of a record to memory, as supervisor mode would; `None` if it may not.
     pub(crate) fn write_words<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
@@ -306,14 +308,14 @@ impl Hart {
         if !allowed {
             return None;
         }
-        // Not modelled: the time of these writes.
+        // The time of these writes is not modelled.
         for (at, word) in (leaf.pa..).step_by(8).zip(words) {
             self.store_ram(env.bus, at, 8, word);
         }
         Some(())
     }
 
-    /// A record's words. Its time is a core's cycle until here; 0: none is wanted.
+    /// Returns a record's words, with the time in place of the core's cycle; 0: no time is wanted.
     pub(crate) fn words<T: TimingModel>(&self, env: &Env<'_, T>, record: &Record) -> [u64; 8] {
         record.words(match record.cycle {
             0 => 0,
@@ -358,7 +360,7 @@ impl Hart {
         self.expect_overflow(count);
     }
 
-    /// Sets up to which instruction no watched counter overflows. They are up to date before instruction `count`.
+    /// Sets up to which instruction no watched counter overflows. The counters are up to date before instruction `count`.
     pub(crate) fn expect_overflow(&mut self, count: u64) {
         let steps = match self.sampling.attributes_overflows {
             true => self.counters.instructions_to_overflow(),
@@ -367,7 +369,7 @@ impl Hart {
         self.sampling.overflows_at = count.saturating_add(steps);
     }
 
-    /// An instruction may have made a watched counter overflow: then the interrupt comes before the next (Ssplcofi).
+    /// Looks whether an instruction has made a watched counter overflow: the interrupt comes before the next then (Ssplcofi).
     #[cold]
     #[inline(never)]
     pub(crate) fn look_for_overflow<T: TimingModel>(&mut self, env: &mut Env<'_, T>) {
@@ -378,7 +380,8 @@ impl Hart {
         }
     }
 
-    /// Counters (by bit) overflowed: if it is not known by which instruction, the best guess is what left last.
+    /// Attributes overflows of counters (by bit) to the instruction that left last, the best guess where it is not known which
+    /// one it was.
     pub(crate) fn attribute_imprecisely(&mut self, overflowed: u32) {
         if !self.sampling.attributes_overflows {
             return;
@@ -401,7 +404,7 @@ impl Hart {
         }
     }
 
-    /// Counter overflow was pending, and software has cleared that: the next overflow is attributed.
+    /// Lets the next overflow be attributed: software has cleared the pending counter overflow.
     pub(crate) fn overflow_cleared(&mut self) {
         if self.sampling.attributes_overflows {
             self.sampling

@@ -9,11 +9,11 @@ use sampling_units::precise::{Awaited, MemorySample, sample_info};
 use crate::csr::LAMBIP;
 use crate::hart::{Env, Hart, after};
 
-/// `sctrdepth` 0 stands for so many control transfer records.
+/// Number of control transfer records for `sctrdepth` 0.
 const LEAST_DEPTH: u64 = 16;
 
 impl Hart {
-    /// So many samples can be recorded.
+    /// Returns the number of samples that there is room for.
     pub(crate) fn room_for_samples(&self) -> u64 {
         let transfers = self.transfers();
         self.sampling.units.samplers.with(|units| {
@@ -22,13 +22,13 @@ impl Hart {
         })
     }
 
-    /// How many control transfer records there are.
+    /// Returns the number of control transfer records.
     fn transfers(&self) -> u64 {
         let records = &self.sampling.units.transfer_records;
         LEAST_DEPTH << records.with(|records| records.read(Register::Depth))
     }
 
-    /// Counters overflowed whose samples are to be recorded: before the next instruction.
+    /// Notes counters that overflowed and whose samples are to be recorded before the next instruction.
     #[cold]
     pub(crate) fn expect_samples(&mut self, overflowed: &[Awaited]) {
         self.sampling
@@ -71,7 +71,7 @@ impl Hart {
         self.watch_counters(env, count);
     }
 
-    /// Records a sample. Its groups are of here and now.
+    /// Records a sample, with groups as they are here and now.
     fn record_sample<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,
@@ -83,7 +83,7 @@ impl Hart {
             let memory = &units.precise.memory;
             (memory.has_regs(), memory.has_transfers())
         });
-        // The firmware's are nobody's business.
+        // The firmware's registers and transfers are not shown.
         let shown = self.privilege != Privilege::Machine;
         let (regs, transfers) = (regs && shown, transfers && shown);
         words[6] = sample.info | (self.privilege as u64) << sample_info::PRIVILEGE_SHIFT;

@@ -27,10 +27,10 @@ pub(crate) fn bits(mut bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Where the commit group begins that the record at `at` is in; `starts` as in [`Block`].
+/// Returns the index at which the commit group of the record at `at` begins; `starts` is that of the [`Block`].
 #[inline(always)]
 pub(crate) fn start_of(starts: u64, at: usize) -> usize {
-    // The first record starts one.
+    // The first record starts a group.
     (starts & u64::MAX >> (BLOCK - 1 - at) | 1).ilog2() as usize
 }
 
@@ -93,12 +93,15 @@ impl<'a> Group<'a> {
 /// A block's masks and sums, made of its records.
 #[derive(Debug, PartialEq)]
 struct RecordMasks {
-    /// As in [`Block`].
+    /// A bit for each record that is the first of its group.
     starts: u64,
+    /// A bit for each record that commits after a cycle or more without a commit.
     gaps: u64,
+    /// A bit for each record that met an event.
     events: u64,
+    /// Sum of the commit deltas, in cycles.
     cycles: u64,
-    /// A record trapped.
+    /// True if a record trapped.
     trap: bool,
 }
 
@@ -122,7 +125,8 @@ impl RecordMasks {
     }
 }
 
-/// As [`RecordMasks::of`], written such that several records are looked at together (compilers do not vectorise the other).
+/// Returns what [`RecordMasks::of`] returns, written such that several records are looked at together (compilers do not
+/// vectorise that function).
 #[multiversion(targets = "simd")]
 fn masks_of_whole(records: &[CommitRecord; BLOCK]) -> RecordMasks {
     // A byte for each record. Bit 0: it starts a group; 1: it follows a gap; 2: it trapped; 3: it met an event.

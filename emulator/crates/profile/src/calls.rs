@@ -11,8 +11,8 @@
 //! - If a register was added to the stack pointer (an exception is caught), the return goes to the frame of the function
 //!   that the address is in. If that is not known, frames are removed at the next jump or return that tells.
 //! - Otherwise, if a parked stack waits at that call, the return goes to that one: the wrong stack was resumed before.
-//! - Otherwise, if the frames may be wrong, as the thread may have run on another hart or another coroutine may have been resumed, the
-//!   return proves it: the stack is empty from there on, and the wrong coroutine is parked again.
+//! - Otherwise, if the frames may be wrong, as the thread may have run on another hart or another coroutine may have been
+//!   resumed, the return proves it: the stack is empty from there on, and the wrong coroutine is parked again.
 //! - Otherwise the return is a jump, and no frame is removed.
 //! - A trap ends when execution continues where it was taken. If the kernel returns elsewhere in the program, that is a
 //!   signal handler. Its frame is on top of the interrupted one, and ends when the kernel returns to the interrupted address.
@@ -54,9 +54,9 @@ pub struct ContextId(pub u32);
 /// A calling context: a thread of a process, or what an instruction of another context calls (or interrupts).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Context {
-    /// Who executes it.
+    /// The process that executes the context.
     pub process: ProcessId,
-    /// Its thread; [`ThreadId::NONE`] if threads are not told apart.
+    /// The thread that executes the context; [`ThreadId::NONE`] if threads are not told apart.
     pub thread: ThreadId,
     /// The call or trapped instruction, and the context that it was executed in; `None` at a stack's bottom.
     pub caller: Option<(ContextId, InstId)>,
@@ -67,7 +67,7 @@ pub struct Context {
 pub struct Contexts(Vec<Context>);
 
 impl Contexts {
-    /// Contexts without calls: one for each of so many processes, by their numbers.
+    /// Contexts without calls: one for each of `processes` processes, by number.
     pub fn flat(processes: usize) -> Self {
         let context = |process| Context {
             process: ProcessId(process),
@@ -87,27 +87,27 @@ impl Contexts {
         self.0.get(id.0 as usize).copied().unwrap_or(unknown)
     }
 
-    /// How many there are.
+    /// Returns the number of contexts.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// All of them, by number.
+    /// Returns all contexts, by number.
     pub fn iter(&self) -> impl Iterator<Item = &Context> {
         self.0.iter()
     }
 
-    /// True if any of them is called by another.
+    /// True if any context is called by another.
     pub fn have_callers(&self) -> bool {
         self.0.iter().any(|context| context.caller.is_some())
     }
 
-    /// True if there are none.
+    /// True if there are no contexts.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds a context, and gives its number.
+    /// Adds a context, and returns its number.
     pub fn add(&mut self, context: Context) -> ContextId {
         self.0.push(context);
         ContextId(self.0.len() as u32 - 1)
@@ -178,7 +178,8 @@ impl Calls {
         }
     }
 
-    /// Another thread runs from here on, or the same one another program. `tid` is the kernel's number of it.
+    /// Notes that another thread runs from here on, or that the thread runs another program. `tid` is the kernel's number of
+    /// the thread.
     pub(crate) fn select(&mut self, process: ProcessId, thread: ThreadId, tid: u32) {
         if tid != self.tid {
             let mut next = self.waiting.remove(&tid).unwrap_or_default();
@@ -359,7 +360,7 @@ impl Calls {
         self.stack.credit += 4;
     }
 
-    /// What `inst` calls in a context.
+    /// Returns the context of what `inst` calls in `caller`. It is `caller` itself once there are [`MAX_CONTEXTS`].
     fn child(&mut self, caller: ContextId, inst: InstId) -> ContextId {
         if let Some(known) = self.children.get(&(caller, inst)) {
             return *known;
@@ -376,7 +377,7 @@ impl Calls {
         context
     }
 
-    /// The same frames in the contexts of the thread that runs.
+    /// Returns the frames with contexts of the thread that runs in place of their own.
     fn rebased(&mut self, frames: Vec<Frame>) -> Vec<Frame> {
         let (mut at, mut before) = (self.stack.root, None);
         let rebased = |frame: Frame| {

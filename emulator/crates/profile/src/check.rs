@@ -1,5 +1,6 @@
-//! Whether an evaluation that comes from a file holds together: whoever reads one takes its numbers as indices, adds them up and
-//! divides by them. What the guest says (names, mappings, where its kernel lies) can be anything, in a file or not, and is not checked.
+//! Whether an evaluation that comes from a file holds together: whoever reads one takes its numbers as indices, adds them up
+//! and divides by them. What the guest says (names, mappings, where its kernel lies) can be anything, in a file or not, and is
+//! not checked.
 
 use std::ops::Range;
 
@@ -14,15 +15,15 @@ use crate::{
     UNITS_PER_CYCLE,
 };
 
-/// Cycles that no run reaches (three days of a guest at 1 GHz, months of the host's time). Units and slots of so many cycles on as
-/// many harts as there can be add up to less than 64 bits hold.
+/// Cycles that no run reaches (three days of a guest at 1 GHz, months of the host's time). The units and slots of this many
+/// cycles, on as many harts as there can be, add up to less than 64 bits hold.
 const MOST_CYCLES: u64 = 1 << 48;
 const MOST_UNITS: u64 = MOST_CYCLES * UNITS_PER_CYCLE;
 
-/// What does not hold together, and where.
+/// The result of a check; the error says what does not hold together, and where.
 type Checked = Result<(), String>;
 
-/// An error unless it holds.
+/// Returns an error unless `holds` is true.
 fn expect(holds: bool, error: impl FnOnce() -> String) -> Checked {
     match holds {
         true => Ok(()),
@@ -30,7 +31,7 @@ fn expect(holds: bool, error: impl FnOnce() -> String) -> Checked {
     }
 }
 
-/// How many there are of what other parts of an evaluation have numbers of.
+/// The number of each kind of entity that other parts of an evaluation refer to by number.
 struct EntityCounts {
     processes: usize,
     threads: usize,
@@ -58,7 +59,7 @@ impl EntityCounts {
         below(field, "a context", context.0.into(), self.contexts)
     }
 
-    /// Amounts per instruction, whose numbers have `low_bits` that must be below `low_values`. Returns their sum.
+    /// Checks amounts per instruction, and returns their sum. The `low_bits` of their numbers must be below `low_values`.
     fn packed(
         &self,
         field: &str,
@@ -76,7 +77,7 @@ impl EntityCounts {
         Ok(sum)
     }
 
-    /// Amounts per instruction of several processes, as [`Self::packed`]. Returns their sum.
+    /// Checks amounts per instruction of several processes, each as [`Self::packed`] does, and returns their sum.
     fn by_process(
         &self,
         field: &str,
@@ -134,7 +135,7 @@ fn added(field: &str, sum: u64, more: u64) -> Result<u64, String> {
     sum.ok_or_else(|| format!("{field}: more than any run has"))
 }
 
-/// A stretch of cycles that comes no earlier than `after`. Returns its end.
+/// Checks that a stretch of cycles comes no earlier than `after`, and returns its end.
 fn stretch(field: &str, range: Range<u64>, after: u64) -> Result<u64, String> {
     let Range { start, end } = range;
     expect(after <= start && start <= end && end <= MOST_CYCLES, || {
@@ -144,8 +145,8 @@ fn stretch(field: &str, range: Range<u64>, after: u64) -> Result<u64, String> {
 }
 
 impl Evaluation {
-    /// Says what does not hold together, if anything. Whoever reads an evaluation from a file asks this first; then no report, export or
-    /// comparison can fail on it.
+    /// Checks that the evaluation holds together. Whoever reads an evaluation from a file calls this first; then no report,
+    /// export or comparison can fail on it.
     ///
     /// # Errors
     /// The field, what was expected of it and what was found.
@@ -184,7 +185,8 @@ impl Evaluation {
         Ok(())
     }
 
-    /// Each is at the place of its number.
+    /// Checks that processes, threads and instructions are at the places of their numbers, and that what address spaces and
+    /// calling contexts refer to is known.
     fn check_lists(&self, known: &EntityCounts) -> Checked {
         let ids = self.processes.iter().map(|process| process.id.0);
         expect(ids.eq(0..known.processes as u32), || {
@@ -330,7 +332,7 @@ impl Evaluation {
     }
 }
 
-/// Processes that are known, each after one with a smaller number.
+/// Checks that processes are known, and ascend by number.
 fn ascending(
     field: &str,
     processes: impl Iterator<Item = ProcessId> + Clone,

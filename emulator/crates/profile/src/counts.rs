@@ -39,7 +39,7 @@ impl Counts {
         }
     }
 
-    /// One amount; it looks at all before.
+    /// Returns an instruction's amount; it reads all packed amounts before that one.
     pub(crate) fn get(&self, inst: InstId) -> u64 {
         let hot = self.hot.get(inst.0).copied().unwrap_or(0);
         hot + self.cold.get(inst.0.into())
@@ -83,7 +83,7 @@ impl From<Packed> for Counts {
 /// A tally with fewer keys than this is not worth a look for what can be packed.
 const WORTH: usize = if cfg!(test) { 1 } else { 1 << 16 };
 
-/// Sums by owner (a process), instruction and `BITS` more bits (what for). Those of owners that do not run are packed.
+/// Sums by owner (a process), instruction and `BITS` more bits (what for). The sums of owners that do not run are packed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnedTally<const BITS: u32> {
     /// Keys: what for, above the instruction, whose low bits tell most apart; then the owner.
@@ -105,8 +105,8 @@ impl<const BITS: u32> OwnedTally<BITS> {
         self.hot.add(key, amount);
     }
 
-    /// Packs what belongs to such owners. It looks at everything, and so only if there is twice as much as after
-    /// the last time.
+    /// Packs the sums of the owners that are cold. As it looks at all sums, it waits until there are twice as many as after the
+    /// last time.
     pub(crate) fn cool(&mut self, is_cold: impl Fn(usize) -> bool) {
         if self.hot.len() >= 2 * self.left.max(WORTH) {
             self.pack(is_cold);
@@ -181,13 +181,13 @@ pub(crate) struct Owners<const BITS: u32> {
 }
 
 impl<const BITS: u32> Owners<BITS> {
-    /// How many owners may have any.
+    /// Returns how many owners may have any sums.
     pub(crate) fn count(&self) -> usize {
         let last = { self.hot.last() }.map(|(key, _)| OwnedTally::<BITS>::owner_of(*key) + 1);
         self.cold.len().max(last.unwrap_or(0))
     }
 
-    /// Appends the next owner's sums; it may have two of the same number.
+    /// Appends the next owner's sums, of which two may have one number.
     pub(crate) fn next_into(&mut self, sums: &mut Vec<(u64, u64)>) {
         if let Some(cold) = self.cold.get_mut(self.next) {
             sums.extend(std::mem::take(cold).iter());
@@ -201,8 +201,8 @@ impl<const BITS: u32> Owners<BITS> {
     }
 }
 
-/// Packs what a function appends for each of so many owners. Those after the last that has any are left out, so that equal
-/// sums are equal lists.
+/// Packs what a function appends for each of `owners` owners. The owners after the last one with any sums are left out, so
+/// that equal sums are equal lists.
 pub(crate) fn packed(
     owners: usize,
     mut append: impl FnMut(usize, &mut Vec<(u64, u64)>),

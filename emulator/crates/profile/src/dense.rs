@@ -6,13 +6,13 @@ use crate::counts::{OwnedTally, Owners};
 use crate::paged::Paged;
 use crate::tables::Tables;
 
-/// Sums by owner (a process), instruction and kind, which has `BITS` bits: an [`OwnedTally`], and in front of it a table that is
-/// indexed by the instruction's number and holds the most frequent kinds of each instruction of the present owner.
+/// Sums by owner (a process), instruction and kind, which has `BITS` bits: an [`OwnedTally`], and in front of it a table that
+/// is indexed by the instruction's number and holds the most frequent kinds of each instruction of the present owner.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DenseTally<const BITS: u32, T = [Sum<BITS>; 2]> {
     /// Per owner and instruction.
     pub(crate) first: Tables<T>,
-    /// The sums that have no room in `first`, and those that were packed.
+    /// Sums that have no room in `first`, and sums that were packed.
     pub(crate) others: OwnedTally<BITS>,
     pub(crate) owner: usize,
 }
@@ -31,7 +31,7 @@ impl<const BITS: u32> Entry for [Sum<BITS>; 2] {
     }
 }
 
-/// A kind in the low `BITS`, and above it its amount. The amount of a free place is 0.
+/// A kind in the low `BITS`, and its amount in the bits above. The amount of a free place is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sum<const BITS: u32>(u32);
 
@@ -150,12 +150,12 @@ pub(crate) struct DenseOwners<const BITS: u32, T> {
 }
 
 impl<const BITS: u32, T: Entry> DenseOwners<BITS, T> {
-    /// As [`Owners::count`].
+    /// Returns how many owners may have any sums.
     pub(crate) fn count(&self) -> usize {
         self.first.len().max(self.others.count())
     }
 
-    /// As [`Owners::next_into`].
+    /// Appends the next owner's sums, of which several may have one number, as [`Owners::next_into`] does.
     pub(crate) fn next_into(&mut self, all: &mut Vec<(u64, u64)>) {
         all.extend(sums::<BITS, T>(&self.first.take(self.next)));
         self.next += 1;
@@ -171,7 +171,8 @@ fn sums<const BITS: u32, T: Entry>(first: &Paged<T>) -> impl Iterator<Item = (u6
     })
 }
 
-/// Adds a sum that neither place took: to a full place of its kind, whose amount goes to `others`, to a free one, or to `others`.
+/// Adds a sum that neither place took: to a full place of its kind, whose amount goes to `others`, to a free one, or to
+/// `others`.
 #[cold]
 #[inline(never)]
 fn add_elsewhere<const BITS: u32>(

@@ -5,13 +5,13 @@ use commit_trace::InstId;
 use crate::packed::summed;
 use crate::{ProcessId, Profile};
 
-/// What the Oracle says at one level, as often as it is asked: its weights by symbol are summed once.
+/// What the Oracle says at one level, for many profiles to be compared with: its weights by symbol are summed once.
 pub struct Truth<S, F> {
     /// Maps an instruction of a process to its function, basic block, or itself.
     symbol: F,
     /// Units per symbol, ascending by symbol.
     weights: Vec<(S, u64)>,
-    /// Ascending units of a symbol, and how many symbols have so many: far fewer than symbols.
+    /// Pairs of units of a symbol, ascending, and how many symbols have this many: there are far fewer pairs than symbols.
     sizes: Vec<(u64, u64)>,
     /// Units in all.
     total: u64,
@@ -158,7 +158,7 @@ mod tests {
             profile_error(&profile(&[0, 0, 0, 7]), &oracle, instruction),
             1.0
         );
-        // At a coarser level the same mistake is none.
+        // At a coarser level this mistake is none.
         let block = |_, inst: InstId| inst.0.is_multiple_of(2);
         assert_eq!(profile_error(&wrong, &oracle, block), 0.0);
         assert_eq!(profile_error(&profile(&[]), &oracle, instruction), 1.0);

@@ -38,10 +38,10 @@ use parts::Parts;
 /// Which cycles are profiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Region {
-    /// All of them.
+    /// All cycles.
     #[default]
     Whole,
-    /// Those between marks, as the stream's events tell ([`Event::Region`], [`Event::RegionAnew`]).
+    /// Cycles between marks, as the stream's events tell ([`Event::Region`], [`Event::RegionAnew`]).
     Marked,
 }
 
@@ -148,7 +148,7 @@ impl Evaluator {
         self
     }
 
-    /// Packs the counts of processes that have not run for so many cycles: with the same result.
+    /// Packs the counts of processes that have not run for `cycles` cycles: with the same result.
     #[cfg(test)]
     fn cooling_after(mut self, cycles: u64) -> Self {
         self.run.inactive = InactiveProcesses::after(cycles, 0);
@@ -165,7 +165,7 @@ impl Evaluator {
         Ok(())
     }
 
-    /// Begins a batch that is taken in parts: the caller calls [`Self::go_on`] until that is true.
+    /// Begins a batch that is taken in parts: the caller calls [`Self::go_on`] until that returns true.
     ///
     /// # Errors
     /// If it does not continue the stream.
@@ -299,12 +299,12 @@ impl Evaluator {
     }
 }
 
-/// A thread's result; a panic in it goes on here.
+/// Returns a thread's result; a panic in the thread goes on here.
 fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// The results of all samplers after so many profiled cycles, in the order in which they were given.
+/// Returns the results of all samplers after `profiled` profiled cycles, in the order in which the samplers were given.
 fn results(views: Vec<View>, profiled: u64) -> Vec<SamplerResult> {
     let views = views.into_iter();
     let mut results: Vec<_> = views.flat_map(|view| view.finish(profiled)).collect();
@@ -344,7 +344,8 @@ struct Run {
     stretches: MarkedIntervals,
     /// The profiled cycle whose span or group must be shown to some view; 0: a sample is pending.
     next_due: u64,
-    /// The same, except that 0 does not stand for samples that wait for records alone.
+    /// The profiled cycle whose span or group must be shown to some view; 0: a sample waits for a span. Samples that wait for
+    /// records alone do not count.
     next_look: u64,
     /// Blocks are evaluated as a whole where that is possible.
     by_blocks: bool,
@@ -364,7 +365,7 @@ struct Run {
 }
 
 impl Run {
-    /// A trigger falls into the span, or a sample is pending.
+    /// Shows a span to the views: a trigger falls into it, or a sample is pending.
     #[cold]
     #[inline(never)]
     fn sample(&mut self, span: &Span<'_>) {
@@ -383,7 +384,7 @@ impl Run {
         self.next_look = next.unwrap_or(u64::MAX);
     }
 
-    /// A profiled span passes the samplers.
+    /// Passes a profiled span to the samplers.
     #[inline(always)]
     fn pass(&mut self, span: &Span<'_>) {
         let end = self.profiled + span.cycles;
@@ -403,7 +404,7 @@ impl Run {
         block.before.is_none_or(|(record, _)| same(record)) && block.records.iter().all(same)
     }
 
-    /// A trigger falls into the block, or a sample is pending. Groups that concern neither are skipped.
+    /// Shows a block to the views: a trigger falls into it, or a sample is pending. Groups that concern neither are skipped.
     #[inline(never)]
     fn sample_block(&mut self, block: &Block<'_>) {
         let (mut at, mut cycle) = (0, block.cycle);
@@ -438,7 +439,7 @@ impl Run {
         }
     }
 
-    /// The process, the privilege or the region has changed.
+    /// Tells the views that the process, the thread, the privilege or the region has changed.
     fn enter(&mut self) {
         let processes = self.context.processes();
         let process = processes.get(self.process.0 as usize);
@@ -462,7 +463,7 @@ impl Run {
         self.enter();
     }
 
-    /// The profiled cycles since the last switch are those of the thread that runs.
+    /// Counts the profiled cycles since the last switch for the thread that runs.
     fn count_thread(&mut self) {
         let cycles = self.profiled - std::mem::replace(&mut self.counted, self.profiled);
         self.context.ran(cycles);

@@ -69,7 +69,8 @@ pub struct Evaluation {
     /// Where the commit slots went, if [`crate::Evaluator::in_detail`] asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_down: Option<TopDown>,
-    /// The Oracle over time, in the same case: each bin is of a few of [`TopDown::windows`]. All bins add up to [`Self::oracle`].
+    /// The Oracle over time, if [`crate::Evaluator::in_detail`] asked for it: each bin spans a few of [`TopDown::windows`]. All
+    /// bins add up to [`Self::oracle`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over_time: Vec<TimeBin>,
     /// The Oracle's time by event, if asked for.
@@ -85,13 +86,13 @@ pub struct Evaluation {
 pub struct ThreadPart {
     /// Profile of the whole part, inside and outside the marked regions.
     pub whole: Profile,
-    /// What lies between the guest's trigger instructions.
+    /// Profile of the cycles between the guest's trigger instructions.
     pub marked: Profile,
 }
 
 impl Evaluation {
-    /// What threads waited for in the region; `None` if the guest's kernel does not tell. One of several harts knows but its own
-    /// part of it: see [`Evaluation::merged`]. `used_for` says what a process uses a futex or a sleep for.
+    /// Returns what threads waited for in the region; `None` if the guest's kernel does not tell. One of several harts knows
+    /// only its own part: see [`Evaluation::merged`]. `used_for` says what a process uses a futex or a sleep for.
     pub fn waits(&self, used_for: impl Fn(ProcessId, WaitSite) -> WaitUse) -> Option<Waits> {
         let process = |thread: ThreadId| {
             let thread = self.threads.get(thread.0 as usize);
@@ -100,7 +101,7 @@ impl Evaluation {
         self.scheduler.waits(process, used_for)
     }
 
-    /// What a sampler's filter lets through by region and thread.
+    /// Returns the part of the Oracle that a sampler's filter lets through, as far as region and thread decide.
     fn part_of(&self, result: &SamplerResult) -> &Profile {
         let filter = &result.sampler.filter;
         let of_thread = filter.thread.as_ref();
@@ -115,7 +116,7 @@ impl Evaluation {
         }
     }
 
-    /// The Oracle's part that a sampler's filter lets through: what the sampler's profile is compared with.
+    /// Returns the Oracle's part that a sampler's filter lets through: what the sampler's profile is compared with.
     pub fn oracle_of(&self, result: &SamplerResult) -> Cow<'_, Profile> {
         let filter = &result.sampler.filter;
         let whole = self.part_of(result);
@@ -129,7 +130,7 @@ impl Evaluation {
         Cow::Owned(part)
     }
 
-    /// The same in one process, ascending by instruction.
+    /// Returns one process's units in the Oracle's part that a sampler's filter lets through, ascending by instruction.
     pub fn oracle_in(
         &self,
         result: &SamplerResult,
@@ -153,11 +154,11 @@ impl Evaluation {
 /// One sampler's profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SamplerResult {
-    /// What was asked for.
+    /// The sampler that was asked for.
     pub sampler: Sampler,
-    /// Where its samples fell. Its total is that of [`Evaluation::oracle_of`] less `tail_cycles`.
+    /// Where the sampler's samples fell. The total is that of [`Evaluation::oracle_of`] less `tail_cycles`.
     pub profile: Profile,
-    /// The processes that its filter let through, in order; `None`: all.
+    /// The processes that the sampler's filter let through, in order; `None`: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<Vec<ProcessId>>,
     /// Samples taken.
@@ -167,12 +168,12 @@ pub struct SamplerResult {
     pub dropped: u64,
     /// Cycles after the trigger of the last sample, in no sample.
     pub tail_cycles: u64,
-    /// Its time by event, if it [sees events](crate::Profiler::sees_events) and
+    /// The sampler's time by event, if its profiler [sees events](crate::Profiler::sees_events) and
     /// [`crate::Evaluator::in_detail`] asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signatures: Option<Signatures>,
-    /// What it gave to other instructions than the Oracle, the most first, if asked for: the hundred of each process
-    /// that weigh most.
+    /// Time that the sampler gave to other instructions than the Oracle, the most first, if asked for: the hundred of each
+    /// process that weigh most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub misplaced: Vec<Misplaced>,
     /// The profile by calling context, if [`crate::Evaluator::with_call_stacks`] asked for it.
@@ -190,9 +191,9 @@ pub struct Sample {
     pub cycle: u64,
     /// The process that ran.
     pub process: ProcessId,
-    /// The instruction that it names.
+    /// The instruction that the sample names.
     pub inst: InstId,
-    /// Its calling context, if there are any.
+    /// The instruction's calling context, if there are any contexts.
     #[serde(default)]
     pub context: ContextId,
     /// Weight, in units of the profile.

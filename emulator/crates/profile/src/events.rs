@@ -24,7 +24,7 @@ use crate::{Component, ProcessId, Profile};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Signatures {
-    /// By process number. Each number is an instruction's, with its events in the low [`TeaEvents::BITS`].
+    /// Units by process number. Each key is an instruction's number, with the events in the low [`TeaEvents::BITS`].
     pub(crate) by_process: Vec<Packed>,
 }
 
@@ -39,7 +39,7 @@ impl Signatures {
         })
     }
 
-    /// The same, and the units that `profile` has without an event.
+    /// Returns every weight of a process, ascending by instruction and events, also the units of `profile` without an event.
     pub fn with_base(
         &self,
         profile: &Profile,
@@ -173,11 +173,11 @@ impl SampleSignatures {
 pub struct Misplaced {
     /// The process that ran.
     pub process: ProcessId,
-    /// What the profiler named.
+    /// The instruction that the profiler named.
     pub named: InstId,
-    /// What the Oracle charged (the oldest, if several committed).
+    /// The instruction that the Oracle charged (the oldest, if several committed).
     pub truth: InstId,
-    /// What it was charged for.
+    /// The component that the Oracle charged the instruction for.
     pub component: Component,
     /// Units of the profile.
     pub units: u64,
@@ -199,7 +199,7 @@ pub(crate) struct Truth<'a> {
     pub(crate) records: &'a [CommitRecord],
 }
 
-/// The same, kept from a trigger until its sample.
+/// A [`Truth`] that is kept from a trigger until its sample.
 #[derive(Debug)]
 struct KeptTruth {
     state: State,
@@ -220,11 +220,11 @@ impl Default for KeptTruth {
 /// Counts [`Misplaced`] time.
 #[derive(Debug, Default)]
 pub(crate) struct MisplacedCounter {
-    /// Of the cycle in which the pending sample was triggered.
+    /// The truth of the cycle in which the pending sample was triggered.
     truth: KeptTruth,
-    /// By place, as [`pack_place`] packs it.
+    /// Units by place, as [`pack_place`] packs it.
     units: Tally,
-    /// Of places that are too long.
+    /// Units of the places that [`pack_place`] cannot pack.
     others: FxHashMap<Place, u64>,
     /// Places of ended processes, cut to [`MAX_PLACES_PER_PROCESS`].
     ended: Vec<Misplaced>,
@@ -233,7 +233,7 @@ pub(crate) struct MisplacedCounter {
 }
 
 impl MisplacedCounter {
-    /// A sampling clock triggers, and the sample is pending.
+    /// Keeps the truth of a trigger whose sample is pending.
     #[inline(always)]
     pub(crate) fn await_sample(&mut self, truth: Truth<'_>) {
         let kept = &mut self.truth;
@@ -244,7 +244,8 @@ impl MisplacedCounter {
         }
     }
 
-    /// A sample gives `units` to `named`; without a truth, it is the pending sample's.
+    /// Counts the `units` that a sample gives to `named`, if they are misplaced. Without `truth`, the truth is the pending
+    /// sample's.
     #[inline(always)]
     pub(crate) fn named(
         &mut self,
@@ -305,10 +306,11 @@ impl MisplacedCounter {
     }
 }
 
-/// Bits of an instruction's number in what [`pack_place`] returns. The process has those that instructions and component leave.
+/// Bits of an instruction's number in what [`pack_place`] returns. The process has the bits that the two instructions and the
+/// component leave.
 const INST_BITS: u32 = 23;
 
-/// A place packed into a number, if its parts fit. Neighbouring named instructions are neighbouring numbers.
+/// Packs a place into a number, if its parts fit. Neighbouring named instructions are neighbouring numbers.
 fn pack_place((process, named, truth, component): Place) -> Option<u64> {
     let is_short = (named.0 | truth.0) >> INST_BITS == 0
         && process.0 >> (u64::BITS - 2 * INST_BITS - COMPONENT_BITS) == 0;
@@ -317,7 +319,7 @@ fn pack_place((process, named, truth, component): Place) -> Option<u64> {
     is_short.then_some(number)
 }
 
-/// The place that [`pack_place`] packed.
+/// Returns the place that [`pack_place`] packed.
 fn unpack_place(number: u64) -> Place {
     let inst = |number: u64| InstId(number as u32 & ((1 << INST_BITS) - 1));
     let rest = number >> (2 * INST_BITS);

@@ -36,9 +36,9 @@ pub struct GuestContext {
     /// The process that the last record told to be over.
     ended_process: Option<ProcessId>,
     kernel_text: Option<Range<u64>>,
-    /// If it is asked for.
+    /// What the scheduler did so far, if that is asked for.
     scheduled: Option<Vec<SchedulerEvent>>,
-    /// The kernel's calling context as the thread that runs entered it, for the next record.
+    /// The kernel's calling context as the running thread entered the kernel, for the next record.
     kernel_entry: Option<ContextId>,
     malformed: u64,
 }
@@ -121,12 +121,12 @@ impl GuestContext {
         &self.threads
     }
 
-    /// Notes that the thread that runs had so many more cycles.
+    /// Adds `cycles` to the cycles of the thread that runs.
     pub(crate) fn ran(&mut self, cycles: u64) {
         self.threads[self.thread.0 as usize].cycles += cycles;
     }
 
-    /// No thread has had any cycles yet.
+    /// Forgets the cycles that threads have had.
     pub(crate) fn forget_cycles(&mut self) {
         self.threads.iter_mut().for_each(|thread| thread.cycles = 0);
     }
@@ -156,7 +156,7 @@ impl GuestContext {
         self.scheduled.get_or_insert_default();
     }
 
-    /// Tells the kernel's calling context as the thread that runs entered it, before the next record.
+    /// Sets the kernel's calling context as the running thread entered the kernel, before the next record.
     pub(crate) fn set_kernel_entry(&mut self, entry: Option<ContextId>) {
         self.kernel_entry = entry;
     }
@@ -187,7 +187,7 @@ impl GuestContext {
     /// Takes one side-band record ([`commit_trace::Event::SideBand`]) at `cycle`.
     pub fn record(&mut self, cycle: u64, kind: u8, bytes: &[u8]) {
         if kind >= crate::scripts::MIN_KIND {
-            // The simulator's own, and not of the guest.
+            // The record is the simulator's own, and not of the guest.
             return;
         }
         match parse(kind, bytes) {
@@ -227,8 +227,8 @@ impl GuestContext {
                 }
             }
             Some(SideBand::Exit { pid, tid }) => {
-                // What is left of it still runs in the kernel, and may be switched to again: its
-                // number stays its own until another process is born with it.
+                // What is left of a process still runs in the kernel, and may be switched to again: the process
+                // keeps its number until another process is born with it.
                 if pid == tid
                     && let Some(&id) = self.living.get(&pid)
                 {
@@ -245,7 +245,7 @@ impl GuestContext {
                 parent_tid,
             }) => {
                 self.living_threads.remove(&tid);
-                // The others' streams have the record, too, with a time of their own.
+                // The streams of other harts have the record, too, each with a time of its own.
                 if self.tid == parent_tid {
                     self.schedule(cycle, Transition::Begins(tid));
                 }
@@ -282,16 +282,16 @@ impl GuestContext {
         }
     }
 
-    /// The living entity of `pid`, made if the guest never announced it.
+    /// Returns the living entity of `pid`, and makes it if the guest never announced the process.
     fn entity(&mut self, cycle: u64, pid: u32, name: &str) -> ProcessId {
         match self.living.get(&pid) {
             Some(&id) => id,
-            // Other harts may not hear of it, and have to agree on who has an entity of its own.
+            // Other harts may not hear of the process, and all have to agree on who has an entity of its own.
             None => self.add(EntryOf::Own, NewProcess::named(cycle, pid, name)),
         }
     }
 
-    /// Gives a process its name. Gives its entity, which is another one if the one before stands for many.
+    /// Gives a process its name. Returns the process's entity, which is another one if the one before stands for many.
     fn name_process(&mut self, cycle: u64, pid: u32, id: ProcessId, name: &str) -> ProcessId {
         let process = &mut self.processes[id.0 as usize];
         if process.name == name {
@@ -314,7 +314,7 @@ impl GuestContext {
         }
     }
 
-    /// Notes the end of a thread of such a process.
+    /// Notes the end of a thread of a process that has an entity of its own.
     fn end_thread(&mut self, cycle: u64, id: ThreadId) {
         let thread = &mut self.threads[id.0 as usize];
         if self.processes[thread.process.0 as usize]
@@ -346,7 +346,7 @@ impl GuestContext {
         }
     }
 
-    /// The living entity of a thread, which has this name from now on.
+    /// Returns the living entity of a thread, which has this name from now on.
     fn thread_of(&mut self, cycle: u64, tid: u32, process: ProcessId, name: String) -> ThreadId {
         if let Some(&id) = self.living_threads.get(&tid)
             && self.processes[process.0 as usize].stands_for.is_none()
@@ -374,13 +374,13 @@ impl GuestContext {
         id
     }
 
-    /// Makes the entity of a new process, or gives that of its command's further processes.
+    /// Makes the entity of a new process, or returns that of its command's further processes.
     fn create(&mut self, new: NewProcess) -> ProcessId {
         let entry = self.commands.entry_of(&new.name, self.processes.len());
         self.add(entry, new)
     }
 
-    /// Makes an entity of its own for a process, or adds the process to that of its command's further ones.
+    /// Makes an entity of its own for a process, or adds the process to the entity of its command's further processes.
     fn add(&mut self, entry: EntryOf, new: NewProcess) -> ProcessId {
         let NewProcess {
             cycle,

@@ -1,14 +1,17 @@
-//! Inactive processes: those that have not run for some time, or ended. What is counted of them is packed, until they run again.
+//! Inactive processes: those that have not run for some time, or ended. What is counted of them is packed, until they run
+//! again.
 
 use crate::ProcessId;
 
-/// A process is inactive once it has not run for so many cycles: longer than the time slices of a few processes that take turns.
+/// Cycles without running after which a process is inactive: longer than the time slices of a few processes that take turns.
 const INACTIVE_AFTER: u64 = 1 << 24;
 
-/// A process that ended is inactive once it has not run for so many cycles, however few those are: it runs no more. Ended processes are looked for as often.
+/// Cycles without running after which a process that ended is inactive: fewer, as it runs no more. They are also the interval
+/// at which ended processes are looked for.
 const ENDED_INACTIVE_AFTER: u64 = 1 << 20;
 
-/// So many inactive processes stay unpacked: packing costs time, and again whenever one of them runs in between.
+/// Number of inactive processes that stay unpacked: packing costs time, and costs it again whenever one of them runs in
+/// between.
 const MAX_UNPACKED: usize = 64;
 
 /// Finds the processes that have become inactive. The evaluation tells it whenever a process stops to run.
@@ -60,7 +63,8 @@ impl InactiveProcesses {
         self.ended.push(process);
     }
 
-    /// The processes that are newly inactive: all that ended, and others once more are than stay unpacked. Searches every `length` cycles.
+    /// Returns the processes that are newly inactive: all that ended, and the others once they are more than stay unpacked.
+    /// Searches every `length` cycles.
     pub(crate) fn look(&mut self, running: ProcessId, cycle: u64) -> Option<Vec<ProcessId>> {
         let mut ended = self.look_at_ended(running, cycle);
         match self.search(running, cycle) {
@@ -82,7 +86,7 @@ impl InactiveProcesses {
             if *process == running {
                 return true;
             }
-            // One that never ran on this hart, or was noticed meanwhile, has none.
+            // A process that never ran on this hart, or was noticed meanwhile, has not stopped in any cycle.
             let Some(since) = self.stopped.get_mut(process.0 as usize) else {
                 return false;
             };

@@ -29,7 +29,7 @@ pub struct MergedNumbers {
 }
 
 impl MergedNumbers {
-    /// A process.
+    /// Returns the merged number of a process.
     pub fn process(&self, process: ProcessId) -> ProcessId {
         let known = self.processes.get(process.0 as usize);
         known.copied().unwrap_or(ProcessId::BOOT)
@@ -40,7 +40,7 @@ impl MergedNumbers {
         known.copied().unwrap_or(ThreadId::NONE)
     }
 
-    /// An instruction; one that was not defined has its own number.
+    /// Returns the merged number of an instruction; an instruction that was not defined keeps its number.
     pub fn inst(&self, inst: InstId) -> InstId {
         self.insts.get(inst.0 as usize).copied().unwrap_or(inst)
     }
@@ -61,10 +61,11 @@ impl MergedNumbers {
 /// What an instruction is known by on all harts.
 type InstKey = (u32, u64, u32, u8);
 
-/// A process's address space by its place among them; one of no known process by hart and number.
+/// What an address space is known by: its process and its place among the process's address spaces, or, if the process is
+/// not known, the hart and the number.
 type SpaceKey = Result<(ProcessId, u32), (usize, u32)>;
 
-/// Makes the merged one.
+/// Makes the merged evaluation of several harts.
 struct Merger {
     merged: Evaluation,
     processes: FxHashMap<ProcessKey, ProcessId>,
@@ -75,10 +76,11 @@ struct Merger {
 }
 
 impl Evaluation {
-    /// What several harts did, from the first hart on. Its cycles are those of all, so that shares of it are shares of all their time.
-    /// Processes, threads, instructions and calling contexts that are the same on several harts are one.
+    /// Merges the evaluations of several harts, from the first hart on. The cycles are those of all harts, so that shares are
+    /// shares of all their time. Processes, threads, instructions and calling contexts that are the same on several harts are
+    /// one.
     ///
-    /// A single one is itself; `None`, if there is none.
+    /// A single evaluation is returned as it is; `None`, if there is none.
     pub fn merged(harts: &[Self]) -> Option<Cow<'_, Self>> {
         match harts {
             [] => None,
@@ -87,7 +89,7 @@ impl Evaluation {
         }
     }
 
-    /// What [`Evaluation::merged`] of several harts numbers anew, by hart.
+    /// Returns the numbers that [`Evaluation::merged`] gives to the entities of each hart.
     pub fn merged_numbers(harts: &[Self]) -> Vec<MergedNumbers> {
         let Some(first) = harts.first() else {
             return Vec::new();
@@ -207,7 +209,7 @@ impl Merger {
         numbers.threads = { of_hart.threads.iter() }
             .map(|thread| self.thread(numbers.process(thread.process), thread))
             .collect();
-        // Most processes have one.
+        // Number of address spaces of each process: most have one.
         let mut count: BTreeMap<ProcessId, u32> = BTreeMap::new();
         let mut spaces: BTreeMap<u32, u32> = BTreeMap::new();
         for (&own, process) in &of_hart.spaces {
@@ -240,7 +242,7 @@ impl Merger {
         numbers
     }
 
-    /// The guest numbers processes for all harts, and tells all of them what it maps.
+    /// Returns the merged number of a process. The guest numbers processes for all harts, and tells all harts what it maps.
     fn process(&mut self, process: &Process) -> ProcessId {
         let list = &mut self.merged.processes;
         let id = ProcessId(list.len() as u32);
@@ -349,7 +351,7 @@ fn profile<'a>(parts: impl Iterator<Item = (&'a Profile, &'a MergedNumbers)> + C
     merged
 }
 
-/// Amounts by process and instruction of all harts, added up; a number's low bits are what else it is of.
+/// Adds up amounts by process and instruction of all harts; the low bits of a number are the kind of amount.
 fn packed<'a>(
     parts: impl Iterator<Item = (&'a [Packed], &'a MergedNumbers)>,
     low_bits: u32,
@@ -387,7 +389,7 @@ fn signatures<'a>(
     }
 }
 
-/// The slots of all harts, and the windows of all: as long as the longest.
+/// Adds up the slots of all harts, and their windows, which become as long as the longest.
 fn top_down(parts: &[(&TopDown, &MergedNumbers)]) -> TopDown {
     let all = || {
         parts
@@ -437,7 +439,7 @@ fn contexts<'a>(
     all
 }
 
-/// One sampler of all harts: as if each hart's clock were its own, which it is.
+/// Adds up the results of one sampler on all harts. Each hart's sampler has a clock of its own.
 fn sampler(parts: &[(&SamplerResult, &MergedNumbers)]) -> SamplerResult {
     let mut merged = parts[0].0.clone();
     let sum = |of: fn(&SamplerResult) -> u64| parts.iter().map(|(part, _)| of(part)).sum();

@@ -30,7 +30,7 @@ pub(crate) const SHARE: [u64; MAX_COMMIT_WIDTH + 1] = {
     share
 };
 
-/// The same, for each that may.
+/// Rows of equal units, by the number of instructions that commit in one cycle: a whole row is copied at once.
 const SHARES: [[u16; MAX_COMMIT_WIDTH]; MAX_COMMIT_WIDTH + 1] = {
     let mut shares = [[0; MAX_COMMIT_WIDTH]; MAX_COMMIT_WIDTH + 1];
     let mut n = 1;
@@ -47,14 +47,14 @@ const SHARES: [[u16; MAX_COMMIT_WIDTH]; MAX_COMMIT_WIDTH + 1] = {
 /// of it. Stalls are counted for the top-down method and for TEA's reference, too.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Oracle {
-    /// Two for each process: outside the trigger instructions, and between them. Units, and above [`UNIT_BITS`] how often
-    /// the instruction committed, if that is counted.
+    /// Two tables for each process: outside the trigger instructions, and between them. A count is units, and above
+    /// [`UNIT_BITS`] how often the instruction committed, if that is counted.
     execution: Tables<u64>,
     counts_commits: bool,
-    /// By the same index.
+    /// Stalled cycles, by the index of the table in `execution`.
     stalls: Stalls,
-    /// All other components, and what was packed or full, in units, by the same index. What for: the number of the
-    /// [`Component`], or [`COMMITS`].
+    /// All other components, and what was packed or full, in units, by the index of the table in `execution`. The kind is the
+    /// number of the [`Component`], or [`COMMITS`].
     waits: DenseTally<COMPONENT_BITS>,
 }
 
@@ -67,13 +67,13 @@ const UNIT_BITS: u32 = 35;
 const FULL: u64 = 1 << (UNIT_BITS - 1);
 const _: () = assert!(FULL / SHARE[MAX_COMMIT_WIDTH] < 1 << (u64::BITS - UNIT_BITS - 1));
 
-/// What commits are packed under, where units are under a component's number.
+/// The number under which commits are packed, as units are under a component's number.
 const COMMITS: u64 = (1 << COMPONENT_BITS) - 1;
 const _: () = assert!(Component::COUNT as u64 <= COMMITS);
 
 const COMMIT: u64 = 1 << UNIT_BITS;
 
-/// Units and commits of a count that has both.
+/// Returns the units and the commits of a count that has both.
 const fn parts(count: u64) -> (u64, u64) {
     (count & (COMMIT - 1), count >> UNIT_BITS)
 }
@@ -123,7 +123,7 @@ impl Oracle {
         }
     }
 
-    /// These commit, and each is charged the units at its index.
+    /// Charges records that commit: each is charged the units at its index.
     #[inline(always)]
     fn commit(&mut self, records: &[CommitRecord], units: &[u16]) {
         if !self.counts_commits {
@@ -150,7 +150,7 @@ impl Oracle {
         }
     }
 
-    /// Charges a block: the same as its spans. Gives `each` the spans in which nothing commits, but for stalls of the classes
+    /// Charges a block as its spans would be. Gives `each` the spans in which nothing commits, except stalls of the classes
     /// whose cycles it returns.
     #[inline(always)]
     pub(crate) fn block(&mut self, block: &Block<'_>, each: impl FnMut(&Span<'_>)) -> Stalled {
@@ -160,7 +160,8 @@ impl Oracle {
 
     #[inline(never)]
     fn commits(&mut self, block: &Block<'_>) {
-        // What each of its instructions gets. A group writes that of the widest group's, the next one over it.
+        // Units of each of the block's instructions. Each group writes as many shares as the widest group has; the next group
+        // writes over those beyond its end.
         let mut shares = [0u16; BLOCK + MAX_COMMIT_WIDTH];
         block.groups(|at, size| {
             let each = &SHARES[size.min(MAX_COMMIT_WIDTH)];
@@ -171,7 +172,7 @@ impl Oracle {
 
     #[inline(always)]
     fn gaps(&mut self, block: &Block<'_>, mut each: impl FnMut(&Span<'_>)) -> Stalled {
-        // Before those the ROB is empty at first; and those that are to be looked at one by one.
+        // A bit for each record before whose stall the ROB is empty, and for each whose gap is to be looked at by its spans.
         let (mut empties, mut others) = (0, 0);
         let mut stalled = Stalled::default();
         let stalls = bits(block.gaps).map(|at| {
@@ -203,7 +204,7 @@ impl Oracle {
         stalled
     }
 
-    /// Keeps what such processes have, which do not run, in few bytes.
+    /// Packs the counts of inactive processes.
     pub(crate) fn cool(&mut self, processes: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
         let indices = || {
             let processes = processes.iter().map(|process| 2 * process.0 as usize);
@@ -227,7 +228,8 @@ impl Oracle {
         self.execution.is_empty() && self.stalls.is_empty() && self.waits.is_empty()
     }
 
-    /// Adds what another Oracle counted, and returns that: units by process and instruction. What it has of cold processes is packed.
+    /// Adds what another Oracle counted, and returns that: units by process and instruction. Counts of cold processes are
+    /// packed.
     pub(crate) fn absorb(
         &mut self,
         later: Self,
@@ -292,7 +294,7 @@ impl Oracle {
     ) {
         self.select_table(index);
         for (inst, count) in executed.iter() {
-            // Neither is full: the sum does not run over.
+            // Neither count is full: their sum does not run over.
             *self.execution.of(inst) += count;
             if self.counts_commits {
                 self.move_if_full(InstId(inst));
@@ -403,7 +405,7 @@ fn is_commits((number, _): &(u64, u64)) -> bool {
 /// What the Oracle found.
 pub(crate) struct Charged {
     pub(crate) profile: Profile,
-    /// The same by component.
+    /// The profile's units by component.
     pub(crate) stacks: CycleStacks,
     /// The marked part of the profile.
     pub(crate) marked: Profile,
@@ -413,7 +415,7 @@ pub(crate) struct Charged {
     pub(crate) stalls: Vec<Packed>,
 }
 
-/// By class: if how a stall counts does not depend on the instruction's own class.
+/// By class: true if how a stall counts does not depend on the instruction's own class.
 pub(crate) const IS_USUAL: [bool; CycleClass::ALL.len()] = {
     let mut is_usual = [true; CycleClass::ALL.len()];
     is_usual[CycleClass::Serialize as usize] = false;
@@ -431,7 +433,7 @@ fn totals(amounts: &[(u64, u64)]) -> impl Iterator<Item = (InstId, u64)> {
     })
 }
 
-/// What the cycles of a span without a commit are spent on, from the record that they belong to.
+/// Returns what the cycles of a span without a commit are spent on, told by the record that they are charged to.
 #[inline]
 pub(crate) fn component(state: State, record: &CommitRecord) -> Component {
     let tea = record.tea();

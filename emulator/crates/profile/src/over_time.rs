@@ -11,24 +11,24 @@ use crate::packed::{Packed, merged};
 use crate::topdown::{SlotWindow, WINDOWS};
 use crate::{ContextId, ContextWeights, Contexts, ProcessId};
 
-/// A bin is as long as so many windows of the top-down method, and ends where they do.
+/// Windows of the top-down method in a bin, which ends where its last window does.
 pub(crate) const WINDOWS_PER_BIN: usize = 4;
-/// At so many bins each two are merged into one, when the windows are.
+/// Number of bins at which each two are merged into one. The windows are merged at the same time.
 const MAX_BINS: usize = 2 * WINDOWS / WINDOWS_PER_BIN;
-/// Instructions that a bin keeps apart: those with the most time. It bounds what a run of much code takes.
+/// Instructions that a bin keeps apart: those with the most time. The limit bounds what a run of much code takes.
 const MAX_INSTRUCTIONS: usize = if cfg!(test) { 1 << 8 } else { 1 << 13 };
 /// Sums by calling context and instruction that a bin keeps apart.
 const MAX_CONTEXT_SUMS: usize = if cfg!(test) { 1 << 8 } else { 1 << 14 };
-/// If there are more, contexts with less than 1 / `CONTEXT_PART` of the bin's time are folded into their callers first, and then instructions of a context
-/// count as its hottest.
+/// If there are more sums than [`MAX_CONTEXT_SUMS`], contexts with less than 1 / `CONTEXT_PART` of the bin's time are folded
+/// into their callers first, and then small instructions of a context count as its hottest.
 const CONTEXT_PART: u64 = 4_000;
 
 /// A stretch of the stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimeBin {
-    /// Its first cycle.
+    /// The bin's first cycle.
     pub start: u64,
-    /// First cycle after it.
+    /// First cycle after the bin.
     pub end: u64,
     /// What each process spent, ascending.
     pub processes: Vec<ProcessTime>,
@@ -54,7 +54,7 @@ pub struct ProcessTime {
     pub(crate) weights: Packed,
     /// Units of instructions that are not kept apart.
     pub others: u64,
-    /// By [`context_key`].
+    /// Units by [`context_key`].
     #[serde(default, skip_serializing_if = "Packed::is_empty")]
     by_context: Packed,
     /// Units that are not kept apart by calling context, if there are any.
@@ -82,11 +82,11 @@ pub(crate) type ProcessUnits = (ProcessId, Vec<(u64, u64)>, u64);
 /// What was spent in a bin, before it is packed.
 #[derive(Default)]
 pub(crate) struct Spent {
-    /// Ascending.
+    /// Units by process and instruction, ascending.
     pub processes: Vec<ProcessUnits>,
-    /// The same by calling context, in any order; empty if contexts were not asked for.
+    /// Units by calling context and instruction, in any order; empty if contexts were not asked for.
     pub by_context: ContextWeights,
-    /// What is not kept apart by calling context.
+    /// Units that are not kept apart by calling context, by process.
     pub other_contexts: BTreeMap<ProcessId, u64>,
 }
 
@@ -105,7 +105,7 @@ pub(crate) struct OracleOverTime {
 }
 
 impl OracleOverTime {
-    /// A window is over; true if the bin is, too.
+    /// Ends a window; true if the bin is over, too.
     pub(crate) fn end_window(&mut self) -> bool {
         self.windows += 1;
         self.windows == WINDOWS_PER_BIN
@@ -134,7 +134,7 @@ impl OracleOverTime {
         }
     }
 
-    /// What the Oracle counted so far; `now` is that of the open bin.
+    /// Returns what the Oracle counted so far; `now` is what it counted in the open bin.
     pub(crate) fn so_far(&self, now: &Oracle) -> Oracle {
         let mut all = self.before.clone();
         all.absorb(now.clone(), |_| false);
@@ -146,8 +146,8 @@ impl OracleOverTime {
         self.before.cool(newly, is_cold);
     }
 
-    /// The result: everything, and by bin. What the Oracle counted in the last one is `now`, and `by_context` by calling context; an
-    /// empty one is left out.
+    /// Returns the result for the whole run, and by bin. In the last bin the Oracle counted `now`, and `by_context` by calling
+    /// context; an empty last bin is left out.
     pub(crate) fn finish(
         mut self,
         now: Oracle,
@@ -219,10 +219,10 @@ fn least_of_contexts(most: usize, by_context: &ContextWeights) -> u64 {
     least_kept(most, || by_context.iter().map(|(_, _, units)| *units))
 }
 
-/// Gives what is not kept apart to the instruction of the same context with the most: mostly it is of the same function.
+/// Gives units that are not kept apart to the hottest instruction of their context: mostly it is of the same function.
 fn with_fewer_instructions(by_context: ContextWeights) -> ContextWeights {
     let of_one = || by_context.chunk_by(|one, next| one.0 == next.0);
-    // Besides one of each context.
+    // Sums that there is room for besides one of each context.
     let room = MAX_CONTEXT_SUMS.saturating_sub(of_one().count());
     let least = least_of_contexts(room, &by_context);
     let mut fewer = ContextWeights::new();
@@ -242,7 +242,7 @@ fn with_fewer_instructions(by_context: ContextWeights) -> ContextWeights {
     fewer
 }
 
-/// The least amount that is kept apart if `most` of them can be.
+/// Returns the least amount that is kept apart if at most `most` amounts can be.
 fn least_kept<I: Iterator<Item = u64>>(most: usize, amounts: impl Fn() -> I) -> u64 {
     if amounts().count() <= most {
         return 0;
@@ -252,7 +252,7 @@ fn least_kept<I: Iterator<Item = u64>>(most: usize, amounts: impl Fn() -> I) -> 
     *first_left + 1
 }
 
-/// Two bins as one.
+/// Merges two bins into one.
 fn both(one: &[ProcessTime], other: &[ProcessTime], contexts: &Contexts) -> Vec<ProcessTime> {
     let mut processes: Vec<ProcessId> = { one.iter().chain(other) }
         .map(|time| time.process)

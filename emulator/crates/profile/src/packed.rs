@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub(crate) struct Packed(Box<[u8]>);
 
 impl Packed {
-    /// Numbers and amounts.
+    /// Returns the numbers and their amounts.
     pub(crate) fn iter(&self) -> Unpacked<'_> {
         Unpacked {
             bytes: &self.0,
@@ -19,12 +19,12 @@ impl Packed {
         }
     }
 
-    /// True if there are none.
+    /// True if there are no amounts.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The amount of one number; it looks at all before.
+    /// Returns the amount of one number; it reads all amounts before that one.
     pub(crate) fn get(&self, number: u64) -> u64 {
         let found = self.iter().find(|(found, _)| *found >= number);
         found.map_or(
@@ -42,7 +42,7 @@ impl Packed {
     }
 }
 
-/// Of ascending numbers; amounts of 0 are left out.
+/// Packs amounts of ascending numbers; amounts of 0 are left out.
 impl FromIterator<(u64, u64)> for Packed {
     fn from_iter<I: IntoIterator<Item = (u64, u64)>>(amounts: I) -> Self {
         let mut bytes = Vec::new();
@@ -57,13 +57,13 @@ impl FromIterator<(u64, u64)> for Packed {
     }
 }
 
-/// Makes it the one at an index.
+/// Puts `packed` into a list at `index`; the list grows if need be.
 pub(crate) fn put(list: &mut Vec<Packed>, index: usize, packed: Packed) {
     list.resize(list.len().max(index + 1), Packed::default());
     list[index] = packed;
 }
 
-/// Two ascending lists as one; what both have is added up.
+/// Merges two ascending lists; amounts of a number that both have are added up.
 pub(crate) fn merged(
     one: impl Iterator<Item = (u64, u64)>,
     other: impl Iterator<Item = (u64, u64)>,
@@ -84,7 +84,7 @@ pub(crate) fn merged(
     })
 }
 
-/// The amounts in order, those of one key added up.
+/// Sorts amounts by key, and adds up those of one key.
 pub(crate) fn summed<K: Ord>(mut amounts: Vec<(K, u64)>) -> Vec<(K, u64)> {
     // Mostly they are in order already, which a stable sort makes use of.
     amounts.sort_by(|a, b| a.0.cmp(&b.0));

@@ -16,7 +16,7 @@ impl ProcessId {
 /// A guest process running one program: each `execve` starts a new entry with the next `generation`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its number.
+    /// The process's number.
     pub id: ProcessId,
     /// The kernel's process id (thread group id); `None` for "boot".
     pub pid: Option<u32>,
@@ -24,14 +24,14 @@ pub struct Process {
     pub generation: u32,
     /// The kernel's command name (up to 15 bytes), or "boot".
     pub name: String,
-    /// Cycle since which it is known.
+    /// Cycle since which the process is known.
     pub first_cycle: u64,
-    /// Cycle in which it exited or executed another program.
+    /// Cycle in which the process exited or executed another program.
     pub end_cycle: Option<u64>,
     /// Executable mappings in order of time, those of the parent included.
     pub mappings: Vec<Mapping>,
-    /// `None` for one process. Of a command that very many processes run, the first have an entity each, and all others one together: so
-    /// many are in this one, which has no `pid` and no end.
+    /// Number of processes that the entity stands for; `None`: one. If very many processes run a command, the first have an
+    /// entity each, and all others share one, which has no `pid` and no end.
     pub stands_for: Option<u32>,
 }
 
@@ -45,30 +45,30 @@ pub type ProcessKey = (Option<u32>, u32, Option<String>);
 pub struct ThreadId(pub u32);
 
 impl ThreadId {
-    /// Where threads are not told apart.
+    /// The number where threads are not told apart.
     pub const NONE: Self = Self(u32::MAX);
 }
 
-/// Names of a thread that are kept; of more, the last takes the place of the one before.
+/// Names of a thread that are kept; each name beyond takes the place of the last one.
 const MAX_NAMES: usize = 64;
 
 /// A thread of a [`Process`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thread {
-    /// Its number.
+    /// The thread's number.
     pub id: ThreadId,
-    /// Whose it is.
+    /// The process that the thread is part of.
     pub process: ProcessId,
-    /// The kernel's number of it; that of a process's first thread is the process id.
+    /// The kernel's number of the thread; that of a process's first thread is the process id.
     pub tid: u32,
-    /// The kernel's names of it over time (up to 15 bytes), each with the cycle since which it is known; the last one
-    /// stands for all in reports.
+    /// The kernel's names of the thread over time (up to 15 bytes), each with the cycle since which the thread is known to
+    /// have it; the last one stands for all in reports.
     pub names: Vec<(u64, String)>,
-    /// Cycle since which it is known.
+    /// Cycle since which the thread is known.
     pub first_cycle: u64,
-    /// Cycle in which it exited or executed another program.
+    /// Cycle in which the thread exited or executed another program.
     pub end_cycle: Option<u64>,
-    /// Profiled cycles in which it ran.
+    /// Profiled cycles in which the thread ran.
     pub cycles: u64,
 }
 
@@ -86,12 +86,12 @@ impl Thread {
         }
     }
 
-    /// Its last name.
+    /// Returns the thread's last name.
     pub fn name(&self) -> &str {
         self.names.last().map_or("", |(_, name)| name)
     }
 
-    /// Gives it a name.
+    /// Gives the thread a name.
     pub(crate) fn rename(&mut self, cycle: u64, name: String) {
         if self.name() == name {
             return;
@@ -116,7 +116,7 @@ pub struct Mapping {
     pub build_id: Vec<u8>,
     /// Path in the guest, or a name in brackets (`[vdso]`).
     pub path: String,
-    /// Cycle since which it holds.
+    /// Cycle since which the mapping holds.
     pub since: u64,
 }
 

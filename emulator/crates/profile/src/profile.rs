@@ -61,7 +61,7 @@ impl Profile {
         }
     }
 
-    /// Makes these, by ascending instruction, the weights of a process.
+    /// Sets the weights of a process, given by ascending instruction.
     pub(crate) fn set(&mut self, process: ProcessId, weights: impl Iterator<Item = (InstId, u64)>) {
         let packed: Packed = weights
             .map(|(inst, units)| (inst.0.into(), units))
@@ -77,8 +77,8 @@ impl Profile {
         &mut self.processes[index]
     }
 
-    /// Units of one instruction in one process. It looks at all of the process's before: whoever wants many takes
-    /// [`Profile::of`].
+    /// Returns the units of one instruction in one process. It reads all of the process's units before those: use
+    /// [`Profile::of`] for many instructions.
     pub fn weight(&self, process: ProcessId, inst: InstId) -> u64 {
         let weights = self.processes.get(process.0 as usize);
         weights.map_or(0, |weights| weights.by_inst.get(inst))
@@ -135,7 +135,7 @@ impl Profile {
         }
     }
 
-    /// The same for all.
+    /// Keeps the weights of all processes in few bytes.
     pub(crate) fn cool_all(&mut self) {
         let weights = self.processes.iter_mut();
         weights.for_each(|weights| weights.by_inst.cool());

@@ -8,19 +8,19 @@ use crate::published::Published::{self, Below, Mean};
 
 /// What reports say of a profiler.
 struct Row {
-    /// At the start of a sentence.
+    /// The profiler's name at the start of a sentence.
     title: &'static str,
-    /// At the head of a column: six characters at most.
+    /// The profiler's name at the head of a column: six characters at most.
     heading: &'static str,
-    /// At the head of a column of the page, which has more room.
+    /// The profiler's name at the head of a column of the page, which has more room.
     short: &'static str,
-    /// `errors.json` has it.
+    /// True if `errors.json` has the profiler.
     in_errors_json: bool,
     /// Published mean errors by instruction, basic block and function.
     published: [Option<Published>; 3],
-    /// It is in the instruction table of the text report, which has room for some.
+    /// True if the profiler is in the instruction table of the text report, which has room for some.
     in_instruction_table: bool,
-    /// It is sampled with the events of what it names (TEA, ISCA 2023).
+    /// True if a sample has the events of the instruction that it names (TEA, ISCA 2023).
     sees_events: bool,
 }
 
@@ -39,7 +39,7 @@ macro_rules! profilers {
             /// All profilers, in the order of the documentation.
             pub const ALL: [Self; ROWS.len()] = [$(Self::$profiler,)*];
 
-            /// Whose rule it applies: they have the same numbers.
+            /// Returns the heuristic whose rule the profiler applies: both have the same number.
             pub const fn heuristic(self) -> Heuristic {
                 match self {
                     $(Self::$profiler => Heuristic::$profiler,)*
@@ -107,65 +107,65 @@ impl Profiler {
         &ROWS[self as usize]
     }
 
-    /// Its name in run specs and reports.
+    /// Returns the profiler's name in run specs and reports.
     pub const fn name(self) -> &'static str {
         self.heuristic().name()
     }
 
-    /// Its name at the start of a sentence.
+    /// Returns the profiler's name at the start of a sentence.
     pub const fn title(self) -> &'static str {
         self.row().title
     }
 
-    /// Its name at the head of a column, of six characters at most.
+    /// Returns the profiler's name at the head of a column, of six characters at most.
     pub const fn heading(self) -> &'static str {
         self.row().heading
     }
 
-    /// Its name at the head of a column of the page.
+    /// Returns the profiler's name at the head of a column of the page.
     pub const fn short(self) -> &'static str {
         self.row().short
     }
 
-    /// The profiler of this name.
+    /// Returns the profiler of this name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|profiler| profiler.name() == name)
     }
 
-    /// The profiler whose rule the TIP unit applies for this value of its register's field.
+    /// Returns the profiler whose rule the TIP unit applies for this value of its register's field.
     pub fn of_unit(heuristic: u64) -> Option<Self> {
         let found = UNIT_HEURISTICS.get(usize::try_from(heuristic).ok()?)?;
         Some(Self::ALL[*found as usize])
     }
 
-    /// True if `errors.json` has it.
+    /// True if `errors.json` has the profiler.
     pub const fn is_in_errors_json(self) -> bool {
         self.row().in_errors_json
     }
 
-    /// Its published mean error, if there is one.
+    /// Returns the profiler's published mean error at a level, if there is one.
     pub const fn published(self, level: Level) -> Option<Published> {
         self.row().published[level as usize]
     }
 
-    /// True if the instruction table of the text report has a column for it.
+    /// True if the instruction table of the text report has a column for the profiler.
     pub const fn is_in_instruction_table(self) -> bool {
         self.row().in_instruction_table
     }
 
-    /// True if its samples name an instruction whose events it sees.
+    /// True if the profiler sees the events of the instruction that a sample names.
     pub const fn sees_events(self) -> bool {
         self.row().sees_events
     }
 
-    /// True if its samples may name an instruction that the Oracle does not charge the trigger's cycle to.
+    /// True if the profiler's samples may name an instruction that the Oracle does not charge the trigger's cycle to.
     pub(crate) const fn misplaces(self) -> bool {
         self.heuristic().misplaces()
     }
 
-    /// True if nothing but records ends what is pending.
+    /// True if nothing but records ends a pending sample of the profiler.
     pub(crate) const fn waits_for_records(self) -> bool {
         self.heuristic().waits_for_records()
     }

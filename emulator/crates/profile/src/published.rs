@@ -19,7 +19,7 @@ impl Level {
     /// All levels, the finest first.
     pub const ALL: [Self; 3] = [Self::Instruction, Self::Block, Self::Function];
 
-    /// Its name in reports.
+    /// Returns the level's name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Instruction => "instruction",

@@ -34,7 +34,7 @@ impl Schedule {
         Self::every(if period == 0 { 1 } else { period })
     }
 
-    /// The same with a random cycle in each period.
+    /// Returns the schedule with triggers at a random cycle of each period, drawn from `seed`.
     pub const fn randomised(self, seed: u64) -> Self {
         Self {
             random: Some(seed),
@@ -56,7 +56,7 @@ pub enum Privilege {
 }
 
 impl Privilege {
-    /// Its name in run specs and reports.
+    /// Returns the privilege mode's name in run specs and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -65,7 +65,7 @@ impl Privilege {
         }
     }
 
-    /// The architectural encoding, as in [`commit_trace::StaticInfo::privilege`].
+    /// Returns the architectural encoding, as in [`commit_trace::StaticInfo::privilege`].
     pub const fn encoding(self) -> u8 {
         match self {
             Self::User => 0,
@@ -79,16 +79,16 @@ impl Privilege {
 /// for `tip:u` or `-p PID`; a sample that is pending when they begin is dropped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Filter {
-    /// Those of processes whose command has this name when they first run.
+    /// Only cycles of processes whose command has this name when they first run, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<String>,
-    /// Those of threads while they have this name.
+    /// Only cycles of threads while they have this name, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<String>,
-    /// Those that the Oracle charges to instructions of this privilege.
+    /// Only cycles that the Oracle charges to instructions of this privilege, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub privilege: Option<Privilege>,
-    /// Those between the guest's trigger instructions.
+    /// Only cycles between the guest's trigger instructions, if true.
     #[serde(default, skip_serializing_if = "is_false")]
     pub marked: bool,
 }
@@ -107,7 +107,7 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// As in names of samplers: `quickstart:user:command`, empty for no filter.
+/// Formats the filter as in names of samplers: `quickstart:user:command`, empty for no filter.
 impl std::fmt::Display for Filter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let parts = [
@@ -126,11 +126,11 @@ impl std::fmt::Display for Filter {
 pub struct Sampler {
     /// Name in reports.
     pub name: String,
-    /// Its rule.
+    /// The profiler whose rule the sampler applies.
     pub profiler: Profiler,
-    /// When it triggers.
+    /// When the sampler triggers.
     pub schedule: Schedule,
-    /// In which cycles.
+    /// The cycles that the sampler sees.
     #[serde(default, skip_serializing_if = "no_filter")]
     pub filter: Filter,
 }
@@ -150,7 +150,7 @@ impl Sampler {
         }
     }
 
-    /// The same in the cycles of `filter` alone.
+    /// Returns the sampler, restricted to the cycles that `filter` lets through.
     pub fn filtered(self, filter: Filter) -> Self {
         Self { filter, ..self }
     }

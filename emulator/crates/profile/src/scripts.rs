@@ -1,9 +1,10 @@
 //! Time of interpreted programs by function and line, from samples of their frames.
 //!
-//! The simulator looks into the guest's memory now and then (after so many instructions, drawn at random), and puts what it finds into the stream as
-//! side-band records of its own ([`ScriptRecord`]): that a window of some dozen instructions begins, and at its end the frames. A
-//! sample stands for as many cycles as the instructions between two looks would take if all took as long as those in the window. Instructions are drawn, but
-//! cycles counted: where they take long, samples weigh more.
+//! The simulator looks into the guest's memory now and then (after so many instructions, drawn at random), and puts what it
+//! finds into the stream as side-band records of its own ([`ScriptRecord`]): that a window of some dozen instructions begins,
+//! and at its end the frames. A sample stands for as many cycles as the instructions between two looks would take if all took
+//! as long as those in the window. Instructions are drawn, but cycles counted: where instructions take long, samples weigh
+//! more.
 
 mod count;
 mod wire;
@@ -18,7 +19,7 @@ pub use wire::{MIN_KIND, ScriptFrame, ScriptRecord};
 /// A function of an interpreted program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ScriptFunction {
-    /// Qualified name; empty for all together that are not told apart.
+    /// Qualified name; empty for the functions that are not told apart.
     pub name: String,
     /// Source file, as the interpreter knows it.
     pub file: String,
@@ -31,9 +32,9 @@ pub struct ScriptFunction {
 pub struct SampleSum {
     /// Samples.
     pub samples: u64,
-    /// Cycles that they stand for.
+    /// Cycles that the samples stand for.
     pub cycles: f64,
-    /// Sum of the squares of each one's cycles.
+    /// Sum of the squares of each sample's cycles.
     pub squares: f64,
 }
 
@@ -50,7 +51,8 @@ impl SampleSum {
         self.squares += other.squares;
     }
 
-    /// Returns the share of a whole of which this is a part, and its standard error: that of a ratio of two sums over the same samples.
+    /// Returns the share of this part in a whole, and the share's standard error: that of a ratio of two sums over the same
+    /// samples.
     ///
     /// ```
     /// use profile::SampleSum;
@@ -75,9 +77,9 @@ impl SampleSum {
 pub struct ScriptFunctionTime {
     /// Number of the function ([`Scripts::functions`]).
     pub function: u32,
-    /// While it was the innermost function, with what the interpreter and the kernel do for it.
+    /// Time while the function was the innermost one, with what the interpreter and the kernel do for it.
     pub own: SampleSum,
-    /// With all functions that it calls.
+    /// Time of the function and of all functions that it calls.
     pub total: SampleSum,
 }
 
@@ -88,7 +90,7 @@ pub struct ScriptLineTime {
     pub function: u32,
     /// The line; 0 if it is not known.
     pub line: u32,
-    /// Time.
+    /// Time of the line.
     pub own: SampleSum,
 }
 
@@ -97,7 +99,7 @@ pub struct ScriptLineTime {
 pub struct ScriptProcess {
     /// The process.
     pub process: ProcessId,
-    /// All of it, with what is in no function: the interpreter's start and end, threads of libraries.
+    /// All time of the process, with what is in no function: the interpreter's start and end, threads of libraries.
     pub whole: SampleSum,
     /// Functions of the process, by number.
     pub functions: Vec<ScriptFunctionTime>,
@@ -115,7 +117,7 @@ pub struct Scripts {
 }
 
 impl Scripts {
-    /// Processes as one, that of the first.
+    /// Adds up processes into one, which has the number of the first.
     pub fn together<'a>(processes: impl Iterator<Item = &'a ScriptProcess>) -> ScriptProcess {
         let mut all: Option<ScriptProcess> = None;
         for process in processes {

@@ -83,7 +83,7 @@ pub const CATEGORIES: [&str; 7] = [
 ];
 
 impl Component {
-    /// How many there are.
+    /// Number of components.
     pub const COUNT: usize = 20;
 
     /// All components, in numeric order.
@@ -130,13 +130,13 @@ impl Component {
         }
     }
 
-    /// The published category. The class of the instruction decides where the component does not:
+    /// Returns the published category. The class of the instruction decides where the component does not:
     /// a device access is a load or a store, an atomic serialises but waits as a load does.
     pub fn category(self, class: Class) -> Category {
         self.category_of(|| class)
     }
 
-    /// The same; `class` is asked only where it decides.
+    /// Returns the published category, as [`Self::category`] does; `class` is called only where the class decides.
     #[inline]
     pub(crate) fn category_of(self, class: impl FnOnce() -> Class) -> Category {
         match self {

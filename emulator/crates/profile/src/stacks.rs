@@ -10,14 +10,14 @@ use crate::stack::{Component, CycleStack};
 /// Bits of a component's number.
 pub(crate) const COMPONENT_BITS: u32 = 5;
 
-/// Cycle stacks per (process, static instruction). Few components of one are in use: the others take no memory.
+/// Cycle stacks per (process, static instruction). Few components of a stack are in use: the others take no memory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CycleStacks {
-    /// Numbers: the instruction, and in the low [`COMPONENT_BITS`] the component.
+    /// Units by process number. Each key is an instruction's number, with the component in the low [`COMPONENT_BITS`].
     pub(crate) by_process: Vec<Packed>,
 }
 
-/// What an instruction's units of a component are packed under.
+/// Returns the number under which an instruction's units of a component are packed.
 pub(crate) fn number(inst: InstId, component: Component) -> u64 {
     u64::from(inst.0) << COMPONENT_BITS | component as u64
 }
@@ -41,13 +41,13 @@ pub(crate) fn unpacked(stacks: &Packed) -> impl Iterator<Item = (InstId, CycleSt
 }
 
 impl CycleStacks {
-    /// Makes these the stacks of a process.
+    /// Sets the stacks of a process.
     pub(crate) fn set(&mut self, process: ProcessId, stacks: Packed) {
         put(&mut self.by_process, process.0 as usize, stacks);
     }
 
-    /// The stack of one instruction in one process. It looks at all of the process's before: whoever wants many takes
-    /// [`CycleStacks::of`].
+    /// Returns the stack of one instruction in one process. It reads all of the process's stacks before that one: use
+    /// [`CycleStacks::of`] for many instructions.
     pub fn get(&self, process: ProcessId, inst: InstId) -> CycleStack {
         let mut found = self.of(process).filter(|(found, _)| *found == inst);
         found.next().map(|(_, stack)| stack).unwrap_or_default()

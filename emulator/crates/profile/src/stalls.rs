@@ -13,7 +13,7 @@ pub(crate) struct StallKind(u32);
 
 /// Bits of a [`StallKind`]: four for the class, then the events.
 pub(crate) const STALL_BITS: u32 = 4 + TeaEvents::BITS;
-/// Where they are in a record's flags.
+/// Lowest bit of a [`StallKind`] in a record's flags.
 const IN_FLAGS: u32 = 4;
 
 impl StallKind {
@@ -27,8 +27,8 @@ impl StallKind {
     }
 }
 
-/// What stalls amount to in other units: `what` says of a stalled record what for, and how much each cycle is. Ascending, with
-/// what for in the low `bits`; some more than once.
+/// Returns what stalls amount to in other units: `what` returns, for a stalled record, the kind and the units of each cycle.
+/// The numbers ascend, with the kind in the low `bits`; some come more than once.
 pub(crate) fn counted_as(
     stalls: impl Iterator<Item = (u64, u64)>,
     bits: u32,

@@ -11,14 +11,14 @@ pub(crate) struct Tables<T> {
     tables: Vec<Paged<T>>,
     /// What is counted now: always a valid index after [`Tables::select`].
     current: usize,
-    /// By page of the current table: index of the page's entries less the number of its first instruction, so that an instruction's
-    /// number is all that is added. [`UNKNOWN`]: not looked up yet.
+    /// By page of the current table: index of the page's entries less the number of its first instruction, so that an
+    /// instruction's number is all that is added. [`UNKNOWN`]: not looked up yet.
     places: Vec<usize>,
-    /// The pages that were.
+    /// Pages that were looked up in the current table.
     known: Vec<u32>,
 }
 
-/// With any instruction's number this is beyond all entries.
+/// Place of a page that was not looked up: with any instruction's number added, it is beyond all entries.
 const UNKNOWN: usize = usize::MAX / 2;
 
 impl<T> Default for Tables<T> {

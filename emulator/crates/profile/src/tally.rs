@@ -21,7 +21,7 @@ struct Line([(u64, u64); LINE]);
 /// the next one.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
-    /// Their number is a power of two, `1 << bits`.
+    /// The table's lines; their number is a power of two, `1 << bits`.
     lines: Box<[Line]>,
     bits: u32,
     used: usize,
@@ -126,12 +126,12 @@ impl Tally {
         places.filter(|(_, amount)| *amount != 0)
     }
 
-    /// How many sums the table has.
+    /// Returns the number of sums in the table.
     pub(crate) fn len(&self) -> usize {
         self.used
     }
 
-    /// Takes out the sums of such keys, in no order.
+    /// Takes out the sums whose keys are wanted, in no order.
     pub(crate) fn take(&mut self, is_wanted: impl Fn(u64) -> bool) -> Vec<(u64, u64)> {
         self.note_fresh();
         let taken: Vec<_> = self.sums().filter(|(key, _)| is_wanted(*key)).collect();
@@ -152,7 +152,7 @@ impl Tally {
         places.filter(|(_, amount)| *amount != 0)
     }
 
-    /// The same by ascending key.
+    /// Returns the sums that are not zero, by ascending key.
     pub(crate) fn finish(self) -> Vec<(u64, u64)> {
         let mut sums = Vec::with_capacity(self.used + self.waiting);
         sums.extend(self.into_sums());

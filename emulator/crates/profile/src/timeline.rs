@@ -7,7 +7,7 @@ use crate::{ContextWeights, Evaluation, Evaluator, MergedNumbers, ProcessId, fol
 
 /// Contexts with less than 1 / `LEAST_PART` of a window's time are folded: windows have few cycles, and many contexts.
 const LEAST_PART: u64 = 2_000;
-/// Sums of windows that are gathered before those of one context and instruction are one.
+/// Sums of windows that are gathered before the sums of one context and instruction are added up.
 const MORE_SUMS: usize = 1 << 20;
 
 /// A stretch of the stream.
@@ -17,20 +17,21 @@ pub struct Window {
     pub hart: HartId,
     /// The last cycle before the window.
     pub start: u64,
-    /// Its last cycle.
+    /// The window's last cycle.
     pub end: u64,
-    /// Cycles in which the hart slept, of those in the region of interest.
+    /// Cycles in the region of interest in which the hart slept.
     pub idle: u64,
     /// The Oracle's units per process and instruction, unless they are by calling context.
     pub weights: Vec<(ProcessId, InstId, u64)>,
-    /// The same by calling context, if the evaluator has them. Contexts without a 2000th of the window are folded into their callers.
+    /// The Oracle's units by calling context and instruction, if the evaluator has contexts. Contexts without a 2000th of the
+    /// window are folded into their callers.
     pub by_context: ContextWeights,
-    /// The same by process and published category, in the order of [`crate::Category::ALL`].
+    /// The Oracle's units by process and published category, in the order of [`crate::Category::ALL`].
     pub stacks: Vec<(ProcessId, [u64; 7])>,
 }
 
 impl Window {
-    /// The same as a part of [`Evaluation::merged`].
+    /// Returns the window with the numbers of processes, instructions and contexts in [`Evaluation::merged`].
     #[must_use]
     pub fn renumbered(mut self, numbers: &MergedNumbers) -> Self {
         for (process, inst, _) in &mut self.weights {
@@ -44,8 +45,8 @@ impl Window {
     }
 }
 
-/// Cuts a stream into [`Window`]s of the Oracle, while an [`Evaluator`] takes it. They end where batches do, so that one is longer than asked for
-/// by up to a batch (16,384 instructions).
+/// Cuts a stream into [`Window`]s of the Oracle, while an [`Evaluator`] takes it. Windows end where batches do, so that a
+/// window is longer than asked for by up to a batch ([`commit_trace::BATCH_RECORDS`] instructions).
 pub struct Timeline {
     evaluator: Evaluator,
     hart: HartId,

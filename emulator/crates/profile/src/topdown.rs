@@ -21,8 +21,8 @@
 //! Bad Speculation is what commit lost by them, from the redirect to the refill's end (which Intel's later versions
 //! put under Frontend Latency, "Branch Resteers"), and not slots that they took while commit had other work.
 //! Flushes by CSR accesses, fences and atomics, exceptions and interrupts are Machine Clears. An atomic that
-//! misses the last-level cache waits for DRAM, one whose line another hart has waits for that; any other is Serialising. A wait for dispatch of
-//! more than 4,095 cycles (the record's limit) counts as Frontend beyond that.
+//! misses the last-level cache waits for DRAM, one whose line another hart has waits for that; any other is Serialising. A wait
+//! for dispatch of more than 4,095 cycles (the record's limit) counts as Frontend beyond that.
 
 mod count;
 mod lost;
@@ -78,7 +78,7 @@ pub enum Slot {
 }
 
 impl Slot {
-    /// How many there are.
+    /// Number of leaves.
     pub const COUNT: usize = Self::ALL.len();
 
     /// All leaves, in numeric order.
@@ -135,7 +135,7 @@ impl std::ops::AddAssign for Slots {
     }
 }
 
-/// What time went on, in both views.
+/// What time was spent on, as commit slots and as cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotsAndCycles {
     /// Commit slots per leaf.
@@ -153,14 +153,14 @@ impl std::ops::AddAssign for SlotsAndCycles {
     }
 }
 
-/// A run's slots. Those of a process are `width` times its profiled cycles.
+/// A run's slots. The slots of a process are `width` times its profiled cycles.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopDown {
     /// Slots per cycle: the commit width.
     pub width: u32,
-    /// By process number. Numbers: the instruction, and in the low [`SLOT_BITS`] the leaf.
+    /// Slots by process number. Each key is an instruction's number, with the leaf in the low [`SLOT_BITS`].
     pub(crate) by_process: Vec<Packed>,
-    /// The same over time, and the cycle stacks.
+    /// Slots and cycle stacks over time.
     pub windows: Vec<SlotWindow>,
 }
 
@@ -169,7 +169,7 @@ pub(crate) const SLOT_BITS: u32 = 5;
 const _: () = assert!(Slot::COUNT <= 1 << SLOT_BITS);
 
 impl TopDown {
-    /// The slots of each instruction of a process that has any, by leaf; ascending.
+    /// Returns the slots of each instruction of a process that has any, by leaf; ascending.
     pub fn of(&self, process: ProcessId) -> impl Iterator<Item = (InstId, Slot, u64)> {
         let packed = self.by_process.get(process.0 as usize).into_iter();
         packed.flat_map(Packed::iter).map(|(number, slots)| {
@@ -183,11 +183,11 @@ impl TopDown {
 /// A stretch of the stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SlotWindow {
-    /// Its first cycle.
+    /// The window's first cycle.
     pub start: u64,
-    /// First cycle after it.
+    /// First cycle after the window.
     pub end: u64,
-    /// Profiled cycles in it: neither idle nor outside of the region of interest.
+    /// Profiled cycles in the window: neither idle nor outside of the region of interest.
     pub cycles: u64,
     /// What each process spent, ascending.
     pub processes: Vec<(ProcessId, SlotsAndCycles)>,
@@ -196,17 +196,17 @@ pub struct SlotWindow {
 /// A node of the method's tree.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Node {
-    /// Name, unique; its parent's before it, parted by dots.
+    /// Unique name: the path of the parent, a dot, and the node's own name.
     pub path: &'static str,
     /// Name for people.
     pub name: &'static str,
     /// 1 for the roots.
     pub level: u8,
-    /// Share of all slots above which the method says to look closer, if its parent's says so too. Where the
-    /// seed documents name one it is theirs (mispredicts 5 %, frontend bandwidth 10 %, ports 25 %), else that of
-    /// Intel's TMA metrics for Skylake.
+    /// Share of all slots above which the method says to look closer, if the parent's threshold says so too. It is the seed
+    /// documents' threshold where they name one (mispredicts 5 %, frontend bandwidth 10 %, ports 25 %), else that of Intel's
+    /// TMA metrics for Skylake.
     pub threshold: Option<f64>,
-    /// The first and last of its leaves.
+    /// The node's first and last leaf.
     #[serde(skip)]
     leaves: (Slot, Slot),
 }
@@ -335,7 +335,7 @@ pub const NODES: [Node; 23] = {
 };
 
 impl Node {
-    /// Its slots.
+    /// Returns the node's slots.
     pub fn of(&self, slots: &Slots) -> u64 {
         slots.0[self.leaves.0 as usize..=self.leaves.1 as usize]
             .iter()

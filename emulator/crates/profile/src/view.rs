@@ -16,8 +16,9 @@ use running::{Running, Tick};
 pub(crate) struct View {
     filter: Filter,
     open: bool,
-    /// Time until it was last opened, and the profiled cycle in which that was.
+    /// Time when the view was last opened or closed.
     elapsed: u64,
+    /// Profiled cycles when the view was last opened.
     opened: u64,
     /// Per process, whether the filter lets it through; `None` if it never ran.
     processes: Vec<Option<bool>>,
@@ -34,12 +35,13 @@ pub(crate) struct View {
 struct ClockGroup {
     schedule: Schedule,
     clock: SamplingClock,
-    /// A bit of a `u64` each.
+    /// The group's samplers; each has a bit of a `u64`, by its index.
     samplers: Vec<Running>,
-    /// Those with a pending sample.
+    /// A bit for each sampler with a pending sample.
     pending: u64,
-    /// Those that look at spans, and those that wait for records alone.
+    /// A bit for each sampler that looks at spans.
     by_span: u64,
+    /// A bit for each sampler that waits for records alone.
     by_record: u64,
     /// The last trigger.
     tick: Tick,
@@ -71,7 +73,7 @@ impl ClockGroup {
         self.samplers.push(running);
     }
 
-    /// Its triggers up to the end of a span, which is that time too; the span begins after time `start`.
+    /// Takes the clock's triggers up to the end of a span, which begins after time `start` and whose cycles all count as time.
     fn trigger(
         &mut self,
         span: &Span<'_>,
@@ -94,7 +96,7 @@ impl ClockGroup {
         }
     }
 
-    /// The same in a block's group, before which no sample waits for a span.
+    /// Takes the clock's triggers up to the end of a block's group, before which no sample waits for a span.
     fn trigger_in_group(
         &mut self,
         group: &Group<'_>,
@@ -142,7 +144,7 @@ impl ClockGroup {
         }
     }
 
-    /// Gives every sampler that waits its turn, which says whether it still does.
+    /// Calls `turn` with every sampler that has a pending sample; `turn` returns whether the sample is still pending.
     #[inline(always)]
     fn show(&mut self, mut turn: impl FnMut(&mut Running, &Tick) -> bool) {
         for number in bits(self.pending) {
@@ -162,7 +164,7 @@ pub(crate) struct StreamState<'a> {
     pub thread: &'a str,
     /// Privilege of the instruction that the cycles are charged to.
     pub privilege: u8,
-    /// Between trigger instructions.
+    /// True between the guest's trigger instructions.
     pub marked: bool,
 }
 
@@ -241,7 +243,7 @@ impl View {
         }
     }
 
-    /// The profiled cycle in which it must next be shown the span; 0: in every one.
+    /// Returns the profiled cycle whose span the view must be shown next; 0: every span, as a sample is pending.
     pub(crate) fn next_due(&self) -> u64 {
         match self.waiting[..] {
             [] => self.next_look(),
@@ -249,7 +251,8 @@ impl View {
         }
     }
 
-    /// The same if all records between are shown by [`View::records`].
+    /// Returns the profiled cycle whose span the view must be shown next, if [`View::records`] shows it all records before; 0:
+    /// every span, as a sample waits for one.
     pub(crate) fn next_look(&self) -> u64 {
         match self.open {
             false => u64::MAX,
@@ -258,7 +261,7 @@ impl View {
         }
     }
 
-    /// The stream goes on at `place`, after `profiled` cycles.
+    /// Opens or closes the view as the stream goes on at `place`, after `profiled` cycles.
     pub(crate) fn enter(&mut self, place: &StreamState<'_>, profiled: u64) {
         let open = self.lets_through(place);
         if open == self.open {
@@ -329,8 +332,8 @@ impl View {
         }
     }
 
-    /// Triggers in a block's group that begins after `profiled` cycles, and which [`View::records`] is shown next; only if
-    /// no sample waits for a span.
+    /// Takes the triggers in a block's group that begins after `profiled` cycles, and which [`View::records`] is shown next;
+    /// called only if no sample waits for a span.
     pub(crate) fn trigger_in_group(
         &mut self,
         group: &Group<'_>,
@@ -356,7 +359,7 @@ impl View {
         }
     }
 
-    /// Shows records that leave the ROB after cycle `before`, up to the group of the next trigger; only if no sample
+    /// Shows records that leave the ROB after cycle `before`, up to the group of the next trigger; called only if no sample
     /// waits for a span.
     pub(crate) fn records(
         &mut self,
@@ -369,7 +372,7 @@ impl View {
         }
     }
 
-    /// Gives every sampler that waits its turn, and forgets the groups in which none waits any longer.
+    /// Calls `turn` with every sampler that has a pending sample, and forgets the groups that have none any longer.
     #[inline(always)]
     fn show(&mut self, mut turn: impl FnMut(&mut Running, &Tick) -> bool) {
         self.watching = false;
@@ -385,8 +388,7 @@ impl View {
         }
     }
 
-    /// Keeps what such processes have, which do not run, in few bytes; of those that ended it drops what the result will
-    /// not have.
+    /// Packs the counts of inactive processes; of those that ended it drops the counts that the result will not have.
     pub(crate) fn cool(
         &mut self,
         newly: &[ProcessId],
@@ -397,7 +399,7 @@ impl View {
             .for_each(|sampler| sampler.cool(newly, is_cold, has_ended));
     }
 
-    /// What is pending never becomes a sample.
+    /// Drops the samples that are pending.
     pub(crate) fn drop_pending(&mut self) {
         for number in self.waiting.drain(..) {
             self.groups[number].show(|sampler, _| {

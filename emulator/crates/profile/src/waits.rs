@@ -23,63 +23,63 @@ pub struct SchedulerLog {
 /// A side-band record that is about who runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchedulerEvent {
-    /// When.
+    /// The cycle in which it happened.
     pub cycle: u64,
     /// The hart that told it.
     pub hart: u32,
-    /// What.
+    /// What happened.
     pub change: Transition,
-    /// The kernel's calling context as the thread entered it, if calls were followed: its callers are those of the system call in which
-    /// the thread waits. Of [`Transition::Leaves`] only.
+    /// The kernel's calling context as the thread entered the kernel, if calls were followed: its callers are the callers of
+    /// the system call in which the thread waits. Only [`Transition::Leaves`] has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<ContextId>,
 }
 
-/// What happens to a thread, which is told by the kernel's number of it.
+/// What happens to a thread, which is named by the kernel's number of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Transition {
-    /// It is new, and could run.
+    /// The thread is new, and could run.
     Begins(u32),
-    /// The hart runs it from here on, as this thread.
+    /// The hart runs the thread from here on; the thread's number in the evaluation is given, too.
     Runs(u32, ThreadId),
-    /// It does not run any longer.
+    /// The thread does not run any longer.
     Leaves(u32, SwitchOut),
-    /// It need not wait any longer; by whom, or `None`: by an interrupt.
+    /// The thread need not wait any longer: the other thread woke it; `None`: an interrupt did.
     Wakes(u32, Option<u32>),
 }
 
 /// Why a thread does not run any longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SwitchOut {
-    /// It could: another one has its turn.
+    /// The thread could run: another one has its turn.
     Runnable,
-    /// It waits in the kernel, which it entered so.
+    /// The thread waits in the kernel, which it entered in this way.
     Waits(KernelEntry),
-    /// It is over.
+    /// The thread has ended.
     Ended,
 }
 
 /// How a thread entered the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KernelEntry {
-    /// It is the kernel's own.
+    /// The thread is the kernel's own.
     Kernel,
     /// By a system call.
     Syscall {
-        /// Its number, 65535 for all above.
+        /// The system call's number; 65535 stands for all numbers above.
         number: u16,
-        /// Its first argument: of `futex`, the address.
+        /// The system call's first argument: for `futex`, the address.
         address: u64,
-        /// The low half of its second: of `futex`, the operation.
+        /// The low half of the system call's second argument: for `futex`, the operation.
         argument: u32,
         /// Where the program goes on: after the `ecall`.
         pc: u64,
     },
     /// By a page fault.
     Fault {
-        /// What was accessed.
+        /// The address that was accessed.
         address: u64,
-        /// The instruction.
+        /// The address of the instruction that accessed it.
         pc: u64,
     },
     /// By an interrupt or another exception.
@@ -120,11 +120,11 @@ pub enum WaitReason {
     Runtime,
     /// A system call of this number.
     Syscall(u16),
-    /// A page.
+    /// A page, after a page fault.
     Fault,
     /// Whatever a thread of the kernel waits for.
     Kernel,
-    /// It is not known.
+    /// A reason that is not known.
     Other,
 }
 
@@ -135,7 +135,7 @@ pub enum Waker {
     Thread(ThreadId),
     /// An interrupt: a timer or a device.
     Interrupt,
-    /// It was not told.
+    /// Somebody of whom the kernel did not tell.
     Unknown,
     /// Nobody until the region's end.
     Nobody,
@@ -144,11 +144,11 @@ pub enum Waker {
 /// Cycles of some stretches of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Intervals {
-    /// How many there were.
+    /// Number of intervals.
     pub count: u64,
-    /// Their cycles in the region.
+    /// Cycles of all intervals in the region.
     pub cycles: u64,
-    /// Those of the longest.
+    /// Cycles of the longest interval in the region.
     pub longest: u64,
 }
 
@@ -161,7 +161,7 @@ impl Intervals {
         });
     }
 
-    /// These and those together.
+    /// Adds the intervals of `other` to these.
     pub fn merge(&mut self, other: Self) {
         self.count += other.count;
         self.cycles = self.cycles.saturating_add(other.cycles);
@@ -181,26 +181,26 @@ pub struct Waits {
 /// A thread's time in the region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadWaits {
-    /// Which.
+    /// The thread.
     pub thread: ThreadId,
-    /// On a hart.
+    /// Intervals in which a hart ran the thread.
     pub running: Intervals,
-    /// It could run, and no hart ran it.
+    /// Intervals in which the thread could run, and no hart ran it.
     pub ready: Intervals,
-    /// Waiting, by reason, those with most waiting first.
+    /// The thread's waits by reason, the reasons with most waiting first.
     pub waits: Vec<ReasonWaits>,
-    /// It did not run, and nobody told why.
+    /// Cycles in which the thread did not run, and nobody told why.
     pub unknown: u64,
 }
 
 /// A thread's waits for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReasonWaits {
-    /// Which.
+    /// The reason.
     pub reason: WaitReason,
-    /// All of them.
+    /// All waits for the reason.
     pub all: Intervals,
-    /// The same by who ended them, those with most waiting first.
+    /// The waits by who ended them, those with most waiting first.
     pub wakers: Vec<(Waker, Intervals)>,
 }
 
@@ -209,11 +209,11 @@ pub struct ReasonWaits {
 pub struct FutexWaits {
     /// The program in whose memory it is.
     pub process: ProcessId,
-    /// Where in it.
+    /// The futex's address in that memory.
     pub address: u64,
-    /// All waits.
+    /// All waits for the futex.
     pub all: Intervals,
-    /// The same by who waited and who woke it, those with most waiting first.
+    /// All waits by the thread that waited and who ended its wait, those with most waiting first.
     pub pairs: Vec<(ThreadId, Waker, Intervals)>,
     /// All waits by where the kernel was entered, those with most waiting first.
     pub sites: Vec<(WaitSite, Intervals)>,
@@ -221,10 +221,11 @@ pub struct FutexWaits {
     pub operations: Vec<(u32, u64)>,
 }
 
-/// Numbers of `futex` and `nanosleep` in the kernel's table for RISC-V.
+/// Number of `futex` in the kernel's table for RISC-V.
 const FUTEX_SYSCALL: u16 = 98;
+/// Number of `nanosleep` in the kernel's table for RISC-V.
 const NANOSLEEP_SYSCALL: u16 = 101;
-/// Operations that wait, as the kernel's constants are called.
+/// Operations of `futex` that wait, with the names of the kernel's constants.
 const FUTEX_WAITS: [(u32, &str); 5] = [
     (0, "FUTEX_WAIT"),
     (6, "FUTEX_LOCK_PI"),
@@ -232,11 +233,12 @@ const FUTEX_WAITS: [(u32, &str); 5] = [
     (11, "FUTEX_WAIT_REQUEUE_PI"),
     (13, "FUTEX_LOCK_PI2"),
 ];
-/// Flags beside an operation: no other program uses the futex; times are those of the real-time clock.
+/// Flag beside an operation of `futex`: no other program uses the futex.
 pub const FUTEX_PRIVATE: u32 = 128;
+/// Flag beside an operation of `futex`: times are those of the real-time clock.
 const FUTEX_CLOCK_REALTIME: u32 = 256;
 
-/// The operation that an argument of `futex` asks for, without its flags, if it is one that waits.
+/// Returns the name of the operation that an argument of `futex` asks for, without flags, if the operation waits.
 pub fn futex_wait(argument: u32) -> Option<&'static str> {
     let operation = argument & !(FUTEX_PRIVATE | FUTEX_CLOCK_REALTIME);
     let found = FUTEX_WAITS.iter().find(|(number, _)| *number == operation);
@@ -244,7 +246,8 @@ pub fn futex_wait(argument: u32) -> Option<&'static str> {
 }
 
 impl KernelEntry {
-    /// Returns whether code that waits so may be a language's runtime, whose names tell what for ([`WaitUse`]).
+    /// Returns whether code that waits in this way may be a language's runtime, whose names tell what the wait is used for
+    /// ([`WaitUse`]).
     fn may_be_of_runtime(self) -> bool {
         match self {
             Self::Syscall {
@@ -284,7 +287,7 @@ impl SchedulerLog {
     pub(crate) fn merged<'a>(harts: impl Iterator<Item = (&'a Self, &'a MergedNumbers)>) -> Self {
         let mut merged = Self::default();
         for ((log, numbers), hart) in harts.zip(0..) {
-            // A mark that one executes is for all; each has a time of its own for it.
+            // A mark that one hart executes is for all harts; each hart has a time of its own for it.
             if merged.region.is_empty() {
                 merged.region.clone_from(&log.region);
             }
@@ -305,8 +308,8 @@ impl SchedulerLog {
         merged
     }
 
-    /// What threads waited for; `None` if the kernel does not tell. `process` is that of a thread, `used_for` says what a process uses a
-    /// futex or a sleep for.
+    /// Returns what threads waited for; `None` if the kernel does not tell. `process` returns a thread's process, `used_for`
+    /// what a process uses a futex or a sleep for.
     pub fn waits(
         &self,
         process: impl Fn(ThreadId) -> ProcessId,

@@ -6,16 +6,16 @@ use serde::Serialize;
 /// One profile that is compared with the Oracle.
 #[derive(Clone, Debug, Serialize)]
 pub struct Column {
-    /// Name, `guest-tip` for what perf measured in the guest by that rule.
+    /// Name of the profile; `guest-tip`, for example, is what perf measured in the guest by the rule `tip`.
     pub name: String,
     /// The sampler's rule; `None` for a profile from the guest.
     pub profiler: Option<Profiler>,
-    /// Of a profile from the guest: the sampler whose rule the TIP unit applied.
+    /// The sampler whose rule the TIP unit applied; only a profile from the guest has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<Profiler>,
-    /// When it sampled; `None` for a profile from the guest.
+    /// Times at which the sampler took samples; `None` for a profile from the guest.
     pub schedule: Option<Schedule>,
-    /// The cycles that it saw, of a sampler.
+    /// The cycles that the sampler saw.
     pub filter: Filter,
     /// Samples taken.
     pub samples: u64,
@@ -23,7 +23,7 @@ pub struct Column {
     pub dropped: u64,
     /// Cycles after the last sample.
     pub tail_cycles: u64,
-    /// Cycles that its samples gave to addresses that never executed.
+    /// Cycles that the profile's samples gave to addresses that never executed.
     pub unmatched_cycles: f64,
     /// Published mean errors per level.
     pub published: Levels<Option<Published>>,
@@ -35,7 +35,7 @@ impl Column {
     /// The heading of the first profile from the guest, where there is room for one.
     pub(super) const GUEST: &str = "guest";
 
-    /// At the head of a column of the page.
+    /// Returns the heading of the column on the page.
     pub(super) fn short(&self) -> &str {
         match self.profiler {
             Some(profiler) => profiler.short(),
@@ -53,11 +53,11 @@ impl Column {
 /// One value per level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Levels<T> {
-    /// Of instructions.
+    /// The value by instruction.
     pub instruction: T,
-    /// Of basic blocks.
+    /// The value by basic block.
     pub block: T,
-    /// Of functions.
+    /// The value by function.
     pub function: T,
 }
 
@@ -84,8 +84,8 @@ impl<T> Levels<T> {
 /// A profile error, as fractions from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LevelError {
-    /// Measured: half the L1 distance of the two distributions.
+    /// The measured error: half the L1 distance of the two distributions.
     pub error: f64,
-    /// What that many independent samples of the Oracle's own distribution would leave on average.
+    /// The average error of as many independent samples of the Oracle's own distribution.
     pub sampling: f64,
 }

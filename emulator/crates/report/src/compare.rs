@@ -30,7 +30,7 @@ pub use waiting::{ThreadChange, ThreadTime, WaitChange, WaitTime, WaitingChanges
 /// A command, function or instruction in both runs. Cycles are the Oracle's; 0 in a run that does not have it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Change {
-    /// The command of its processes, or itself if it is one.
+    /// The command whose processes have the function or instruction; in the row of a command or a process, its own name.
     pub process: String,
     /// Function or instruction; empty for a process.
     pub name: String,
@@ -42,7 +42,7 @@ pub struct Change {
     pub after: f64,
     /// Change of the cycles by category.
     pub stack: Vec<f64>,
-    /// How many processes the command has before and after; `None` for functions and instructions.
+    /// Number of processes that the command has before and after; `None` for functions and instructions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<[usize; 2]>,
     /// Processes of the command, if it has several; before and after are matched in the order in which they were made.
@@ -51,7 +51,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// Cycles gained; negative if it got faster.
+    /// Returns the cycles after minus the cycles before: negative if the code got faster.
     pub fn delta(&self) -> f64 {
         self.after - self.before
     }

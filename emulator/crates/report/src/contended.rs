@@ -12,10 +12,10 @@ use super::precise::label;
 use super::text::fit::{count, fit, fit_end, fixed};
 use crate::perf_data::SampleFile;
 
-/// Lines of report.json and of the page, and of the text.
+/// Cache lines that are listed at most: in report.json and on the page (`MAX_LINES`), and in the text (`SHOWN`).
 const MAX_LINES: usize = 50;
 const SHOWN: usize = 10;
-/// Instructions of a line.
+/// Instructions that are listed at most of a cache line.
 const MAX_INSTRUCTIONS: usize = 6;
 
 /// The section's content.
@@ -25,38 +25,38 @@ pub struct ContendedReport {
     pub cycles: u64,
     /// Samples with a data source, in all of the guest's files.
     pub samples: u64,
-    /// Of these the ones that another hart's modified line answered.
+    /// Samples with a data source that another hart's cache answered with a modified line (HITM).
     pub hitm_samples: u64,
-    /// Lines, those that cost most first.
+    /// Contended lines, those that cost most cycles first.
     pub lines: Vec<ContendedLine>,
 }
 
-/// A line.
+/// A contended cache line.
 #[derive(Clone, Debug, Serialize)]
 pub struct ContendedLine {
     /// Physical address.
     pub address: String,
-    /// The data object that it is in, if a symbol says.
+    /// The data object that holds the line, if a symbol says.
     pub object: String,
-    /// What most of its sharing misses were.
+    /// The kind of most sharing misses of the line.
     pub sharing: Sharing,
-    /// Misses for data that another hart wrote,
+    /// Misses for data that another hart wrote (true sharing).
     pub true_sharing: u64,
-    /// and for the line alone.
+    /// Misses for the line alone, not for data that another hart wrote (false sharing).
     pub false_sharing: u64,
-    /// Accesses that another hart's cache answered with a line that it had modified,
+    /// Accesses that another hart's cache answered with a line that it had modified (HITM).
     pub peer_modified: u64,
-    /// or had not.
+    /// Accesses that another hart's cache answered with a line that it had not modified.
     pub peer_clean: u64,
     /// Writes before which other harts had to drop their copies.
     pub upgrades: u64,
-    /// Cycles of all these.
+    /// Cycles of all accesses to the line that other harts' caches answered or had to permit.
     pub cycles: u64,
     /// perf's samples in this line that say HITM.
     pub hitm_samples: u64,
-    /// Programs on harts that had to do with other harts' caches there.
+    /// Programs, by hart, with accesses to the line that other harts' caches answered or had to permit.
     pub harts: Vec<ContendedHart>,
-    /// What waits, the longest first.
+    /// Instructions that waited for other harts, those that waited longest first.
     pub instructions: Vec<ContendedInstruction>,
 }
 
@@ -71,28 +71,28 @@ pub struct ContendedHart {
     pub loads: u64,
     /// Stores.
     pub stores: u64,
-    /// Bytes that it read, as ranges: `0-7, 16-23`.
+    /// Bytes of the line that the program read, as ranges: `0-7, 16-23`.
     pub read: String,
-    /// Bytes that it wrote.
+    /// Bytes of the line that the program wrote, as ranges.
     pub written: String,
 }
 
-/// An instruction that waits.
+/// An instruction that waited for other harts.
 #[derive(Clone, Debug, Serialize)]
 pub struct ContendedInstruction {
-    /// The hart.
+    /// The hart's number.
     pub hart: u32,
-    /// The function, with the distance from its start.
+    /// The function, with the instruction's distance from its start.
     pub name: String,
-    /// Loads that waited for other harts,
+    /// Loads that waited for other harts.
     pub loads: u64,
-    /// and stores.
+    /// Stores that waited for other harts.
     pub stores: u64,
-    /// Cycles.
+    /// Cycles from issue until the access was done, summed over these loads and stores.
     pub cycles: u64,
 }
 
-/// The contended lines of several harts; `None` if there are none.
+/// Returns the contended lines of several harts; `None` if there are none.
 pub(super) fn contended(truth: &Truth, files: &[SampleFile]) -> Option<ContendedReport> {
     let size = truth.line_bytes.max(1);
     let mut by_line = FxHashMap::<u64, u64>::default();
@@ -104,7 +104,7 @@ pub(super) fn contended(truth: &Truth, files: &[SampleFile]) -> Option<Contended
         samples += 1;
         if source.is_hitm() {
             hitm_samples += 1;
-            // Without a physical address, the virtual one.
+            // A sample without a physical address counts at its virtual one.
             let address = sample.phys_addr.filter(|pa| *pa != 0).or(sample.addr);
             *by_line.entry(address.unwrap_or(0) / size).or_default() += 1;
         }
@@ -158,7 +158,7 @@ pub(super) fn contended(truth: &Truth, files: &[SampleFile]) -> Option<Contended
     })
 }
 
-/// Those that had to do with other harts' caches there.
+/// Returns the programs, by hart, with accesses to `line` that other harts' caches answered or had to permit.
 fn users(truth: &Truth, line: &Line) -> Vec<ContendedHart> {
     let users = line.uses.iter().filter(|own| own.counts.exchanges() > 0);
     let program = |process: Option<u32>| match process {
@@ -177,7 +177,7 @@ fn users(truth: &Truth, line: &Line) -> Vec<ContendedHart> {
         .collect()
 }
 
-/// The bits of a mask as ranges: `0-7, 16-23`.
+/// Returns the bits of a mask as ranges: `0-7, 16-23`.
 fn ranges(mut mask: u64) -> String {
     let mut out = Vec::new();
     let mut at = 0;
@@ -296,7 +296,7 @@ impl Report {
         Ok(())
     }
 
-    /// The same as a table of the page; empty if no line is contended.
+    /// Returns the contended lines as a table of the page; empty if no line is contended.
     pub(super) fn contended_html(&self) -> String {
         let Some(contended) = &self.contended else {
             return String::new();

@@ -10,14 +10,14 @@ use super::html::escape;
 use super::model::Report;
 use super::text::fit::{count, fit, percent};
 
-/// What is known of the run's counters.
+/// The section's content: the run's counters.
 #[derive(Clone, Debug, Serialize)]
 pub struct CounterReport {
-    /// Events of the region of interest (or of all that was timed, if there was none), by the host's own count.
+    /// The host's own counts, by event, of the region of interest, or of all that was timed if there was no region.
     pub events: BTreeMap<String, u64>,
-    /// What the guest counted.
+    /// Counts of the guest's `perf stat`.
     pub guest: Vec<GuestCount>,
-    /// The same cycles and instructions by counters and by the Oracle.
+    /// Cycles and instructions as counters and as the Oracle count them.
     pub checks: Vec<CounterCheck>,
     /// Shares of slots at decode, by counters, and at commit, by the profile.
     pub top_down: Vec<TopDownPair>,
@@ -30,7 +30,7 @@ pub struct CounterReport {
 pub struct ProcessTopDown {
     /// Name of the process in the report.
     pub process: String,
-    /// The file of perf's that has them.
+    /// The file of perf's output that has the counts.
     pub file: String,
     /// Nodes of the tree that perf counted.
     pub pairs: Vec<TopDownPair>,
@@ -39,50 +39,51 @@ pub struct ProcessTopDown {
 /// A line of the guest's `perf stat`.
 #[derive(Clone, Debug, Serialize)]
 pub struct GuestCount {
-    /// Its file in the output folder.
+    /// perf's file in the output folder.
     pub file: String,
     /// The event, as perf calls it.
     pub event: String,
-    /// What perf says.
+    /// The count that perf printed.
     pub guest: f64,
-    /// The host's count of the same event, if it has one: in the region of interest if the run has no other `perf stat`, else in the process
-    /// that perf counted.
+    /// The host's count of the same event, if it has one: in the region of interest if the run has no other `perf stat`, else
+    /// in the process that perf counted.
     pub host: Option<u64>,
     /// The command that perf counted, as far as perf's text says.
     pub command: Option<String>,
     /// Which `perf stat` of that command it was, from 0.
     pub run: usize,
-    /// The process that was counted, if the run has other `perf stat`s, and as many of this command as it has processes of that name.
+    /// The process that was counted, if the run has other `perf stat`s, and as many of this command as it has processes of that
+    /// name.
     pub process: Option<String>,
-    /// Why the two differ, beside that the region is not exactly what perf counted.
+    /// Why the guest's count and the host's differ, beside that the region is not exactly what perf counted.
     pub note: String,
 }
 
 /// A number of the commit stage in two ways.
 #[derive(Clone, Debug, Serialize)]
 pub struct CounterCheck {
-    /// What it is.
+    /// What is counted.
     pub name: &'static str,
-    /// By counters.
+    /// The number by the counters.
     pub counters: u64,
-    /// By the Oracle's profile.
+    /// The number by the Oracle's profile.
     pub profile: f64,
 }
 
 /// A node of the top-down tree in two ways.
 #[derive(Clone, Debug, Serialize)]
 pub struct TopDownPair {
-    /// Its name.
+    /// The node's name.
     pub name: &'static str,
-    /// 1 or 2.
+    /// The node's level in the tree: 1 or 2.
     pub level: u8,
-    /// Share of slots of decode.
+    /// The node's share of the slots at decode.
     pub decode: f64,
-    /// Share of slots of commit.
+    /// The node's share of the slots at commit.
     pub commit: f64,
 }
 
-/// Node of the profile's tree, level, its name, and the event of its slots.
+/// Nodes of the top-down tree: path in the profile's tree, level, name, and the event that counts its slots.
 const TOP_DOWN: [(&str, u8, &str, &str); 10] = [
     ("retiring", 1, "Retiring", "TOPDOWN.RETIRING"),
     (
@@ -126,7 +127,7 @@ const TOP_DOWN: [(&str, u8, &str, &str); 10] = [
     ("backend.core", 2, "Core", "TOPDOWN.BACKEND_BOUND.CORE"),
 ];
 
-/// Cycles and instructions that counters and profile both have: the counters that are summed, the categories of the cycle stack.
+/// Cycles that both counters and profile have: name, counters that are summed, categories of the cycle stack.
 const CHECKS: [(&str, &[&str], &[usize]); 3] = [
     ("cycles that commit", &["CYCLES.COMMIT"], &[0]),
     ("cycles stalled", &["CYCLES.STALLED"], &[1, 2, 3]),
@@ -143,7 +144,7 @@ const CHECKS: [(&str, &[&str], &[usize]); 3] = [
     ),
 ];
 
-/// What the cores of a run counted of each event, by its `run.json`: one of several, or all together.
+/// Returns the count of each event, by the run's `run.json`: of the core of `hart`, or of all cores together.
 pub fn counted(run: &Value, hart: Option<u32>) -> Option<BTreeMap<String, u64>> {
     let harts = run["counters"]["harts"].as_array()?;
     let of_hart = |hart: &Value| BTreeMap::<String, u64>::deserialize(hart).ok();
@@ -166,7 +167,7 @@ const CYCLES_EVENTS: [&str; 3] = ["cycles", "cpu-cycles", "cycles.hart"];
 const MAX_COMMAND_NAME: usize = 15;
 
 impl Report {
-    /// The processes that have the name of a command's program, in the order in which they started.
+    /// Returns the processes that have the name of a command's program, in the order in which they started.
     fn processes_of(&self, command: &str) -> Vec<usize> {
         let program = command.split_whitespace().next().unwrap_or_default();
         let name = program.rsplit('/').next().unwrap_or_default();
@@ -187,8 +188,8 @@ impl Report {
         own
     }
 
-    /// No one of several `perf stat`s counted the region: each is compared with its own process. Which process that is, is known if the
-    /// program ran as often as perf counted it.
+    /// Compares each of several `perf stat`s with the process that it counted, since none of them counted the whole region. The
+    /// process is known if the program ran as often as perf counted it.
     fn compare_by_process(&self, guest: &mut [GuestCount]) {
         let mut stats: BTreeMap<String, usize> = BTreeMap::new();
         for row in guest.iter() {
@@ -221,7 +222,7 @@ impl Report {
         }
     }
 
-    /// Top-down of the processes whose slots perf counted, beside that of the profile.
+    /// Returns the top-down shares of the processes whose slots perf counted, beside those of the profile.
     fn top_down_by_process(&self, guest: &[GuestCount]) -> Vec<ProcessTopDown> {
         let Some(tree) = &self.top_down else {
             return Vec::new();
@@ -263,7 +264,7 @@ impl Report {
         stats.into_iter().filter_map(of_stat).collect()
     }
 
-    /// The same report with counters: the host's counts of events by name, and what the guest counted.
+    /// Adds counters to the report: `events`, the host's counts by name of the event, and `guest`, the guest's counts.
     #[must_use]
     pub fn with_counters(
         mut self,
@@ -418,7 +419,7 @@ impl Report {
     }
 }
 
-/// Lines of a table of the text; report.json has all.
+/// Lines of a table of the text at most; report.json has all rows.
 const MAX_LINES: usize = 60;
 
 impl TopDownPair {
@@ -438,7 +439,7 @@ impl TopDownPair {
 }
 
 impl GuestCount {
-    /// The guest's count, the host's, and the one over the other.
+    /// Returns the guest's count, the host's count, and the guest's divided by the host's, as text.
     fn cells(&self) -> [String; 3] {
         let host = self.host.map_or("-".to_owned(), |host| count(host as f64));
         let ratio = { self.host }

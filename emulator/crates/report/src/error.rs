@@ -5,12 +5,13 @@ use profile::mean_deviation;
 
 use super::columns::LevelError;
 
-/// What is compared, in all: of one process, or of many.
+/// The totals that are compared, of one process or of many.
 #[derive(Clone, Copy)]
 pub(super) struct Whole {
-    /// The Oracle's weight.
+    /// The Oracle's total weight.
     pub oracle: u64,
-    /// The profile's. It may exceed the sum of its symbols' (samples at unknown addresses): that part is wrong.
+    /// The profile's total weight. It may exceed the sum of its symbols' weights (samples at unknown addresses): that part is
+    /// wrong.
     pub profile: u64,
     pub samples: f64,
 }
@@ -18,7 +19,7 @@ pub(super) struct Whole {
 /// The Oracle's weights per symbol of a process.
 pub(super) struct Truth {
     weights: Vec<u64>,
-    /// The different ones, ascending: far fewer.
+    /// The distinct weights, ascending: far fewer than symbols.
     distinct: Vec<u64>,
     /// Index into `distinct` per symbol.
     which: Vec<u32>,
@@ -41,7 +42,8 @@ impl Truth {
 /// Sums over the symbols of one or more processes.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sums {
-    /// Each side scaled by the other's total: integers, so that the error of equal distributions is exactly 0.
+    /// Sum of the weights that agree, each side scaled by the other's total: integers, so that the error of equal distributions
+    /// is exactly 0.
     correct: u128,
     scatter: f64,
 }
@@ -64,7 +66,7 @@ impl Sums {
         self.scatter = scatter.fold(self.scatter, |sum, deviation| sum + deviation);
     }
 
-    /// Both errors of the whole.
+    /// Returns the measured error and the error by sampling alone.
     pub fn error(&self, whole: &Whole) -> LevelError {
         LevelError {
             error: self.measured(whole),
@@ -101,7 +103,7 @@ impl Sums {
 /// One of two profiles that are compared with each other: weights of the same symbols, in the same order.
 pub(super) struct Side {
     pub weights: Vec<u64>,
-    /// May exceed their sum, as [`Whole::profile`] may.
+    /// Total weight, which may exceed the sum of `weights`, as [`Whole::profile`] may.
     pub total: u64,
     pub samples: f64,
 }

@@ -28,13 +28,13 @@ const MAX_LISTED_NUMBERS: usize = 30;
 /// Where a number comes from.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explanation {
-    /// Its path in report.json.
+    /// The number's path in report.json.
     pub path: String,
     /// The number.
     pub value: f64,
-    /// What it means, with its unit.
+    /// The number's meaning, with its unit.
     pub meaning: String,
-    /// How it is computed.
+    /// The formula that the number is computed by.
     pub formula: String,
     /// The formula's inputs, by path or name.
     pub inputs: Vec<(String, String)>,

@@ -14,8 +14,8 @@ use super::gather::Rows;
 use super::parts::Parts;
 use callers::Folded;
 
-/// Parts of the time below this are left out: 1 / 4,000 is less than half a pixel, and what an evaluation keeps apart is less. What is below a node that is left out
-/// counts as the node's above it.
+/// Nodes with less than this part of the time are left out: 1 / 4,000 is less than half a pixel, and what an evaluation keeps
+/// apart is less. Time below a node that is left out counts as that of the node above it.
 const LEAST_PART: u64 = 4_000;
 
 /// The trees of a run, as `flame.json` has them.
@@ -23,7 +23,7 @@ const LEAST_PART: u64 = 4_000;
 pub struct Flame {
     /// Names of nodes.
     pub names: Vec<String>,
-    /// Which profilers [`FlameNode::columns`] are of, by index into [`columns`](super::Report::columns).
+    /// Profilers of the nodes' own cycles by column, as indices into [`columns`](super::Report::columns).
     pub columns: Vec<usize>,
     /// Process, module, function, inlined functions, source line.
     pub lines: Vec<FlameNode>,
@@ -32,7 +32,7 @@ pub struct Flame {
     pub callers: Vec<FlameNode>,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -81,13 +81,13 @@ impl TryFrom<u8> for FrameKind {
 /// A node; its own cycles do not include those of the nodes below it. In JSON an array.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlameNode(
-    /// Index of the node above plus one; 0: there is none. Nodes above come first.
+    /// Index of the node above plus one, or 0 if there is none. Nodes above come first.
     pub u32,
-    /// What it is.
+    /// Kind of the node.
     pub FrameKind,
-    /// Index into [`Flame::names`].
+    /// The node's name, as an index into [`Flame::names`].
     pub u32,
-    /// Of functions: index into [`modules`](super::Report::modules), else 0.
+    /// A function's module, as an index into [`modules`](super::Report::modules); 0 for other nodes.
     pub u32,
     /// Own cycles by the Oracle, by [`Parts`]; empty if there are none.
     pub Vec<u64>,
@@ -96,8 +96,8 @@ pub struct FlameNode(
 );
 
 impl Flame {
-    /// Two runs in one: own cycles of nodes are those after, and by column those before, both by part. `name_of` says what a node of
-    /// either run (`true`: of the one before) is called in both.
+    /// Returns the flame graph of two runs: a node's own cycles are those of the run after, and those by column are the ones of
+    /// the run before, both by part. `name_of` gives the common name of a node of either run (`true`: of the run before).
     pub(super) fn merged(
         before: &Self,
         after: &Self,
@@ -162,7 +162,7 @@ impl Names {
     }
 }
 
-/// Where a node hangs, and what it is.
+/// Identifies a node: the node above it (index plus one, or 0), its kind, name and module.
 type Key = (u32, FrameKind, u32, u32);
 
 /// A tree that is being filled; units as in the evaluation.
@@ -173,7 +173,7 @@ struct Tree {
 }
 
 impl Tree {
-    /// The node below `above` (its index plus one, or 0).
+    /// Returns the node of this kind, name and module below `above`, as an index plus one, and adds it if it is new.
     fn child(&mut self, above: u32, kind: FrameKind, name: u32, module: u32) -> u32 {
         let key = (above, kind, name, module);
         *self.index.entry(key).or_insert_with(|| {
@@ -194,7 +194,8 @@ impl Tree {
         columns[column] += units;
     }
 
-    /// The nodes that are large enough, in cycles; and for each node its index among these plus one, or that of the first above it that is.
+    /// Returns the nodes that are large enough, in cycles; and for each node its index among these plus one, or that of the
+    /// nearest node above it that is large enough.
     fn finish(mut self, least: f64, units: f64) -> (Vec<FlameNode>, Vec<u32>) {
         let most = |own: &(Key, Parts, Vec<f64>)| {
             let columns = own.2.iter().copied();
@@ -250,15 +251,15 @@ impl Tree {
     }
 }
 
-/// Where in [`Flame::lines`] a process and its instructions are: indices plus one, or 0; and its time by callers over time.
+/// Nodes of a process and its instructions in [`Flame::lines`], as indices plus one or 0; and its time by callers over time.
 #[derive(Default)]
 pub(super) struct Placed {
     pub process: u32,
-    /// By row of the process.
+    /// Node of each row of the process.
     pub leaves: Vec<u32>,
     /// The process in [`Flame::callers`], as an index plus one.
     pub caller_process: u32,
-    /// By bin of time the nodes there (ascending, before those that are too small are left out) and their units.
+    /// Nodes of each bin of time in [`Flame::callers`] (ascending, before small nodes are left out) and their units.
     pub callers: Vec<Vec<(u32, u64)>>,
 }
 
@@ -271,7 +272,7 @@ pub(super) struct FlameBuilder<'a> {
     lines: Tree,
     callers: Tree,
     contexts: Option<Folded<'a>>,
-    /// By process, in the order in which they are added; before nodes that are too small are left out.
+    /// Nodes of each process, in the order in which processes are added, before small nodes are left out.
     placed: Vec<Placed>,
 }
 

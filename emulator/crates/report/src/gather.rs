@@ -21,7 +21,7 @@ pub(super) struct Gathered<'a> {
     pub processes: Vec<Summary>,
 }
 
-/// What is kept of a process.
+/// The part of a process's rows that is kept.
 pub(super) struct Summary {
     pub process: ProcessId,
     /// See [`Rows::places`].
@@ -33,9 +33,9 @@ pub(super) struct Summary {
 /// A column in one process.
 #[derive(Clone, Copy)]
 pub(super) struct Totals {
-    /// The sum of its weights, plus what fell on unknown addresses.
+    /// The sum of the column's weights, plus what fell on unknown addresses.
     pub total: u64,
-    /// Samples that made it; 0 means that the column says nothing about this process.
+    /// Samples of the column in the process; 0 means that the column says nothing about the process.
     pub samples: f64,
     /// True for what perf measured in the guest.
     pub is_guest: bool,
@@ -43,7 +43,7 @@ pub(super) struct Totals {
     pub oracle_total: u64,
 }
 
-/// The rows of a process: one per static instruction that anything gave weight to.
+/// The rows of a process: one per static instruction that the Oracle or any column gave weight to.
 pub(super) struct Rows {
     pub process: ProcessId,
     pub insts: Vec<InstId>,
@@ -60,7 +60,7 @@ pub(super) struct Rows {
     pub leaders: Vec<u64>,
     /// Units of each row per published category.
     pub stacks: Vec<[u64; 7]>,
-    /// Of these, units due to a full store queue.
+    /// Units of each row that are due to a full store queue; they are part of `stacks`.
     pub store_queue: Vec<u64>,
 }
 
@@ -68,17 +68,17 @@ pub(super) struct Rows {
 pub(super) struct Weights {
     pub by_row: Sparse,
     pub totals: Totals,
-    /// The Oracle's weights to compare with, where that is not all of them: those that the sampler's filter
-    /// lets through, or of the privileges that the guest's event sampled.
+    /// The Oracle's weights to compare with, if they are not all of its weights: those that the sampler's filter
+    /// lets through, or those of the privilege modes that the guest's event sampled.
     pub scope: Option<Vec<u64>>,
 }
 
-/// What rows have that have any: few have, of most columns.
+/// Rows with any weight, ascending, and their weights: most columns give weight to few rows.
 #[derive(Default)]
 pub(super) struct Sparse(Vec<(u32, u64)>);
 
 impl Sparse {
-    /// Of weights by ascending instruction.
+    /// Makes the rows of `weights`, which are sorted by instruction; `insts` are the instructions of the rows.
     fn of(insts: &[InstId], weights: impl Iterator<Item = (InstId, u64)>) -> Self {
         let mut rows = Finder::new(insts);
         let some = weights.filter_map(|(inst, units)| Some((rows.find(inst)? as u32, units)));
@@ -90,13 +90,13 @@ impl Sparse {
         found.map_or(0, |at| self.0[at].1)
     }
 
-    /// Rows by index, with the units charged to each.
+    /// Returns the rows by index, with the units charged to each.
     pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
         self.0.iter().map(|(row, units)| (*row as usize, *units))
     }
 }
 
-/// Row to symbol.
+/// The symbol of each row.
 #[derive(Default)]
 pub(super) struct SymbolMap {
     pub of_row: Vec<u32>,
@@ -104,13 +104,13 @@ pub(super) struct SymbolMap {
 }
 
 impl Rows {
-    /// A row's units by part.
+    /// Returns a row's units by part.
     pub fn parts(&self, row: usize) -> Parts {
         let stack = self.stacks[row].map(|units| units as f64);
         Parts::new(stack, self.store_queue[row] as f64)
     }
 
-    /// The symbols of a level.
+    /// Returns the symbols of a level.
     pub fn keys(&self, level: Level) -> &SymbolMap {
         match level {
             Level::Instruction => &self.instruction,
@@ -165,7 +165,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// The weights of `insts`, 0 where there are none, from those by ascending instruction.
+/// Returns the weight of each of `insts`, 0 where there is none; `weights` are sorted by instruction.
 fn by_row(insts: &[InstId], weights: impl Iterator<Item = (InstId, u64)>) -> Vec<u64> {
     let mut out = vec![0; insts.len()];
     let mut rows = Finder::new(insts);
@@ -216,13 +216,13 @@ impl<'a> Gathered<'a> {
         gathered
     }
 
-    /// The instructions of one of [`Self::processes`], and the place of each: an index into the symbols' locations.
+    /// Returns the instructions of one of [`Self::processes`], and the place of each: an index into the symbols' locations.
     pub fn places(&self, at: usize) -> (Vec<InstId>, &[u32]) {
         let summary = &self.processes[at];
         (self.insts(summary.process), &summary.places)
     }
 
-    /// The rows of one of [`Self::processes`].
+    /// Returns the rows of one of [`Self::processes`].
     pub fn rows(&self, at: usize) -> Rows {
         let summary = &self.processes[at];
         let static_info = &self.evaluation.static_info;
@@ -272,7 +272,7 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// The rows of a process without their names.
+    /// Returns the rows of a process without their names.
     fn weights(&self, process: ProcessId) -> Rows {
         let evaluation = self.evaluation;
         let insts = self.insts(process);
@@ -337,7 +337,7 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// What anything gave weight to.
+    /// Returns the instructions that the Oracle or any column gave weight to in a process.
     fn insts(&self, process: ProcessId) -> Vec<InstId> {
         // A trace that lost its static info must not take the report with it.
         let known = |inst: &InstId| (inst.0 as usize) < self.evaluation.static_info.len();
@@ -365,24 +365,24 @@ impl<'a> Gathered<'a> {
         insts
     }
 
-    /// The Oracle's weights that a sampler's filter lets through.
+    /// Returns the Oracle's weights that a sampler's filter lets through.
     fn scope(&self, process: ProcessId, insts: &[InstId], result: &SamplerResult) -> Vec<u64> {
         let part = self.evaluation.oracle_in(result, process);
         by_row(insts, part)
     }
 }
 
-/// Places, each once: processes share most.
+/// Numbered places, without duplicates: processes share most places.
 #[derive(Default)]
 struct Places {
     list: Vec<Place>,
     known: FxHashMap<Place, u32>,
-    /// Of instructions that have the same place in every process.
+    /// Numbers of the places of instructions that have the same place in every process.
     shared: FxHashMap<InstId, u32>,
 }
 
 impl Places {
-    /// The number of an instruction's place.
+    /// Returns the number of an instruction's place, and adds the place if it is new.
     fn number(&mut self, evaluation: &Evaluation, process: ProcessId, inst: InstId) -> u32 {
         if let Some(number) = self.shared.get(&inst) {
             return *number;

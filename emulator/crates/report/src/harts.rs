@@ -9,46 +9,46 @@ use super::html::escape;
 use super::model::Report;
 use super::text::fit::{count, fit, percent};
 
-/// A hart.
+/// A row of the section: what a hart executed.
 #[derive(Clone, Debug, Serialize)]
 pub struct HartRow {
-    /// Its number.
+    /// The hart's number.
     pub hart: usize,
     /// Cycles in the region of interest, idle ones included.
     pub cycles: u64,
-    /// Cycles in which it slept.
+    /// Cycles in which the hart slept.
     pub idle: u64,
     /// Instructions that committed.
     pub instructions: u64,
-    /// Shares of its busy cycles by published category, in the order of [`CATEGORIES`].
+    /// Shares of the hart's busy cycles by published category, in the order of [`CATEGORIES`].
     pub stack: [f64; 7],
-    /// What it executed over time, if that was counted.
+    /// The processes that the hart executed over time, if that was counted.
     pub windows: Vec<HartWindow>,
 }
 
 /// A stretch of time.
 #[derive(Clone, Debug, Serialize)]
 pub struct HartWindow {
-    /// Its first cycle.
+    /// The first cycle of the stretch.
     pub start: u64,
-    /// First cycle after it.
+    /// The first cycle after the stretch.
     pub end: u64,
     /// Indices into [`processes`](Report::processes), with the cycles in which the hart executed them.
     pub processes: Vec<(usize, u64)>,
 }
 
-/// Colours of the timeline: as many processes are told apart, the most expensive ones.
+/// Colours of the timeline, one for each of the most expensive processes.
 const COLOURS: [&str; 8] = [
     "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#44bb99",
 ];
-/// That of all others.
+/// The timeline's colour of all other processes.
 const OTHER: &str = "#999999";
 /// Size of the timeline, and of a hart's row in it, in its own units.
 const WIDTH: f64 = 1000.0;
 const ROW: f64 = 28.0;
 
 impl Report {
-    /// The same report of a run of several harts, of which it is the sum.
+    /// Adds a row for each hart if the run has several; the rest of the report is the sum over all harts.
     pub fn with_harts(mut self, harts: &[Evaluation]) -> Self {
         if harts.len() > 1 {
             let numbers = Evaluation::merged_numbers(harts);

@@ -14,53 +14,53 @@ use super::rows::RowBuilder;
 use super::text::fit::{count, fit, fit_end, fixed, percent};
 use crate::perf_data::GuestProfile;
 
-/// A process with less of a profile's samples gets no comparison: that of perf itself before it starts the program.
+/// Least share of a profile's samples for a process to be compared. perf's own process, before it starts the program, has less.
 const NOTICEABLE: f64 = 0.05;
-/// Functions and instructions of a comparison.
+/// Functions, and instructions, that a comparison lists at most.
 const MAX_ROWS: usize = 50;
-/// Those of the text, and of the page.
+/// Functions, and instructions, of a comparison that the text shows at most. The page shows twice as many instructions.
 const SHOWN: usize = 6;
 
-/// A profile from the guest and the host's model of the same rule, in one process. Of both only the privilege modes that the
-/// guest's event sampled.
+/// A profile from the guest and the host's model of the same rule, in one process. Only the privilege modes that the guest's
+/// event sampled are compared.
 #[derive(Clone, Debug, Serialize)]
 pub struct InGuest {
     /// Index into [`processes`](Report::processes).
     pub process: usize,
-    /// Whose rule it is.
+    /// The profiler whose rule both apply.
     pub rule: Profiler,
-    /// The guest's file and event.
+    /// The guest's file.
     pub file: String,
-    /// As it was asked for.
+    /// The guest's event as it was asked for.
     pub event: String,
-    /// Index into [`columns`](Report::columns) of the guest's profile.
+    /// The guest's profile, as an index into [`columns`](Report::columns).
     pub column: usize,
-    /// Of the host's sampler.
+    /// The host's model, a sampler, as an index into [`columns`](Report::columns).
     pub model: usize,
-    /// Samples of the guest in this process.
+    /// Samples of the guest's profile in this process.
     pub samples: f64,
-    /// Those of the model.
+    /// Samples of the host's model in this process.
     pub model_samples: f64,
-    /// How the two differ, and each from the Oracle.
+    /// Errors of guest and model against the Oracle, and between the two.
     pub errors: Levels<InGuestError>,
-    /// Functions that either gives most to.
+    /// Functions with the largest shares by the Oracle, the guest or the model.
     pub functions: Vec<InGuestRow>,
-    /// Instructions that either gives most to.
+    /// Instructions with the largest shares by the Oracle, the guest or the model.
     pub instructions: Vec<InGuestRow>,
 }
 
 /// Errors of a profile from the guest and of the host's model, as fractions from 0 to 1.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct InGuestError {
-    /// Of the guest's profile against the Oracle.
+    /// Error of the guest's profile against the Oracle.
     pub guest: LevelError,
-    /// Of the model against the Oracle.
+    /// Error of the model against the Oracle.
     pub model: LevelError,
-    /// Between the two. Its `sampling` is what is expected if both are samples of one distribution.
+    /// Difference between guest and model; `sampling` is what is expected if both are samples of one distribution.
     pub between: LevelError,
 }
 
-/// A function or an instruction, with its share by each.
+/// A function or an instruction, with its share by the Oracle, the model and the guest.
 #[derive(Clone, Debug, Serialize)]
 pub struct InGuestRow {
     /// The function, with the instruction's distance from its start.
@@ -68,22 +68,22 @@ pub struct InGuestRow {
     /// Disassembly of an instruction.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// By the Oracle.
+    /// Share by the Oracle.
     pub oracle: f64,
-    /// By the host's model.
+    /// Share by the host's model.
     pub model: f64,
-    /// By the guest.
+    /// Share by the guest's profile.
     pub guest: f64,
 }
 
-/// A profile from the guest and where its model is.
+/// A profile from the guest and the column of its model.
 struct Pair {
     rule: Profiler,
     file: String,
     event: String,
     guest: usize,
     model: usize,
-    /// Of all processes.
+    /// Samples of the guest's profile in all processes.
     samples: f64,
     covers: [bool; 4],
 }
@@ -134,7 +134,7 @@ impl InGuestBuilder {
         }
     }
 
-    /// By rule and process.
+    /// Returns the comparisons, sorted by rule and process.
     pub fn finish(mut self) -> Vec<InGuest> {
         self.out.sort_by_key(|own| (own.rule, own.process));
         self.out
@@ -232,7 +232,7 @@ fn named(name: String, text: String, [oracle, model, guest]: [f64; 3]) -> InGues
     }
 }
 
-/// The symbols with the largest shares of any: a row of each, and its shares.
+/// Returns the symbols with the largest share by any of the three profiles: a row of each symbol, and the symbol's shares.
 fn largest(
     keys: &SymbolMap,
     all: [(&Vec<u64>, u64); 3],
@@ -328,7 +328,7 @@ impl Report {
         Ok(())
     }
 
-    /// The same as tables of the page; empty if there is nothing to compare.
+    /// Returns the comparisons as tables of the page; empty if there is nothing to compare.
     pub(super) fn in_guest_html(&self) -> String {
         if self.in_guest.is_empty() {
             return String::new();

@@ -102,8 +102,8 @@ pub(super) fn listings(
     out
 }
 
-/// The source files that the program lines of some symbols name, of which the host has others than were compiled, or may have: with the
-/// modules that they are of.
+/// Returns the source files, with their modules, that program lines of `symbols` name and whose copy on the host is not what
+/// was compiled, or may not be.
 pub(super) fn stale(symbols: &Symbols, sources: &Sources<'_>) -> Vec<(ModuleId, StaleSource)> {
     let mut known: BTreeSet<(ModuleId, &str)> = BTreeSet::new();
     let mut found = Vec::new();
@@ -122,11 +122,11 @@ pub(super) fn stale(symbols: &Symbols, sources: &Sources<'_>) -> Vec<(ModuleId, 
     found
 }
 
-/// Lines of source files around those that have instructions.
+/// Source lines of a listing: those with instructions, and those around them.
 #[derive(Default)]
 struct SourceLines {
     files: Vec<Arc<str>>,
-    /// By index into `files`, and line.
+    /// The lines: index into `files`, and line.
     lines: BTreeSet<(usize, u32)>,
 }
 
@@ -143,7 +143,8 @@ impl SourceLines {
         }
     }
 
-    /// Those whose files are at hand, by file in order of appearance; `build_id` is of the module that they are of.
+    /// Returns the lines whose source files are found, by file in order of appearance. `build_id` is that of the module which
+    /// was compiled from the files.
     fn read(self, sources: &mut Sources<'_>, build_id: Option<&BuildId>) -> Vec<SourceLine> {
         let lines = self.lines.into_iter().filter_map(|(file, line)| {
             let file = self.files[file].clone();
@@ -156,7 +157,7 @@ impl SourceLines {
     }
 }
 
-/// Adds the weights of a row to those of another of the same address.
+/// Adds the weights of `other` to those of `row`, which has the same address.
 fn add(row: &mut InstructionRow, other: &InstructionRow) {
     row.cycles += other.cycles;
     row.share += other.share;

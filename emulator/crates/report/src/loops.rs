@@ -23,24 +23,24 @@ use view::View;
 /// The section's content.
 #[derive(Clone, Debug, Serialize)]
 pub struct LoopsReport {
-    /// Excerpts that were taken,
+    /// Excerpts that were taken of the execution.
     pub excerpts: usize,
-    /// their instructions,
+    /// Instructions in the excerpts.
     pub instructions: usize,
-    /// and their cycles.
+    /// Cycles of the excerpts.
     pub cycles: u64,
     /// The core's widths.
     pub widths: Widths,
-    /// Those that take most of a process's cycles by themselves first.
+    /// Loops, those with the most cycles of their own (without inner loops) first.
     pub loops: Vec<LoopRow>,
 }
 
 /// A loop.
 #[derive(Clone, Debug, Serialize)]
 pub struct LoopRow {
-    /// Index into [`processes`](Report::processes); 0 for the kernel's, which all have.
+    /// Index into [`processes`](Report::processes); 0 for loops of the kernel, which all processes share.
     pub process: usize,
-    /// The function that it is in.
+    /// The function that the loop is in.
     pub function: String,
     /// The loop's first instruction: function, with the distance from the start.
     pub label: String,
@@ -49,31 +49,32 @@ pub struct LoopRow {
     /// Source of library code that was inlined there, `file:line`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub library_source: Option<String>,
-    /// How many loops of the function are around it.
+    /// Number of the function's loops that this loop is nested in.
     pub depth: usize,
-    /// Cycles of its instructions, by the Oracle, those of inner loops included,
+    /// Cycles of the loop's instructions by the Oracle, inner loops included.
     pub cycles: f64,
-    /// as a share of the process's cycles,
+    /// Share of the process's cycles in the loop, inner loops included.
     pub share: f64,
-    /// and the same without inner loops.
+    /// Share of the process's cycles in the loop without inner loops.
     pub own_share: f64,
-    /// Iterations, estimated.
+    /// Estimated number of iterations.
     pub iterations: f64,
-    /// Iterations each time that it is entered; none if no excerpt shows its begin or end.
+    /// Mean iterations each time that the loop is entered; `None` if no excerpt shows its begin or end.
     pub trips: Option<f64>,
-    /// Whole iterations in excerpts, from which all below is.
+    /// Whole iterations in excerpts; the fields below are measured from these.
     pub measured: usize,
-    /// Cycles of an iteration: mean,
+    /// Mean cycles of an iteration.
     pub cycles_per_iteration: f64,
-    /// least, median, most.
+    /// Cycles of an iteration: least, median, most.
     pub range: [u64; 3],
-    /// Instructions of an iteration, those of functions that it calls included.
+    /// Mean instructions of an iteration, those of called functions included.
     pub instructions_per_iteration: f64,
-    /// What an iteration takes at least.
+    /// Least cycles of an iteration by each limit of the core.
     pub least: LeastCycles,
-    /// What the cycles of an iteration go to, by the critical path; the most first.
+    /// Cycles of an iteration by cause, by the critical path; the largest first.
     pub causes: Vec<CauseCycles>,
-    /// The load with most of the path's cycles waits for itself of the iteration before, as a step of a linked list does.
+    /// True if, in most iterations, the load with the largest part of the critical path's cycles waits for itself of the
+    /// iteration before, as a step of a linked list does.
     pub chases_pointers: bool,
     /// The instructions that the critical path goes through, in order of address.
     pub chain: Vec<ChainLink>,
@@ -82,23 +83,23 @@ pub struct LoopRow {
     pub(super) views: Vec<View>,
 }
 
-/// Cycles of an iteration if nothing but one thing bounded it.
+/// Least cycles of an iteration, by the one limit of the core that would bound it.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct LeastCycles {
-    /// Decode.
+    /// Cycles if only decode bounded the iteration.
     pub decode: f64,
-    /// The integer ports,
+    /// Cycles if only the integer ports bounded the iteration.
     pub int: f64,
-    /// the memory ports,
+    /// Cycles if only the memory ports bounded the iteration.
     pub mem: f64,
-    /// the FP ports.
+    /// Cycles if only the FP ports bounded the iteration.
     pub fp: f64,
 }
 
 /// Cycles of an iteration with their cause.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct CauseCycles {
-    /// Why they pass.
+    /// Why the cycles pass.
     pub cause: Cause,
     /// Cycles per iteration.
     pub cycles: f64,
@@ -116,14 +117,14 @@ pub struct ChainLink {
     /// `file:line` of library code, if that is what was inlined there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub library_source: Option<String>,
-    /// What takes most of its cycles.
+    /// The cause of most of the instruction's cycles.
     pub cause: Cause,
     /// Cycles per iteration.
     pub cycles: f64,
 }
 
 impl LeastCycles {
-    /// The port that bounds it most.
+    /// Returns the least cycles by the kind of port that bounds the iteration most.
     fn ports(&self) -> f64 {
         self.int.max(self.mem).max(self.fp)
     }
@@ -139,7 +140,7 @@ impl LoopRow {
             .map(|it| it.cause)
     }
 
-    /// The causes worth a word, in words.
+    /// Returns the largest causes in words.
     fn bound(&self) -> String {
         let whole = self.cycles_per_iteration.max(f64::MIN_POSITIVE);
         let words: Vec<String> = { self.causes.iter() }
@@ -181,7 +182,8 @@ impl Report {
         ))
     }
 
-    /// The same with what excerpts of the evaluated execution say of its loops. `disassemble` as for [`Report::build`].
+    /// Adds the loops to the report, as found in `excerpts` of the evaluated execution; `disassemble` is as for
+    /// [`Report::build`].
     pub fn with_loops(
         mut self,
         evaluation: &Evaluation,

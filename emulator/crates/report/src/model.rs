@@ -1,4 +1,4 @@
-//! What a report holds. All shares are fractions of the process's own total.
+//! The content of a report. All shares are fractions of the process's own total.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ use super::words::Disagreement;
 /// The entry of run.json that says why its run is not whole.
 const PART: &str = "part";
 
-/// What a report or comparison of a part of a run begins with.
+/// Returns the line that a report or comparison of a part of a run begins with.
 pub fn part_line(part: &str) -> String {
     format!("NOT WHOLE: {part}")
 }
@@ -40,19 +40,19 @@ const FAILURE_KEY: &str = "failure";
 /// A whole report.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// What the caller said about the run.
+    /// Metadata that the caller gave about the run (run.json).
     pub meta: Value,
     /// Totals of the run.
     pub totals: Totals,
-    /// What is compared with the Oracle.
+    /// Profiles that are compared with the Oracle.
     pub columns: Vec<Column>,
     /// Processes by share of cycles; the first is all of them together, named "all".
     pub processes: Vec<ProcessReport>,
-    /// The commands of these by share of cycles: all processes of one are a row.
+    /// Commands by share of cycles: all processes of a command are one row.
     pub commands: Vec<CommandRow>,
-    /// What binds the commands in focus.
+    /// Verdicts on what takes the cycles of the commands in focus.
     pub verdict: Vec<Verdict>,
-    /// Threads by process and share of cycles; those of a process that have the same name are one.
+    /// Threads by process and share of cycles; threads of a process that have the same name are one row.
     pub threads: Vec<ThreadRow>,
     /// What threads waited for, if the guest's kernel told.
     pub waiting: Option<WaitingReport>,
@@ -67,41 +67,42 @@ pub struct Report {
     pub instructions: Vec<InstructionRow>,
     /// Every executed instruction of the most expensive functions.
     pub listings: Vec<Listing>,
-    /// Where the time went as trees; flame.json has them.
+    /// Trees of where the time went; flame.json has them.
     #[serde(skip)]
     pub flame: Flame,
     /// The Oracle over time, if that was counted; the page has it.
     #[serde(skip)]
     pub over_time: OverTime,
-    /// Where the commit slots went, if that was counted.
+    /// Top-down: where the commit slots went, if that was counted.
     pub top_down: Option<TopDownReport>,
     /// Time by event, if that was counted.
     pub tea: Option<TeaReport>,
     /// Loops, if excerpts of the execution were kept and show any.
     pub loops: Option<LoopsReport>,
-    /// What was counted beside the profile, if anything was.
+    /// Counters beside the profile, if anything was counted.
     pub counters: Option<CounterReport>,
-    /// What perf sampled in the guest beside the host's model of the same rule.
+    /// Profiles that perf sampled in the guest, beside the host's model of the same rule.
     pub in_guest: Vec<InGuest>,
-    /// What perf sampled of each event in the guest beside its true counts, if those were collected.
+    /// Samples of each event by perf in the guest, beside the event's true counts, if those were collected.
     pub precise: Option<PreciseReport>,
     /// Lines that harts wait for each other for, if that was collected and there are any.
     pub contended: Option<ContendedReport>,
-    /// What profilers charge to the wrong instruction, in words; the largest of each process first.
+    /// Disagreements in words: time that profilers charge to the wrong instruction; the largest of each process first.
     pub disagreements: Vec<Disagreement>,
     /// The files that names came from.
     pub modules: Vec<ModuleRow>,
-    /// What is missing or doubtful, one sentence each.
+    /// Warnings about what is missing or doubtful, one sentence each.
     pub warnings: Vec<String>,
 }
 
 impl Report {
-    /// Why it is not of a whole run, in words (`part` of run.json); none if it is.
+    /// Returns why the report is not of a whole run, in words (`part` of run.json); `None` if it is of a whole run.
     pub fn part(&self) -> Option<&str> {
         self.meta.get(PART)?.as_str()
     }
 
-    /// Lines that come before everything else: that the report is of a part of a run, and how the guest's command failed.
+    /// Returns the lines that come before everything else: that the report is of a part of a run, and how the guest's command
+    /// failed.
     pub fn notices(&self) -> Vec<String> {
         let failure = self.meta.get(FAILURE_KEY).and_then(Value::as_str);
         let failure = failure.map(|failure| format!("FAILED: {failure}"));
@@ -112,14 +113,14 @@ impl Report {
             .collect()
     }
 
-    /// The row of a process of the evaluation.
+    /// Returns the row of a process of the evaluation.
     pub(super) fn row_of(&self, id: ProcessId) -> Option<usize> {
         self.processes.iter().position(|row| row.id == Some(id))
     }
 
-    /// The processes that a reader wants first, by index: those that perf sampled in the guest, if it
-    /// did, else those with at least a twentieth of the cycles, and the most expensive one of each command that has as much; the most
-    /// expensive first.
+    /// Returns the processes that a reader wants first, by index, the most expensive first: those that perf sampled in the
+    /// guest, if it did, else those with at least a twentieth of the cycles, and the most expensive one of each command that
+    /// has as much.
     pub fn focus(&self) -> Vec<usize> {
         let samples = |index: usize, column: usize| self.processes[index].samples[column];
         let share = |index: usize| self.processes[index].share;

@@ -13,39 +13,39 @@ use super::tables::{InstructionRow, Listing};
 /// The Oracle in bins of time. Only the page has it.
 #[derive(Clone, Debug, Default)]
 pub struct OverTime {
-    /// First cycle of each bin, and the first after it.
+    /// First cycle of each bin, and the first cycle after the bin.
     pub bins: Vec<(u64, u64)>,
-    /// What is told apart in a bin.
+    /// Items that are told apart in a bin.
     pub items: Vec<TimedItem>,
-    /// Of each bin the items with any time, ascending, and their cycles.
+    /// By bin, the items with any time (indices into `items`, ascending) and their cycles.
     pub cycles: Vec<Vec<(u32, u64)>>,
-    /// Of each bin the nodes of [`super::Flame::callers`] (indices plus one) with time of their own, and their cycles; what is not
-    /// kept apart is the process's own. Empty without calling contexts.
+    /// By bin, the nodes of [`super::Flame::callers`] (indices plus one) with time of their own, and their cycles. Time of
+    /// contexts that are not kept apart is the own time of the process's node. Empty without calling contexts.
     pub callers: Vec<Vec<(u32, u64)>>,
-    /// Of it the cycles that are not kept apart, by index into [`super::Report::processes`].
+    /// By bin, the cycles of `callers` that are not kept apart by context, by index into [`super::Report::processes`].
     pub other_callers: Vec<Vec<(u32, u64)>>,
-    /// By process (an index into [`super::Report::processes`]) the items of single instructions.
+    /// Items of single instructions, by process (an index into [`super::Report::processes`]) and instruction.
     instructions: FxHashMap<(usize, InstId), u32>,
 }
 
-/// What is told apart in a bin: an instruction that some table has, or all others of a function in a node of the flame graph.
+/// An item of a bin: an instruction that some table has, or all others of a function in a node of the flame graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimedItem {
     /// Index into [`super::Report::processes`].
     pub process: usize,
-    /// Index into [`super::Flame::lines`] plus one; 0: its process has no node.
+    /// Index into [`super::Flame::lines`] plus one; 0 if the process has no node.
     pub node: u32,
-    /// Index into [`super::Report::functions`]; `None`: none that is listed.
+    /// Index into [`super::Report::functions`]; `None` if the function is not listed.
     pub function: Option<usize>,
 }
 
 impl OverTime {
-    /// The item of an instruction of a process.
+    /// Returns the item of an instruction of a process.
     pub(super) fn item(&self, row: &InstructionRow) -> Option<u32> {
         self.instructions.get(&(row.process, row.inst)).copied()
     }
 
-    /// Of everything that `gathered` names; `placed` has the nodes of each process.
+    /// Sums the Oracle's time by bin and item for everything that `gathered` names; `placed` has the nodes of each process.
     pub(super) fn new(
         evaluation: &Evaluation,
         gathered: &Gathered<'_>,
@@ -151,7 +151,7 @@ impl OverTime {
 /// Makes cycles of the units in bins so that any range of bins is right to a cycle.
 struct Rounding {
     units_per_cycle: u64,
-    /// By item its units so far, and the cycles that were made of them.
+    /// Units of each item so far, and the cycles that were made of them.
     sums: FxHashMap<u32, (u64, u64)>,
 }
 
@@ -164,7 +164,7 @@ impl Rounding {
         }
     }
 
-    /// The cycles of the next bin, in which each item has so many units more; those without any are left out.
+    /// Returns the cycles of the items in the next bin, to which each brings its `units`; items without any cycle are left out.
     fn cycles(
         &mut self,
         units: impl IntoIterator<Item = (u32, u64)>,
@@ -184,7 +184,7 @@ fn add(items: &mut Vec<TimedItem>, item: TimedItem) -> u32 {
     items.len() as u32 - 1
 }
 
-/// The instructions of the report's tables, with their processes.
+/// Returns the instructions of the report's tables, with their processes.
 pub(super) fn shown(
     instructions: &[InstructionRow],
     listings: &[Listing],

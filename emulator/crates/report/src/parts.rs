@@ -1,18 +1,18 @@
 //! Parts of time as a performance engineer reads them: the published categories, but cycles that a full store queue takes are not
 //! the front end's.
 
-/// How many there are.
+/// Number of parts.
 const COUNT: usize = 8;
 
-/// Where the published categories have the front end.
+/// Index of the front end in the published categories.
 const FRONT_END: usize = 4;
 
-/// The published categories in their order, without what a full store queue takes, and that.
+/// Time by part: the published categories in their order, without what a full store queue takes, and that as the last part.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Parts(pub [f64; COUNT]);
 
 impl Parts {
-    /// From a published stack, and what of it is due to a full store queue.
+    /// Splits a published stack: `store_queue` is what of its front end is due to a full store queue.
     pub fn new(stack: [f64; 7], store_queue: f64) -> Self {
         let mut parts = [0.0; COUNT];
         parts[..7].copy_from_slice(&stack);

@@ -19,9 +19,9 @@ pub(super) use judge::label;
 /// The section's content.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct PreciseReport {
-    /// One for each event of each file, in the files' order.
+    /// Profiles, one for each event of each file, in the files' order.
     pub profiles: Vec<PreciseProfile>,
-    /// Per count of the truth the profile that comes closest.
+    /// For each true count, the profile that comes closest to it.
     pub trust: Vec<Trust>,
     /// Sampled events that are not judged.
     pub not_judged: Vec<NotJudged>,
@@ -36,7 +36,7 @@ pub struct NotJudged {
     pub file: String,
     /// The event as it was asked for.
     pub event: String,
-    /// Why.
+    /// Why the event is not judged.
     pub why: &'static str,
 }
 
@@ -47,17 +47,17 @@ pub struct PreciseProfile {
     pub file: String,
     /// The event as it was asked for.
     pub event: String,
-    /// What it is compared with.
+    /// The true count that the samples are compared with.
     pub metric: Metric,
     /// Events between samples, or samples per second if [`Self::is_frequency`].
     pub period: u64,
-    /// The period is a frequency in Hz.
+    /// True if `period` is a frequency in Hz.
     pub is_frequency: bool,
     /// Precision that was asked for: the number of `p` modifiers.
     pub precise: u8,
     /// Samples in the programs that are judged.
     pub samples: u64,
-    /// Of these the ones of which the kernel says that their address is exact.
+    /// Samples of these whose address is exact, as the kernel says.
     pub exact: u64,
     /// Samples that the kernel dropped, of all events of the file.
     pub lost: u64,
@@ -65,21 +65,21 @@ pub struct PreciseProfile {
     pub throttled: u64,
     /// The event's true count in these programs.
     pub truth: f64,
-    /// What the samples stand for.
+    /// The count that the samples stand for.
     pub estimate: f64,
     /// Share of the samples at instructions that never had the event.
     pub wrong: f64,
     /// Error by instruction.
     pub instruction: LevelError,
-    /// By basic block,
+    /// Error by basic block.
     pub block: LevelError,
-    /// and by function.
+    /// Error by function.
     pub function: LevelError,
-    /// By cache line, if the samples have addresses and the count is known by line.
+    /// Error by cache line, if the samples have addresses and the count is known by line.
     pub line: Option<LevelError>,
-    /// By data object.
+    /// Error by data object.
     pub object: Option<LevelError>,
-    /// How far samples lie behind what had the event.
+    /// Distance of samples behind the instructions that had the event.
     pub skid: Option<Skid>,
     /// Latencies as sampled, and the true ones of the same instructions.
     pub latency: Option<Latency>,
@@ -93,21 +93,21 @@ pub struct PreciseProfile {
     pub instructions: Vec<PreciseRow>,
 }
 
-/// Skid in instructions: how many instructions behind the nearest one in the function that had the event.
+/// Skid of samples: how many instructions they are behind the nearest one in the function that had the event.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Skid {
-    /// On average, of the samples of which it is known.
+    /// Mean skid in instructions, of the samples whose skid is known.
     pub mean: f64,
-    /// Share of the samples of which it is known.
+    /// Share of the samples whose skid is known.
     pub known: f64,
 }
 
 /// Mean latencies in cycles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Latency {
-    /// As the samples say (perf's `weight`).
+    /// Mean of the samples' latencies (perf's `weight`).
     pub sampled: f64,
-    /// Of all executions of the sampled instructions that the event counts.
+    /// Mean true latency of all executions of the sampled instructions that the event counts.
     pub truth: f64,
 }
 
@@ -116,65 +116,65 @@ pub struct Latency {
 pub struct ClassBias {
     /// The class.
     pub class: Class,
-    /// Its share by the truth.
+    /// The class's share of the event's true count.
     pub truth: f64,
-    /// Its share of the samples.
+    /// The class's share of the samples.
     pub sampled: f64,
 }
 
 /// A decode slot.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SlotBias {
-    /// Its number, from 0.
+    /// The slot's number, from 0.
     pub slot: usize,
-    /// Its share by the truth.
+    /// The slot's share of the event's true count.
     pub truth: f64,
-    /// That of the sampled instructions, each as often in a slot as it truly is.
+    /// The slot's share of the samples; an instruction's samples count for each slot as often as it was decoded there.
     pub sampled: f64,
 }
 
 /// A data source, as perf calls it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SourceBias {
-    /// Its name.
+    /// The data source's name.
     pub source: String,
-    /// Its share of all executions that the event counts.
+    /// The data source's share of all executions that the event counts.
     pub truth: f64,
-    /// Its share of the samples.
+    /// The data source's share of the samples.
     pub sampled: f64,
 }
 
-/// An instruction, with its share by each.
+/// An instruction, with its share by the truth and by the samples.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PreciseRow {
     /// The function, with the distance from its start.
     pub name: String,
     /// Disassembly.
     pub text: String,
-    /// By the truth.
+    /// The instruction's share of the event's true count.
     pub truth: f64,
-    /// By the samples.
+    /// The instruction's share of the samples.
     pub sampled: f64,
-    /// Latencies, if the samples have them.
+    /// Mean latencies of the instruction, if the samples have latencies.
     pub latency: Option<Latency>,
 }
 
-/// The profile that comes closest to a count.
+/// The profile that comes closest to a true count.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trust {
-    /// The count.
+    /// The true count.
     pub metric: Metric,
     /// Index into [`PreciseReport::profiles`].
     pub profile: usize,
 }
 
-/// Events by which perf only follows processes.
+/// Names of events that perf uses only to follow processes.
 const DUMMIES: [&str; 3] = ["dummy", "dummy:u", "dummy:HG"];
-/// A profile with fewer samples says nothing of whom to trust.
+/// Least number of samples of a profile that may be the one to trust.
 const ENOUGH_SAMPLES: u64 = 100;
 
 impl Report {
-    /// The same report with what samples should have said: `metric` gives what an event is compared with.
+    /// Adds what the samples of `files` should have said, by `truth`: `metric` gives the count that an event is compared with.
     #[must_use]
     pub fn with_truth(
         mut self,
@@ -216,7 +216,7 @@ impl Report {
     }
 }
 
-/// By what a profile's error at instructions exceeds that of so many random samples, the least first.
+/// Returns for each count the profile whose error at instructions exceeds least the error of as many random samples.
 fn trust(profiles: &[PreciseProfile]) -> Vec<Trust> {
     let mut out: Vec<Trust> = Vec::new();
     let excess = |at: usize| {

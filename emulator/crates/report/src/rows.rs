@@ -29,7 +29,7 @@ pub(super) struct Function {
     /// Index into the gathered processes.
     pub process: usize,
     pub id: FunctionId,
-    /// Its commit slots, if they were counted.
+    /// The function's commit slots; all 0 if they were not counted.
     pub slots: Slots,
 }
 
@@ -114,7 +114,7 @@ impl Functions {
         self.0.truncate(MAX_FUNCTIONS);
     }
 
-    /// The most expensive first.
+    /// Returns the functions, the most expensive first.
     pub fn finish(mut self) -> Vec<Function> {
         self.cut();
         self.0
@@ -122,16 +122,16 @@ impl Functions {
 }
 
 /// The instructions that the Oracle or any column gives most cycles to, of the processes seen so far: units, process
-/// and row.
+/// (an index into the gathered ones) and row.
 #[derive(Default)]
 pub(super) struct Instructions {
-    /// Of the processes in focus, and of the rest; as many as there is room for.
+    /// Instructions of the processes in focus (`first`) and of the others (`rest`), each at most [`MAX_INSTRUCTIONS`].
     first: Vec<(u64, usize, usize)>,
     rest: Vec<(u64, usize, usize)>,
 }
 
 impl Instructions {
-    /// Adds those of a process.
+    /// Adds the instructions of a process.
     pub fn add(&mut self, process: usize, rows: &Rows, in_focus: bool) {
         let mut most = rows.oracle.clone();
         for (row, units) in rows.columns.iter().flat_map(|column| column.by_row.iter()) {
@@ -148,7 +148,8 @@ impl Instructions {
         best.truncate(MAX_INSTRUCTIONS);
     }
 
-    /// Their rows, by the Oracle's order. The first half of the room is for the processes in focus.
+    /// Returns the rows of the instructions, those with most cycles by the Oracle first. At least half of
+    /// [`MAX_INSTRUCTIONS`] is for the processes in focus, if they have as many.
     pub fn finish(self, selection: &Selection<'_>, gathered: &Gathered<'_>) -> Vec<InstructionRow> {
         let Self {
             first: mut picked,
@@ -176,15 +177,15 @@ impl Instructions {
     }
 }
 
-/// What an instruction is called.
+/// Names and texts of an instruction.
 pub(super) struct Code {
-    /// The function that it is in.
+    /// The function that the instruction is in.
     pub function: String,
-    /// The place in the function: its name, with the distance from its start.
+    /// The place in the function: the function's name, with the distance from its start.
     pub label: String,
     /// Address, in hexadecimal.
     pub pc: String,
-    /// Disassembly in a line.
+    /// Disassembly, in one line.
     pub text: String,
     /// `file:line` of the program, if known.
     pub source: Option<String>,
@@ -206,19 +207,19 @@ impl<'a> RowBuilder<'a> {
         }
     }
 
-    /// The privilege of a row's instruction.
+    /// Returns the privilege mode of a row's instruction.
     pub fn privilege(&self, rows: &Rows, row: usize) -> u8 {
         self.selection.evaluation.static_info[rows.insts[row].0 as usize].privilege
     }
 
-    /// The name of a row's function.
+    /// Returns the name of a row's function.
     pub fn function(&self, rows: &Rows, row: usize) -> String {
         let symbols = self.selection.symbols;
         let at = &symbols.locations[rows.places[row] as usize];
         symbols.function(at.function).name.to_string()
     }
 
-    /// What an instruction at a location of the symbols is called.
+    /// Returns names and texts of an instruction, whose location is `place` in the symbols.
     pub fn code(&mut self, inst: InstId, place: usize) -> Code {
         let symbols = self.selection.symbols;
         let at = &symbols.locations[place];
@@ -278,7 +279,7 @@ impl<'a> RowBuilder<'a> {
     }
 }
 
-/// `file:line`.
+/// Returns `file:line`.
 pub(super) fn line(source: &Source) -> String {
     format!("{}:{}", source.file, source.line)
 }

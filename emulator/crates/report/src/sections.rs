@@ -10,19 +10,20 @@ use super::sensitivity;
 use super::text::Options;
 use super::what_if::WhatIf;
 
-/// What the forms of the report ask of a section.
+/// A section, as the forms of the report (report.json, text, page) ask for it.
 pub(super) struct Section {
-    /// Its name in report.json.
+    /// The section's name in report.json.
     pub key: &'static str,
-    /// Where the text has it.
+    /// The section's place in the text.
     pub place: TextPosition,
-    /// Its lines of the text, or none if there is nothing to say.
+    /// Writes the section's lines of the text; none if there is nothing to say.
     pub text: fn(&Report, &mut String, &Options) -> fmt::Result,
-    /// Its part of the page, or nothing.
+    /// Returns the section's part of the page; empty if there is nothing to say.
     pub html: fn(&Report) -> String,
-    /// Its value in report.json, if it is worked out of the rest; else [`Report`] has a field of this name, which `build.rs` fills.
+    /// Returns the section's value in report.json, if it is worked out of the rest; else [`Report`] has a field of this name,
+    /// which `build.rs` fills.
     pub json: Option<fn(&Report) -> Value>,
-    /// Where a number of it comes from, by the keys below its own.
+    /// Tells where a number of the section comes from, by the keys below `key`.
     pub rule: fn(&ReportPath<'_>, &[&str]) -> Rule,
 }
 
@@ -31,7 +32,7 @@ pub(super) struct Section {
 pub(super) enum TextPosition {
     /// Before all but the totals; on the page, too.
     First,
-    /// After those; on the page after the code.
+    /// After the sections of [`Self::First`]; on the page after the code.
     Code,
     /// After the processes.
     Head,
@@ -39,7 +40,7 @@ pub(super) enum TextPosition {
     Tail,
 }
 
-/// All of them, in the order of text and page.
+/// All sections, in the order of text and page.
 pub(super) const SECTIONS: [Section; 12] = [
     Section {
         key: "verdict",

@@ -14,7 +14,7 @@ use super::tables::ProcessReport;
 pub(super) use chart::charts;
 pub(super) use text::{write, write_split};
 
-/// Fewer periods than this are no curve.
+/// Least number of periods that make a curve.
 const LEAST_PERIODS: usize = 3;
 
 /// The error of one profiler over its periods, in one process.
@@ -22,9 +22,9 @@ const LEAST_PERIODS: usize = 3;
 pub struct Curve {
     /// The profiler.
     pub profiler: Profiler,
-    /// Triggers fall on a random cycle of each period.
+    /// True if triggers fall on a random cycle of each period.
     pub random: bool,
-    /// Ascending by period; at least one.
+    /// Points of the curve, ascending by period; at least one.
     pub points: Vec<CurvePoint>,
 }
 
@@ -33,7 +33,7 @@ pub struct Curve {
 pub struct CurvePoint {
     /// Cycles between samples.
     pub period: u64,
-    /// Samplers.
+    /// Number of samplers.
     pub samplers: usize,
     /// Mean number of samples that fell into the process.
     pub samples: f64,
@@ -43,7 +43,7 @@ pub struct CurvePoint {
     pub least: Levels<f64>,
     /// Greatest error of a sampler.
     pub greatest: Levels<f64>,
-    /// Mean of what as many independent samples of the truth would leave.
+    /// Mean error that as many independent samples of the truth would have.
     pub sampling: Levels<f64>,
 }
 
@@ -52,12 +52,12 @@ pub struct CurvePoint {
 pub struct Sensitivity {
     /// Name of the process.
     pub process: String,
-    /// Its curves, in the order of [`Profiler::ALL`], periodic before random.
+    /// The process's curves, in the order of [`Profiler::ALL`], periodic before random.
     pub curves: Vec<Curve>,
 }
 
 impl Report {
-    /// How errors depend on the sampling rate, for the processes of [`Report::focus`] and all together;
+    /// Returns how errors depend on the sampling rate, for the processes of [`Report::focus`] and all together;
     /// empty if no profiler sampled at three periods or more. Filtered samplers are left out: their truth
     /// is another one.
     pub fn sensitivity(&self) -> Vec<Sensitivity> {

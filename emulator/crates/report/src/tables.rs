@@ -13,11 +13,12 @@ pub struct ProcessReport {
     pub name: String,
     /// The command, which several processes may have.
     pub command: String,
-    /// Processes that it stands for: more than one where very many have its command; of "all" the number of all.
+    /// Processes that the row stands for: more than one where very many have the command; for "all" the number of all
+    /// processes.
     pub count: usize,
     /// Process id; `None` for "all" and for "boot".
     pub pid: Option<u32>,
-    /// Its number in the evaluation; `None` for "all".
+    /// The process's number in the evaluation; `None` for "all".
     #[serde(skip)]
     pub id: Option<ProcessId>,
     /// Cycles by the Oracle.
@@ -28,7 +29,7 @@ pub struct ProcessReport {
     pub stack: [f64; 7],
     /// `compute` if over half of the cycles commit, else `flush` if over 3 % are flush, else `stall`.
     pub class: &'static str,
-    /// Samples per column that fell into it.
+    /// Samples per column that fell into the process.
     pub samples: Vec<f64>,
     /// Error per column; `None` where the column says nothing about this process.
     pub errors: Vec<Option<Levels<LevelError>>>,
@@ -41,8 +42,8 @@ pub struct CommandRow {
     pub name: String,
     /// How many processes run the command.
     pub count: usize,
-    /// Rows of the command's processes, by index into [`processes`](crate::Report::processes), the most expensive first; a row may stand
-    /// for many processes.
+    /// Rows of the command's processes, by index into [`processes`](crate::Report::processes), the most expensive first; a row
+    /// may stand for many processes.
     pub members: Vec<usize>,
     /// Cycles by the Oracle.
     pub cycles: f64,
@@ -63,7 +64,7 @@ impl CommandRow {
         }
     }
 
-    /// Returns that title, with the number alone if it has more than `width` characters.
+    /// Returns [`Self::title`], with the number alone if it has more than `width` characters.
     pub(super) fn short_title(&self, width: usize) -> String {
         let title = self.title();
         match title.chars().count() <= width {
@@ -78,13 +79,13 @@ impl CommandRow {
 pub struct ThreadRow {
     /// Index into [`processes`](crate::Report::processes).
     pub process: usize,
-    /// The kernel's name, the last one that they had.
+    /// The threads' name in the kernel, the last one that they had.
     pub name: String,
-    /// The kernel's numbers of them: the first ten.
+    /// The kernel's thread ids: the first ten.
     pub tids: Vec<u32>,
-    /// How many they are.
+    /// Number of threads.
     pub count: usize,
-    /// Cycles in which they ran.
+    /// Cycles in which the threads ran.
     pub cycles: f64,
     /// Share of all processes' cycles.
     pub share: f64,
@@ -108,7 +109,7 @@ pub struct FunctionRow {
     pub total: Option<f64>,
     /// Share of the process by category; their sum is `share`.
     pub stack: [f64; 7],
-    /// Of these, the share of cycles in which a full store queue held dispatch back.
+    /// Share of the process in which a full store queue held dispatch back; it is part of `stack`.
     pub store_queue: f64,
     /// Share of the process by each column.
     pub shares: Vec<f64>,
@@ -122,16 +123,16 @@ pub struct FunctionRow {
 pub struct InstructionRow {
     /// Index into [`processes`](crate::Report::processes).
     pub process: usize,
-    /// Its number in the evaluation.
+    /// The instruction's number in the evaluation.
     #[serde(skip)]
     pub inst: InstId,
     /// Address, in hexadecimal: JavaScript's numbers end at 53 bits.
     pub pc: String,
-    /// The same in its file, as disassemblers show it; where no file is known, `pc`.
+    /// Address in the file, as disassemblers show it; `pc` where no file is known.
     pub address: String,
-    /// Function it is in, with its distance from the start.
+    /// Function that the instruction is in, with the distance from its start.
     pub label: String,
-    /// Name of that function alone.
+    /// Name of the function alone.
     pub function: String,
     /// Functions inlined here, the innermost first.
     pub inlined: Vec<String>,
@@ -148,7 +149,7 @@ pub struct InstructionRow {
     pub share: f64,
     /// Share of the process by category; their sum is `share`.
     pub stack: [f64; 7],
-    /// Of these, the share of cycles in which a full store queue held dispatch back.
+    /// Share of the process in which a full store queue held dispatch back; it is part of `stack`.
     pub store_queue: f64,
     /// Share of the process by each column.
     pub shares: Vec<f64>,
@@ -159,11 +160,11 @@ pub struct InstructionRow {
 pub struct Listing {
     /// Index into [`functions`](crate::Report::functions).
     pub function: usize,
-    /// Its instructions in order of address.
+    /// The function's executed instructions, in order of address.
     pub rows: Vec<ListingRow>,
     /// Source lines that have some of these instructions, and those around them, if their files are known; by file and line.
     pub source: Vec<SourceLine>,
-    /// Files of these that are not what was compiled, or may not be.
+    /// Files of the source lines that are not what was compiled, or may not be.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<StaleSource>,
 }
@@ -173,7 +174,7 @@ pub struct Listing {
 pub struct StaleSource {
     /// Path as the compiler saw it.
     pub file: String,
-    /// Why, in a sentence.
+    /// Why the file is not what was compiled, in a sentence.
     pub why: String,
 }
 
@@ -184,16 +185,16 @@ pub struct SourceLine {
     pub file: String,
     /// Line, from 1.
     pub line: u32,
-    /// Its text.
+    /// The line's text.
     pub text: String,
 }
 
 /// A line of a listing.
 #[derive(Clone, Debug, Serialize)]
 pub struct ListingRow {
-    /// The first of its basic block.
+    /// True for the first instruction of a basic block.
     pub leader: bool,
-    /// Code between the line before and this one was never executed.
+    /// True if code between the line before and this one was never executed.
     pub gap: bool,
     /// The instruction.
     #[serde(flatten)]

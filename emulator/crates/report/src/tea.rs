@@ -45,13 +45,13 @@ pub type EventStack = BTreeMap<String, f64>;
 pub struct TeaProcess {
     /// Index into [`super::Report::processes`].
     pub process: usize,
-    /// Its name.
+    /// The process's name.
     pub name: String,
-    /// By the Oracle: every cycle.
+    /// Time of the process by signature, by the Oracle: every cycle.
     pub stack: EventStack,
-    /// By each of [`TeaReport::columns`].
+    /// Time of the process by signature, by each of [`TeaReport::columns`].
     pub stacks: BTreeMap<String, EventStack>,
-    /// Share of the cycles in signatures with this event. Their sum may exceed 1: cycles of several events count
+    /// Share of the cycles in signatures with each event. The sum of the shares may exceed 1: cycles of several events count
     /// for each.
     pub events: EventStack,
     /// Error of each column: the profile error with (instruction, signature), (block, signature) or (function, signature) as
@@ -66,15 +66,15 @@ pub struct TeaInstruction {
     pub process: usize,
     /// Address, in hexadecimal.
     pub pc: String,
-    /// Function it is in, with its distance from the start.
+    /// Function that the instruction is in, with the distance from its start.
     pub label: String,
     /// Disassembly.
     pub text: String,
     /// Cycles by the Oracle.
     pub cycles: f64,
-    /// By the Oracle, as shares of the process; their sum is the instruction's share.
+    /// Time of the instruction by signature, by the Oracle, as shares of the process; their sum is the instruction's share.
     pub stack: EventStack,
-    /// By the first column of each profiler.
+    /// Time of the instruction by signature, by the first column of each profiler.
     pub stacks: BTreeMap<String, EventStack>,
 }
 
@@ -86,7 +86,7 @@ struct Weights {
 }
 
 impl Weights {
-    /// The weights of one row.
+    /// Returns the weights of one row.
     fn of(&self, row: u32) -> &[(u32, u16, u64)] {
         let start = self.list.partition_point(|(r, ..)| *r < row);
         let end = self.list.partition_point(|(r, ..)| *r <= row);
@@ -113,7 +113,7 @@ pub(super) struct TeaBuilder<'a> {
 }
 
 impl<'a> TeaBuilder<'a> {
-    /// None if time was not counted by event.
+    /// Creates the builder; `None` if time was not counted by event.
     pub fn new(evaluation: &'a Evaluation, columns: &'a [Column]) -> Option<Self> {
         evaluation.signatures.as_ref()?;
         let samplers = evaluation.samplers.iter().enumerate();

@@ -13,10 +13,10 @@ use super::tables::ThreadRow;
 use super::text::Options;
 use super::text::fit::{count, fit, percent};
 
-/// Numbers of threads that a row has.
+/// Thread ids that a row lists at most.
 const TIDS: usize = 10;
 
-/// A row for each name of a process's threads that ran.
+/// Returns a row for each name of a process's threads that ran.
 pub(super) fn threads(evaluation: &Evaluation, gathered: &Gathered<'_>) -> Vec<ThreadRow> {
     let numbers: BTreeMap<_, usize> = { gathered.processes.iter() }
         .map(|summary| summary.process)
@@ -51,8 +51,8 @@ pub(super) fn threads(evaluation: &Evaluation, gathered: &Gathered<'_>) -> Vec<T
 }
 
 impl Report {
-    /// The threads worth a table: of processes that have several names, those with a share, or what
-    /// [`Options::process`] asks for.
+    /// Returns the threads to list: those of the process that [`Options::process`] asks for; else those with at least
+    /// [`Options::min_share`] of processes whose threads have several names.
     fn listed_threads(&self, options: &Options) -> Vec<&ThreadRow> {
         let own = |row: &ThreadRow| &self.processes[row.process].name;
         let of = |process: usize| {
@@ -96,7 +96,7 @@ impl Report {
         Ok(())
     }
 
-    /// The same as a table of the page; empty if there is nothing to tell apart.
+    /// Returns the threads as a table of the page; empty if there is nothing to tell apart.
     pub(super) fn threads_html(&self) -> String {
         let rows = self.listed_threads(&Options::default());
         if rows.is_empty() {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::gather::{Gathered, Summary};
 use super::rows::Function;
 
-/// Functions with a row, the most slots first.
+/// Functions that have a row at most: those with most slots.
 const MAX_FUNCTIONS: usize = 200;
 
 /// Where the commit slots went: see [`profile::topdown`].
@@ -19,11 +19,11 @@ pub struct TopDownReport {
     pub width: u32,
     /// The tree, parents before their children.
     pub nodes: Vec<Node>,
-    /// In the order of [`super::Report::processes`].
+    /// Slots of processes, in the order of [`super::Report::processes`].
     pub processes: Vec<TopDownRow>,
     /// The functions with most slots.
     pub functions: Vec<TopDownRow>,
-    /// Over time.
+    /// Slots and cycles over time.
     pub windows: Vec<TopDownWindow>,
 }
 
@@ -38,23 +38,24 @@ pub struct TopDownRow {
     pub slots: u64,
     /// Share of these slots by the path of each node that has any.
     pub shares: BTreeMap<&'static str, f64>,
-    /// Nodes over their threshold whose parents are over theirs: the method drills down into these.
+    /// Nodes over their threshold whose parents are over theirs: the ones that the method drills down into.
     pub closer: Vec<&'static str>,
 }
 
 /// A stretch of time.
 #[derive(Clone, Debug, Serialize)]
 pub struct TopDownWindow {
-    /// Its first cycle.
+    /// The first cycle of the stretch.
     pub start: u64,
-    /// First cycle after it.
+    /// The first cycle after the stretch.
     pub end: u64,
-    /// Profiled cycles in it.
+    /// Profiled cycles in the stretch.
     pub cycles: u64,
-    /// Per process that ran, and for all (index 0), the share of this window's slots by node of the tree, in the
-    /// order of [`TopDownReport::nodes`].
+    /// Shares of the stretch's slots by node of the tree, in the order of [`TopDownReport::nodes`], for each process that ran
+    /// and for all (index 0).
     pub processes: BTreeMap<usize, Vec<f64>>,
-    /// The same with the share of its cycles by category of the cycle stacks, in the order of [`profile::Category::ALL`].
+    /// Shares of the stretch's cycles by category of the cycle stacks, in the order of [`profile::Category::ALL`], for each
+    /// process that ran and for all (index 0).
     pub stacks: BTreeMap<usize, [f64; 7]>,
 }
 

@@ -1,5 +1,5 @@
-//! The verdict: what a process spends its cycles on, its most expensive places, and what is tried against such. The Oracle's cycles,
-//! by [`Component`].
+//! The verdict: what a process spends its cycles on (the Oracle's cycles, by [`Component`]), its most expensive places, and
+//! what is tried against them.
 
 mod advice;
 
@@ -23,26 +23,26 @@ use super::text::Options;
 use super::text::fit::{fit, fit_name, fixed, wrap};
 pub use advice::Owner;
 
-/// Causes that are named, and the share of the process from which on one is.
+/// Causes that are named at most (`MAX_CAUSES`), and the least share of the command's cycles of a named one (`NOTICEABLE`).
 const MAX_CAUSES: usize = 4;
 const NOTICEABLE: f64 = 0.05;
-/// Share of a function from which on a wait is what is said of it, and not that it commits.
+/// Least share of a function's cycles for a wait to be named as its cause, and not that it commits.
 const WORTH_A_WORD: f64 = 0.2;
-/// Commands are named that have this share of the cycles of the one with most.
+/// Least cycles of a named command, as a share of the cycles of the command with most.
 const COMPARABLE: f64 = 0.2;
-/// Places that are named.
+/// Places that are named at most.
 const MAX_PLACES: usize = 3;
 
-/// What the processes of a command spend their cycles on. All shares are of the cycles of all of them.
+/// What the processes of a command spend their cycles on. Shares are of the cycles of all these processes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
-    /// The most expensive of them: index into [`processes`](Report::processes).
+    /// The command's most expensive process, as an index into [`processes`](Report::processes).
     pub process: usize,
     /// The command.
     pub command: String,
-    /// What takes most of its cycles, the most expensive first.
+    /// Causes that take most of the command's cycles, the most expensive first.
     pub causes: Vec<Cause>,
-    /// Its most expensive functions.
+    /// The command's most expensive functions.
     pub places: Vec<Place>,
     /// Functions of the program's own sources with all that they call, if calls were followed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -55,7 +55,7 @@ pub struct Verdict {
 /// A reason for cycles.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cause {
-    /// Which.
+    /// The component of the cycle stack.
     pub component: Component,
     /// Share of the command's cycles.
     pub share: f64,
@@ -64,13 +64,13 @@ pub struct Cause {
 /// A function, and what it waits for.
 #[derive(Clone, Debug, Serialize)]
 pub struct Place {
-    /// The most expensive process that has it: index into [`processes`](Report::processes).
+    /// The most expensive process that has the function, as an index into [`processes`](Report::processes).
     pub process: usize,
     /// The function's name.
     pub function: String,
     /// Share of the command's cycles.
     pub share: f64,
-    /// What takes most of the function's cycles.
+    /// The cause of most of the function's cycles.
     pub cause: Cause,
     /// The instruction with most of the cause's cycles: its function, with the distance from the start.
     pub label: String,
@@ -83,9 +83,9 @@ pub struct Place {
     /// Source of library code that was inlined there, `file:line`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub library_source: Option<String>,
-    /// Whose code it is.
+    /// The owner of the function's code.
     pub owner: Owner,
-    /// What is tried against it: what the critical path of its loop says, if it has one, else what its cause does.
+    /// Advice on what to try against the function's cycles: by the critical path of its loop if it has one, else by its cause.
     pub advice: String,
 }
 
@@ -95,15 +95,15 @@ pub(super) struct VerdictBuilder<'a> {
     commands: Vec<CommandSums>,
 }
 
-/// An instruction wherever processes have it: its function, and its address in the file.
+/// An instruction in any process: its function, and its address in the file.
 type CodePlace = (FunctionId, u64);
 
 /// The cycles of a command's processes.
 struct CommandSums {
     name: String,
-    /// The first process among the gathered.
+    /// The first process of the command, as an index into the gathered ones.
     process: usize,
-    /// Units of the Oracle.
+    /// Units by the Oracle.
     total: u64,
     functions: FxHashMap<FunctionId, CycleStack>,
     instructions: FxHashMap<CodePlace, CodeSums>,
@@ -112,7 +112,7 @@ struct CommandSums {
 /// The cycles of an instruction in a command's processes.
 struct CodeSums {
     stack: CycleStack,
-    /// The first process that has any, among the gathered.
+    /// The first process with cycles of the instruction, as an index into the gathered ones.
     process: usize,
     /// The instruction's number in that process.
     inst: InstId,
@@ -128,7 +128,7 @@ impl<'a> VerdictBuilder<'a> {
         }
     }
 
-    /// Adds the process at `at` among the gathered, which has this command.
+    /// Adds the process at index `at` of the gathered ones, which runs `command`.
     pub fn add(&mut self, at: usize, command: &str, rows: &Rows) {
         let Selection {
             evaluation,
@@ -166,7 +166,7 @@ impl<'a> VerdictBuilder<'a> {
         }
     }
 
-    /// The verdicts, those on the commands with most cycles first.
+    /// Returns the verdicts, those on the commands with most cycles first.
     pub fn finish(mut self, builder: &mut RowBuilder<'_>) -> Vec<Verdict> {
         self.commands
             .sort_by_key(|sums| (std::cmp::Reverse(sums.total), sums.process));
@@ -289,7 +289,7 @@ const fn doing(component: Component) -> &'static str {
 }
 
 impl Verdict {
-    /// What the cycles go to, as the end of a sentence.
+    /// Returns what the cycles go to, as the end of a sentence.
     fn causes_in_words(&self) -> String {
         let words: Vec<String> = self.causes.iter().map(Cause::in_words).collect();
         words.join(", ")
@@ -352,7 +352,7 @@ impl Report {
         all.into_iter().filter(named).take(count)
     }
 
-    /// What binds the commands in focus, in words.
+    /// Writes what takes the cycles of the commands in focus.
     pub fn write_verdict(&self, out: &mut String, options: &Options) -> std::fmt::Result {
         for (verdict, command) in self.shown_verdicts(options) {
             let line = format!(
@@ -407,7 +407,7 @@ impl Report {
         Ok(())
     }
 
-    /// How to learn what is below each function, if calls were not followed and can be.
+    /// Returns how to learn what is below each function, if calls were not followed and can be.
     fn offer_of_call_stacks(&self) -> Option<&'static str> {
         let has_trace = self.meta["spec"]["record"]["trace"] == true;
         let wanted = !self.verdict.is_empty() && self.flame.callers.is_empty() && has_trace;
@@ -416,7 +416,7 @@ impl Report {
         )
     }
 
-    /// The same for the page.
+    /// Returns the verdicts as a part of the page; empty if there are none.
     pub(super) fn verdict_html(&self) -> String {
         if self.verdict.is_empty() {
             return String::new();

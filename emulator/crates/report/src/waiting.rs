@@ -13,13 +13,13 @@ use super::loops::short;
 use super::model::Report;
 use super::text::fit::fit_name;
 
-/// Of a program's time, the share of a kind of waiting from which on the verdict has a sentence about it.
+/// Least share of a program's time in a kind of waiting for a sentence of the verdict about it.
 const WORTH_A_SENTENCE: f64 = 0.05;
 
-/// Said of a function that is not known.
+/// Name of a function that is not known.
 pub(crate) const UNKNOWN: &str = "?";
 
-/// Said of operations that others than the program may answer.
+/// Suffix of operations that others than the program may answer.
 const SHARED: &str = " (shared)";
 
 /// The section's content.
@@ -29,13 +29,13 @@ pub struct WaitingReport {
     pub programs: Vec<ProgramWaiting>,
     /// Threads by program; those that live longest in the region first.
     pub threads: Vec<ThreadWaiting>,
-    /// How many threads more there were.
+    /// Number of threads that are not listed.
     pub more_threads: usize,
     /// Futexes, those with most waiting first.
     pub futexes: Vec<FutexRow>,
-    /// How many futexes more there were.
+    /// Number of futexes that are not listed.
     pub more_futexes: usize,
-    /// Calls were followed: [`FutexRow::callers`] are known.
+    /// True if calls were followed: [`FutexRow::callers`] are known.
     pub calls_followed: bool,
 }
 
@@ -44,21 +44,21 @@ pub struct WaitingReport {
 pub struct ProgramWaiting {
     /// Index into [`processes`](Report::processes).
     pub process: usize,
-    /// Its threads.
+    /// Number of the program's threads.
     pub threads: usize,
-    /// Cycles of the region in which they lived.
+    /// Cycles of the region in which the threads lived, summed over the threads.
     pub cycles: u64,
-    /// Share of these cycles on a hart.
+    /// Share of `cycles` on a hart.
     pub running: f64,
-    /// Share in which a thread is ready, but on no hart.
+    /// Share of `cycles` in which a thread is ready, but on no hart.
     pub ready: f64,
-    /// Share in which a thread waits for futexes of the program: locks, conditions, barriers.
+    /// Share of `cycles` in which a thread waits for futexes of the program: locks, conditions, barriers.
     pub locks: f64,
-    /// Share in which a thread waits for work in the scheduler of a language's runtime, such as Go's.
+    /// Share of `cycles` in which a thread waits for work in the scheduler of a language's runtime, such as Go's.
     pub idle: f64,
-    /// Share in which a thread waits in such a runtime, for what is not known to be of the program.
+    /// Share of `cycles` in which a thread waits in a language's runtime for what is not known to be of the program.
     pub runtime: f64,
-    /// Share in which a thread waits for anything else.
+    /// Share of `cycles` in which a thread waits for anything else.
     pub other: f64,
 }
 
@@ -67,32 +67,32 @@ pub struct ProgramWaiting {
 pub struct ThreadWaiting {
     /// Index into [`processes`](Report::processes).
     pub process: usize,
-    /// The kernel's name.
+    /// The thread's name in the kernel.
     pub name: String,
-    /// The kernel's number.
+    /// The kernel's thread id.
     pub tid: u32,
-    /// Cycles of the region in which it lived.
+    /// Cycles of the region in which the thread lived.
     pub cycles: u64,
-    /// On a hart.
+    /// Time on a hart.
     pub running: Time,
-    /// Ready to run: new, woken, or another thread's turn.
+    /// Time in which the thread was ready to run: it was new or woken, or it was another thread's turn.
     pub ready: Time,
-    /// Waiting, the longest first.
+    /// Time in which the thread waited, by reason, the longest first.
     pub waits: Vec<WaitRow>,
-    /// Share of its time of which nobody told anything.
+    /// Share of the thread's time of which nothing is known.
     pub unknown: f64,
 }
 
 /// Stretches of a thread's time.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Time {
-    /// How many.
+    /// Number of stretches.
     pub count: u64,
-    /// Their cycles.
+    /// Cycles of all stretches.
     pub cycles: u64,
-    /// Those of the longest.
+    /// Cycles of the longest stretch.
     pub longest: u64,
-    /// Share of the thread's time; of a futex's rows, of all waiting for it.
+    /// Share of the thread's time; in the rows of a futex, the share of all waiting for the futex.
     pub share: f64,
 }
 
@@ -101,14 +101,14 @@ pub struct Time {
 pub struct WaitRow {
     /// `futex`, another system call's name, `page fault`, `idle Go thread`, or `Go runtime` for what else that waits for.
     pub reason: String,
-    /// All of them.
+    /// All waits for the reason.
     #[serde(flatten)]
     pub time: Time,
-    /// Who ended how many of them.
+    /// Wakers, and the waits that each ended.
     pub wakers: Vec<WakerRow>,
 }
 
-/// Who ended waits.
+/// A waker, and the waits that it ended.
 #[derive(Clone, Debug, Serialize)]
 pub struct WakerRow {
     /// A thread's name and number, `interrupt`, `?` if it was not told, `nobody` for a wait that goes on.
@@ -123,22 +123,23 @@ pub struct WakerRow {
 pub struct FutexRow {
     /// Index into [`processes`](Report::processes).
     pub process: usize,
-    /// Its address, in hexadecimal.
+    /// The futex's address, in hexadecimal.
     pub address: String,
-    /// The data object that it is in, with the distance from its start, if a symbol says.
+    /// The data object that the futex is in, with the distance from its start, if a symbol says.
     pub object: Option<String>,
-    /// What the calls were, with `shared` if others than this program may wake it: a thread's end, by `pthread_join`.
+    /// Operations of the system calls, with `shared` if others than this program may wake the futex: a thread's end, by
+    /// `pthread_join`.
     pub operations: Vec<String>,
     /// All waits; the share is of the time of all threads of the program.
     #[serde(flatten)]
     pub time: Time,
-    /// Who waited, and who woke it, the longest first.
+    /// Pairs of waiting and waking threads, the longest waits first.
     pub pairs: Vec<PairRow>,
-    /// Where it was waited, the longest first.
+    /// Places where threads waited, the longest waits first.
     pub places: Vec<PlaceRow>,
-    /// Which functions of the program's own code waited, the longest first; empty if that is not known.
+    /// Functions of the program's own code that waited, the longest waits first; empty if they are not known.
     pub callers: Vec<CallerRow>,
-    /// A language's runtime waits for it, and not the program's own code.
+    /// True if a language's runtime waits for the futex, and not the program's own code.
     pub of_runtime: bool,
 }
 
@@ -147,7 +148,7 @@ pub struct FutexRow {
 pub struct CallerRow {
     /// The function's name; `?` if nobody of the program is among the callers that are known.
     pub function: String,
-    /// The line from which it calls what waits, `file:line`.
+    /// The line, `file:line`, from which the function calls what waits.
     pub source: Option<String>,
     /// The waits.
     #[serde(flatten)]
@@ -157,16 +158,16 @@ pub struct CallerRow {
 /// A thread that waited for another one.
 #[derive(Clone, Debug, Serialize)]
 pub struct PairRow {
-    /// Its name and number.
+    /// Name and number of the waiting thread.
     pub waiter: String,
-    /// As in [`WakerRow`].
+    /// The waker, as in [`WakerRow::waker`].
     pub waker: String,
     /// The waits.
     #[serde(flatten)]
     pub time: Time,
 }
 
-/// Where a program waited.
+/// A place where a program waited.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlaceRow {
     /// The function of the system call, with the distance from its start.
@@ -198,19 +199,19 @@ impl ProgramWaiting {
 }
 
 impl ThreadWaiting {
-    /// Its name and number.
+    /// Returns the thread's name and number.
     fn title(&self) -> String {
         format!("{} {}", self.name, self.tid)
     }
 
-    /// Share of its time in which it waited.
+    /// Returns the share of the thread's time in which it waited.
     fn waiting(&self) -> f64 {
         self.waits.iter().map(|wait| wait.time.share).sum()
     }
 }
 
 impl CallerRow {
-    /// The function, with its line if that is known.
+    /// Returns the function, with its line if that is known.
     fn title(&self) -> String {
         let name = fit_name(&self.function, 60);
         match &self.source {
@@ -221,7 +222,7 @@ impl CallerRow {
 }
 
 impl FutexRow {
-    /// The object's name, if there is one, and the address.
+    /// Returns the object's name, if there is one, and the address.
     fn title(&self) -> String {
         match &self.object {
             Some(object) => format!("{object} {}", self.address),
@@ -229,12 +230,12 @@ impl FutexRow {
         }
     }
 
-    /// Programs other than its own may use it, and the kernel at a thread's end.
+    /// True if others than the futex's program may wake it: other programs, or the kernel at a thread's end.
     fn is_shared(&self) -> bool {
         self.operations.iter().all(|it| it.ends_with(SHARED))
     }
 
-    /// Threads that woke others, with their share of the waiting.
+    /// Returns the threads that woke others, with their share of the waiting.
     fn wakers(&self) -> Vec<(&str, f64)> {
         let mut all: Vec<(&str, f64)> = Vec::new();
         for pair in &self.pairs {
@@ -249,13 +250,13 @@ impl FutexRow {
 }
 
 impl Report {
-    /// The same report with what threads waited for, if the guest's kernel told. `evaluation` is of all harts.
+    /// Adds what threads waited for to the report, if the guest's kernel told. `evaluation` is of all harts.
     pub fn with_waiting(mut self, evaluation: &Evaluation, symbolizer: &Symbolizer) -> Self {
         self.waiting = build::waiting(&self, evaluation, symbolizer);
         self
     }
 
-    /// The programs that the section lists: those in focus, or the one that is asked for.
+    /// Returns the programs that the section lists: those in focus, or the one that is asked for.
     fn shown_waiting(&self, wanted: Option<&str>) -> Vec<usize> {
         match wanted {
             Some(name) => {

@@ -33,7 +33,7 @@ struct Trial {
     select: Option<Select>,
 }
 
-/// What became of selects in the place of branches.
+/// The result of selects in the place of branches.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Select {
@@ -55,13 +55,13 @@ struct Instruction {
 }
 
 impl WhatIf {
-    /// Of a run; `None` if nobody asked.
+    /// Reads the trials of `tipsim what-if` from a run's run.json; `None` if there are none.
     pub fn of(run: &Value) -> Option<Self> {
         let what_if = Self::deserialize(&run["what_if"]).ok()?;
         (!what_if.trials.is_empty()).then_some(what_if)
     }
 
-    /// The cycles that gains are shares of, in words.
+    /// Returns the cycles that gains are shares of, in words.
     fn all_cycles(&self) -> String {
         let cycles = self.cycles / 1e6;
         match self.harts {
@@ -71,12 +71,12 @@ impl WhatIf {
     }
 }
 
-/// A branch's two trials: which change of the source each stands for.
+/// The two trials of a branch, in words: the change of the source that each stands for.
 const FORESEEN_TRIAL: &str = "foreseen (what independent work side by side could gain)";
 const SELECT_TRIAL: &str = "as selects (what branchless code would gain)";
 
 impl Trial {
-    /// What is gone, in words.
+    /// Returns what the trial changed, in words.
     fn gone(&self) -> &str {
         match (&*self.cause, &*self.kind) {
             ("mispredict", "branches") => FORESEEN_TRIAL,
@@ -90,7 +90,7 @@ impl Trial {
         }
     }
 
-    /// Which of the branches selects take the place of, in words.
+    /// Returns how many of the branches selects take the place of, in words.
     fn selected(&self) -> String {
         let of = match &self.select {
             Some(Select::Tried { instructions, .. }) => instructions.len(),
@@ -102,7 +102,7 @@ impl Trial {
         }
     }
 
-    /// The first instruction, how many more there are, and the place.
+    /// Returns the first instruction's text, and its place with the number of further instructions.
     fn place(&self) -> Option<(&str, String)> {
         let first = self.instructions.first()?;
         let source = first.source.as_deref();

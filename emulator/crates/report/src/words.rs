@@ -10,7 +10,7 @@ use super::rows::RowBuilder;
 
 /// Disagreements per process and profiler.
 const MAX_DISAGREEMENTS: usize = 12;
-/// Share of the profiler's time in the process from which on a disagreement is reported.
+/// Least share of the profiler's time in the process for a disagreement to be reported.
 const NOTICEABLE: f64 = 0.001;
 
 /// Time that a profiler charged to another instruction than the Oracle did.
@@ -20,9 +20,9 @@ pub struct Disagreement {
     pub process: usize,
     /// Index into [`super::Report::columns`].
     pub column: usize,
-    /// What the profiler named.
+    /// The instruction that the profiler named.
     pub named: Named,
-    /// What the Oracle charged.
+    /// The instruction that the Oracle charged.
     pub truth: Named,
     /// The part of the cycle stack for which the Oracle charged `truth`.
     pub component: Component,
@@ -37,7 +37,7 @@ pub struct Disagreement {
 pub struct Named {
     /// Address, in hexadecimal.
     pub pc: String,
-    /// Function it is in, with its distance from the start.
+    /// Function that the instruction is in, with the distance from its start.
     pub label: String,
     /// Disassembly.
     pub text: String,

@@ -16,7 +16,7 @@ const REFILL: u64 = 6;
 #[derive(Clone, Debug, Default)]
 struct Tail {
     trigger: u64,
-    /// The youngest instruction known to be older, if it passed since the trigger.
+    /// The youngest record that was dispatched before the trigger's cycle; `None` if none has passed since the trigger.
     older: Option<Older>,
 }
 
@@ -24,7 +24,7 @@ struct Tail {
 struct Older {
     commit: u64,
     redirect: Redirect,
-    /// Nothing is dispatched behind a serialising instruction.
+    /// True if the instruction is serialising: nothing is dispatched behind it.
     serialising: bool,
 }
 
@@ -36,18 +36,18 @@ snapshot::snapshot!(Older {
 });
 snapshot::snapshot!(Dispatch { tail });
 
-/// The first instruction of the right path.
+/// The first instruction of the right path that is dispatched at or after the trigger.
 struct Found<'a> {
     record: &'a CommitRecord,
     commit: u64,
     dispatch: u64,
     /// The tag was on a wrong path, or on what trapped, so that its row does not commit either.
     squashed: bool,
-    /// The records after it.
+    /// The records after this instruction.
     after: &'a [CommitRecord],
 }
 
-/// The cycle that dispatches an instruction: the ROB holds it from the next one on.
+/// Returns the cycle in which an instruction is dispatched: the ROB holds it from the next cycle on.
 fn dispatch_cycle(commit: u64, record: &CommitRecord) -> u64 {
     record.dispatch(commit).saturating_sub(1)
 }
@@ -61,7 +61,7 @@ impl Tail {
         };
     }
 
-    /// Passes those of these records that are older than the trigger, up to the one after them.
+    /// Skips the records that were dispatched before the trigger's cycle, and returns the first one after them.
     #[inline(always)]
     fn find<'a>(&mut self, before: u64, records: &'a [CommitRecord]) -> Option<Found<'a>> {
         let mut commit = before;
@@ -136,8 +136,8 @@ impl RecordPolicy for Dispatch {
     }
 }
 
-/// Tags one micro-op of those dispatched in that cycle, each in its turn: the n-th sample takes the
-/// n-th slot, modulo how many there are. (IBS and SPE count micro-ops instead of cycles, so that the
+/// Tags one of the micro-ops dispatched in the first dispatching cycle at or after the trigger, each in its turn: the n-th
+/// sample takes the n-th slot, modulo how many there are. (IBS and SPE count micro-ops instead of cycles, so that the
 /// slot is as good as random.) The sample is taken when the group has committed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DispatchOp {

@@ -32,7 +32,7 @@ impl SpanPolicy for Tip {
     }
 }
 
-/// As TIP, but the oldest of several that commit gets the whole sample.
+/// The rule of [`Tip`], except that the oldest of several instructions that commit gets the whole sample.
 pub(crate) struct TipIlp;
 
 impl SpanPolicy for TipIlp {

@@ -1,9 +1,9 @@
 //! The sampling rules: which instructions a trigger's sample names, by [`Heuristic`]. The TIP unit, which the guest
-//! programs, and the profilers that the host evaluates apply the same [`Rule`]s. How a sample weighs, and when triggers
-//! fall, is the same for all and not decided here.
+//! programs, and the profilers that the host evaluates apply the same [`Rule`]s. How much a sample weighs, and when triggers
+//! fall, does not depend on the heuristic and is not decided here.
 //!
 //! A rule is shown [`Span`]s, as [`commit_trace::SpanBuilder`] makes them. Where the host has whole commit groups at once,
-//! it asks [`GroupTrigger::named`] instead: the same in one step.
+//! it asks [`GroupTrigger::named`] instead, which gives the same result in one step.
 //!
 //! ```
 //! use commit_trace::{CommitRecord, CycleClass, InstId, Redirect, Span, State, TeaEvents};
@@ -34,11 +34,11 @@ use software::Software;
 /// A trigger of the sampling clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Trigger<'a> {
-    /// The cycle in which it falls.
+    /// The cycle in which the trigger falls.
     pub cycle: u64,
     /// The span that holds the cycle.
     pub span: &'a Span<'a>,
-    /// The youngest instruction of the last committing cycle before it.
+    /// The youngest instruction of the last committing cycle before the trigger's cycle.
     pub last: Option<CommitRecord>,
 }
 
@@ -49,61 +49,62 @@ pub enum Outcome {
     One(CommitRecord),
     /// The sample is split evenly over the instructions of the span.
     All,
-    /// Not known yet. Triggers that arrive meanwhile add their cycles to this sample.
+    /// The sample's instructions are not known yet. Triggers that arrive meanwhile add their cycles to this sample.
     Pending,
-    /// No sample; its cycles go into the next one.
+    /// No sample is taken; the trigger's cycles go into the next one.
     Dropped,
 }
 
 /// The rule of a heuristic that looks at spans. After a trigger, and as long as it is [`Outcome::Pending`], it is shown
 /// the stream, beginning with the span in which the trigger fell.
 trait SpanPolicy {
-    /// Its samples may name an instruction that the Oracle does not charge the trigger's cycle to.
+    /// True if samples may name an instruction that the Oracle does not charge the trigger's cycle to.
     const MISPLACES: bool = true;
-    /// It names what commits next: a sample that waits for it has the Oracle's answer of its first trigger.
+    /// True if samples name what commits next. Where several triggers wait for one commit, their sample is compared with what
+    /// the Oracle charges at the first of them.
     const WAITS_FOR_COMMIT: bool = false;
 
-    /// The clock fires while no sample is pending.
+    /// Tells what becomes of a trigger: the clock fires while no sample is pending.
     fn trigger(at: &Trigger<'_>) -> Outcome;
 
-    /// A span passes.
+    /// Tells what becomes of the pending sample when a span passes.
     fn span(_span: &Span<'_>) -> Outcome {
         Outcome::Pending
     }
 
-    /// What its sample names if the clock fires in a commit group: the same, in one step; nothing if a later trigger's
-    /// sample does.
+    /// Returns what the sample of a trigger in a commit group names, as [`Self::trigger`] and [`Self::span`] would find it;
+    /// nothing if a later trigger's sample names it.
     fn in_group<'a>(at: &GroupTrigger<'a>) -> &'a [CommitRecord];
 }
 
 /// The rule of a heuristic that waits for records alone.
 trait RecordPolicy {
-    /// The clock fires in this cycle while no sample is pending.
+    /// Starts a sample: the clock fires in `cycle` while no sample is pending.
     fn trigger(&mut self, cycle: u64);
 
-    /// Instructions leave the ROB after cycle `before`, in program order, by commit or by a trap. The first are those of
-    /// the first commit cycle at or after the trigger's.
+    /// Tells what becomes of the pending sample when instructions leave the ROB after cycle `before`, in program order, by
+    /// commit or by a trap. The first records shown are those of the first commit cycle at or after the trigger's cycle.
     fn records(&mut self, before: u64, records: &[CommitRecord]) -> Outcome;
 }
 
-/// A trigger in the cycles of a commit group: those in which nothing commits, and the one in which it does.
+/// A trigger in the cycles of a commit group: the cycles in which nothing commits, and the one in which the group commits.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupTrigger<'a> {
-    /// What commits.
+    /// The instructions that commit.
     pub group: &'a [CommitRecord],
-    /// The cycle's state.
+    /// The state of the trigger's cycle.
     pub state: State,
-    /// Whom the Oracle charges the cycle to.
+    /// The instructions that the Oracle charges the trigger's cycle to.
     pub head: &'a [CommitRecord],
-    /// The youngest instruction of the last committing cycle before it.
+    /// The youngest instruction of the last committing cycle before the trigger's cycle.
     pub last: &'a CommitRecord,
-    /// The clock does not fire again in the group.
+    /// True if the clock does not fire again in the group's cycles.
     pub is_last: bool,
-    /// Nor in its cycles of this state.
+    /// True if the clock does not fire again in the group's cycles of this state.
     pub is_last_of_state: bool,
 }
 
-/// The first of several records.
+/// Returns the first of several records; none if there are none.
 #[inline(always)]
 fn oldest(records: &[CommitRecord]) -> &[CommitRecord] {
     &records[..records.len().min(1)]
@@ -121,17 +122,18 @@ macro_rules! rules {
             $($(#[$record_doc])* $record,)*
         }
 
-        /// The heuristics that look at spans come first.
+        /// Number of heuristics that look at spans. They come first in [`Heuristic`].
         pub const SPANS: usize = [$(Heuristic::$span),*].len();
 
-        /// Of those: which wait for the commit, so that what the Oracle charges is that of the first trigger.
+        /// Whether each heuristic that looks at spans waits for the next commit, so that its sample is compared with what the
+        /// Oracle charges at the first of the triggers that wait.
         pub const WAITS_FOR_COMMIT: [bool; SPANS] = [$(<$span as SpanPolicy>::WAITS_FOR_COMMIT),*];
 
         impl Heuristic {
-            /// All of them.
+            /// All heuristics, those that look at spans first.
             pub const ALL: &[Self] = &[$(Self::$span,)* $(Self::$record,)*];
 
-            /// Its name in run specs, reports, and events of the guest's perf.
+            /// Returns the heuristic's name in run specs, reports, and events of the guest's perf.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$span => $span_name,)*
@@ -139,7 +141,7 @@ macro_rules! rules {
                 }
             }
 
-            /// What its samples name.
+            /// Returns what samples of the heuristic name, in words.
             pub const fn doc(self) -> &'static str {
                 match self {
                     $(Self::$span => $span_says,)*
@@ -147,12 +149,12 @@ macro_rules! rules {
                 }
             }
 
-            /// True if nothing but records ends what is pending.
+            /// True if only records, not spans, end a pending sample.
             pub const fn waits_for_records(self) -> bool {
                 self as usize >= SPANS
             }
 
-            /// True if its samples may name an instruction that the Oracle does not charge the trigger's cycle to.
+            /// True if samples may name an instruction that the Oracle does not charge the trigger's cycle to.
             pub const fn misplaces(self) -> bool {
                 match self {
                     $(Self::$span => <$span as SpanPolicy>::MISPLACES,)*
@@ -161,8 +163,8 @@ macro_rules! rules {
             }
         }
 
-        /// The rule of a heuristic, at work. Known by name: calls through pointers, and lists of what waits, made an
-        /// evaluation with many samplers take a quarter longer.
+        /// The rule of a heuristic, with the state of its pending sample. An enum, because calls through pointers, and lists of
+        /// what waits, made an evaluation with many samplers take a quarter longer.
         #[derive(Clone, Debug)]
         pub struct Rule(Kind);
 
@@ -173,7 +175,7 @@ macro_rules! rules {
         }
 
         impl Rule {
-            /// Its rule, with no sample pending.
+            /// Creates the rule of `heuristic`, with no sample pending.
             pub fn new(heuristic: Heuristic) -> Self {
                 Self(match heuristic {
                     $(Heuristic::$span => Kind::$span,)*
@@ -181,7 +183,7 @@ macro_rules! rules {
                 })
             }
 
-            /// Whose rule it is.
+            /// Returns the heuristic whose rule this is.
             pub fn heuristic(&self) -> Heuristic {
                 match &self.0 {
                     $(Kind::$span => Heuristic::$span,)*
@@ -189,8 +191,8 @@ macro_rules! rules {
                 }
             }
 
-            /// The clock fires while no sample is pending. As long as one is from here on, the rule must be shown
-            /// the stream by [`Self::span`] and [`Self::records`], beginning with the trigger's span.
+            /// Tells what becomes of a trigger: the clock fires while no sample is pending. As long as the sample is pending,
+            /// the rule must be shown the stream by [`Self::span`] and [`Self::records`], beginning with the trigger's span.
             #[inline(always)]
             pub fn trigger(&mut self, at: &Trigger<'_>) -> Outcome {
                 match &mut self.0 {
@@ -202,7 +204,7 @@ macro_rules! rules {
                 }
             }
 
-            /// A span passes.
+            /// Tells what becomes of the pending sample when a span passes.
             #[inline(always)]
             pub fn span(&mut self, span: &Span<'_>) -> Outcome {
                 match &mut self.0 {
@@ -216,8 +218,7 @@ macro_rules! rules {
                 }
             }
 
-            /// The clock fires in this cycle, and no sample is pending, of a heuristic that waits for records: one is
-            /// from here on.
+            /// Starts a sample of a heuristic that waits for records: the clock fires in `cycle` while no sample is pending.
             #[inline(always)]
             pub fn await_records(&mut self, cycle: u64) {
                 match &mut self.0 {
@@ -226,8 +227,8 @@ macro_rules! rules {
                 }
             }
 
-            /// Instructions leave the ROB after cycle `before`, other than in a span that passes: by a trap, or many at
-            /// once.
+            /// Tells what becomes of the pending sample when instructions leave the ROB after cycle `before` other than in a
+            /// span that passes: by a trap, or many at once.
             #[inline(always)]
             pub fn records(&mut self, before: u64, records: &[CommitRecord]) -> Outcome {
                 match &mut self.0 {
@@ -238,7 +239,8 @@ macro_rules! rules {
         }
 
         impl<'a> GroupTrigger<'a> {
-            /// What the samples of heuristics that look at spans name, by their numbers; nothing if a later trigger's do.
+            /// Returns what the samples of heuristics that look at spans name, by the heuristic's number; nothing where a later
+            /// trigger's sample names it.
             #[inline(always)]
             pub fn named(&self) -> [&'a [CommitRecord]; SPANS] {
                 [$($span::in_group(self)),*]
@@ -258,7 +260,7 @@ rules! {
         /// Next committing instruction (Intel PEBS).
         Nci "nci"
             "the oldest instruction that commits in the next committing cycle"
-        /// NCI, split over all that commit in that cycle.
+        /// NCI with the sample split evenly over all instructions that commit in that cycle.
         NciIlp "nci-ilp"
             "all that commit in the next committing cycle"
         /// Last committed instruction (external monitors, Arm CoreSight).
@@ -278,8 +280,8 @@ rules! {
     }
 }
 
-/// Those that the TIP unit has, by their values in its register `CONTROL.HEURISTIC` and in the configuration of perf's event. Not
-/// `dispatch-op`: it may wait for several commit groups, and a checkpoint would have to hold them.
+/// Heuristics of the TIP unit, by their values in its register `CONTROL.HEURISTIC` and in the configuration of perf's event.
+/// `dispatch-op` is not one of them: it may wait for several commit groups, and a checkpoint would have to hold them.
 pub const UNIT_HEURISTICS: &[Heuristic] = &[
     Heuristic::Tip,
     Heuristic::TipIlp,
@@ -304,9 +306,9 @@ impl snapshot::Snapshot for Rule {
         match &mut self.0 {
             Kind::Dispatch(dispatch) => dispatch.snapshot(archive),
             Kind::Software(software) => software.snapshot(archive),
-            // Those hold nothing.
+            // The rules of heuristics that look at spans hold no state.
             _ if !heuristic.waits_for_records() => Ok(()),
-            // Not of the unit's.
+            // `dispatch-op`, which the TIP unit does not have.
             _ => Err(snapshot::SnapshotError::Unsaved(format!(
                 "a sample of {} is pending",
                 heuristic.name()

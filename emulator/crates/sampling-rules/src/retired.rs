@@ -29,7 +29,7 @@ impl SpanPolicy for Nci {
     }
 }
 
-/// As NCI, split over all that commit in that cycle.
+/// The instructions that commit in the first committing cycle at or after the trigger: the sample is split evenly over them.
 pub(crate) struct NciIlp;
 
 impl SpanPolicy for NciIlp {

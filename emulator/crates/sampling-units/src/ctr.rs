@@ -30,17 +30,17 @@ pub const MAX_DEPTH: usize = 256;
 
 /// Fields of `mctrctl`, and of `sctrctl`, which lacks [`M`] and [`MTE`].
 pub mod control {
-    /// Records in user mode,
+    /// Records transfers in user mode.
     pub const U: u64 = 1 << 0;
-    /// in supervisor mode,
+    /// Records transfers in supervisor mode.
     pub const S: u64 = 1 << 1;
-    /// and in machine mode.
+    /// Records transfers in machine mode.
     pub const M: u64 = 1 << 2;
     /// Keeps a stack of calls: a return takes the last one away.
     pub const RASEMU: u64 = 1 << 7;
     /// Records traps to supervisor mode where that mode is not recorded.
     pub const STE: u64 = 1 << 8;
-    /// The same of machine mode.
+    /// Records traps to machine mode where that mode is not recorded.
     pub const MTE: u64 = 1 << 9;
     /// A breakpoint freezes the records.
     pub const BPFRZ: u64 = 1 << 11;
@@ -50,9 +50,9 @@ pub mod control {
     pub const NTBREN: u64 = 1 << 36;
     /// All filters by kind, [`NTBREN`] among them.
     pub const KINDS: u64 = 0xff3e << 32;
-    /// What `mctrctl` holds.
+    /// Bits that `mctrctl` holds.
     pub const MACHINE: u64 = U | S | M | RASEMU | STE | MTE | BPFRZ | LCOFIFRZ | KINDS;
-    /// What `sctrctl` shows of it.
+    /// Bits of `mctrctl` that `sctrctl` shows.
     pub const SUPERVISOR: u64 = MACHINE & !(M | MTE);
 }
 
@@ -64,7 +64,7 @@ const MISPREDICTED: u64 = 1;
 const CYCLES_VALID: u64 = 1 << 15;
 /// `ctrdata.CC`.
 const CYCLES_SHIFT: u32 = 16;
-/// What `ctrdata` holds.
+/// Bits that `ctrdata` holds.
 const DATA: u64 = 0xffff_800f;
 /// `sctrstatus.FROZEN`.
 const FROZEN: u64 = 1 << 31;
@@ -88,7 +88,7 @@ pub enum Register {
     Data(u8),
 }
 
-/// A record, as its three registers have it.
+/// A record, as its three registers show it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Record {
     source: u64,
@@ -102,11 +102,11 @@ snapshot::snapshot!(Record {
     data
 });
 
-/// A transfer whose target is not known yet: it is where the next instruction is.
+/// A transfer whose target is not known yet: the address of the next instruction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Transfer {
     source: u64,
-    /// The instruction behind it.
+    /// Address of the instruction behind it in memory.
     following: u64,
     kind: Kind,
     mispredicted: bool,
@@ -133,12 +133,12 @@ pub struct TransferRecords {
     write: u8,
     frozen: bool,
     records: Box<[Record]>,
-    /// Of the hart (0 U, 1 S, 3 M).
+    /// Privilege of the hart (0 U, 1 S, 3 M).
     privilege: u8,
     open: Option<Transfer>,
-    /// Cycles since the last record, of those in which records are made.
+    /// Cycles since the last record, without those in privileges that are not recorded.
     cycles: u64,
-    /// None of them are missing.
+    /// True if no cycle is missing in `cycles`.
     cycles_valid: bool,
 }
 
@@ -172,22 +172,22 @@ impl Default for TransferRecords {
 }
 
 impl TransferRecords {
-    /// It wants to hear of every instruction: some privilege is recorded, and nothing is frozen.
+    /// Returns whether every instruction has to be told: some privilege is recorded, and nothing is frozen.
     pub fn is_active(&self) -> bool {
         self.control & (control::U | control::S | control::M) != 0 && !self.frozen
     }
 
-    /// The bits of `mctrctl`.
+    /// Returns `mctrctl`.
     pub fn control(&self) -> u64 {
         self.control
     }
 
-    /// The privilege of what passes from now on.
+    /// Sets the privilege of what passes from now on.
     pub fn set_privilege(&mut self, privilege: u8) {
         self.privilege = privilege;
     }
 
-    /// An instruction left the ROB. Only while [active](Self::is_active).
+    /// Takes an instruction that left the ROB. Only while [active](Self::is_active).
     pub fn passed(&mut self, passed: &Passed) {
         self.reach(passed.pc);
         if self.records_in(self.privilege) {
@@ -208,7 +208,7 @@ impl TransferRecords {
         });
     }
 
-    /// The hart slept after what passed last.
+    /// Adds cycles that the hart slept after what passed last.
     pub fn slept(&mut self, cycles: u64) {
         // Nothing sleeps behind a transfer, unless the hart went on where nobody heard it.
         self.open = None;
@@ -217,20 +217,20 @@ impl TransferRecords {
         }
     }
 
-    /// The instruction at `pc` comes next: it is the target of the transfer before.
+    /// Says that the instruction at `pc` comes next: it is the target of the transfer before.
     pub fn reach(&mut self, pc: u64) {
         if let Some(transfer) = self.open.take() {
             self.close(&transfer, pc);
         }
     }
 
-    /// The trap that was taken last freezes the records, and is none of them.
+    /// Freezes the records for the trap that was taken last, which is not recorded.
     pub fn freeze(&mut self) {
         self.open = None;
         self.frozen = true;
     }
 
-    /// `sctrclr`.
+    /// Clears the records (`sctrclr`).
     pub fn clear(&mut self) {
         self.records.fill(Record::default());
         self.open = None;
@@ -251,7 +251,7 @@ impl TransferRecords {
         }
     }
 
-    /// Writes a register, under the same conditions.
+    /// Writes a register, under the conditions of [`Self::read`].
     pub fn write(&mut self, register: Register, value: u64) {
         let kept = match register {
             Register::SupervisorControl => control::MACHINE & !control::SUPERVISOR,
@@ -291,12 +291,12 @@ impl TransferRecords {
         self.cycles_valid = false;
     }
 
-    /// Records less one.
+    /// Returns the number of records less one.
     fn mask(&self) -> u8 {
         ((16u32 << self.depth.min(4)) - 1) as u8
     }
 
-    /// Where a logical entry is.
+    /// Returns the place of a logical entry in `records`, if there is one.
     fn physical(&self, entry: u8) -> Option<usize> {
         (entry <= self.mask()).then(|| {
             let place = self.write.wrapping_sub(entry).wrapping_sub(1);
@@ -304,19 +304,20 @@ impl TransferRecords {
         })
     }
 
-    /// A privilege is recorded.
+    /// Returns whether transfers in a privilege are recorded.
     fn records_in(&self, privilege: u8) -> bool {
         self.control >> privilege.min(2) & 1 != 0
     }
 
-    /// Traps from a recorded privilege to one that is not are recorded: that asks the latter, and all between.
+    /// Returns whether traps from a recorded privilege to one that is not are recorded: the control bits of the latter and of
+    /// all between say so.
     fn records_external(&self, from: u8, to: u8) -> bool {
         let supervisor = from != 0 || self.control & control::STE != 0;
         let machine = to != 3 || self.control & control::MTE != 0;
         supervisor && machine
     }
 
-    /// The transfer went to `target`, in the privilege that there is now.
+    /// Ends the transfer, which went to `target`, in the privilege that there is now.
     fn close(&mut self, transfer: &Transfer, target: u64) {
         let Transfer { from, kind, .. } = *transfer;
         let (on, target_on) = (self.records_in(from), self.records_in(self.privilege));
@@ -366,7 +367,7 @@ impl TransferRecords {
         }
     }
 
-    /// The filters let a kind through.
+    /// Returns whether the filters let a kind through.
     fn wants(&self, kind: Kind) -> bool {
         if self.control & control::RASEMU != 0 {
             return matches!(
@@ -389,7 +390,7 @@ impl TransferRecords {
         self.cycles_valid = true;
     }
 
-    /// Takes the youngest call away. Its cycles go to the next record: what that counts began with the call before.
+    /// Takes the youngest call away. Its cycles go to the next record, whose count begins with the call before.
     fn pop(&mut self) {
         self.write = self.write.wrapping_sub(1) & self.mask();
         let call = &mut self.records[usize::from(self.write)];
@@ -399,7 +400,7 @@ impl TransferRecords {
     }
 }
 
-/// Cycles as `ctrdata.CC` has them: an exponent of 4 bits over a mantissa of 12.
+/// Returns cycles as `ctrdata.CC` has them: an exponent of 4 bits over a mantissa of 12.
 fn compress(cycles: u64) -> u64 {
     match cycles.checked_ilog2().unwrap_or(0) {
         0..=11 => cycles,
@@ -408,7 +409,7 @@ fn compress(cycles: u64) -> u64 {
     }
 }
 
-/// The least cycles of which `ctrdata.CC` is this.
+/// Returns the least number of cycles that `ctrdata.CC` shows in this way.
 fn expand(compressed: u64) -> u64 {
     let (exponent, mantissa) = (compressed >> 12 & 15, compressed & 0xfff);
     match exponent {

@@ -1,4 +1,4 @@
-//! What the commit stage tells of an instruction.
+//! What the commit stage tells of an instruction that left the ROB.
 
 use commit_trace::{AccessKind, CommitRecord, Detail, Redirect, TeaEvents};
 use isa::{DecodedInst, InstClass};
@@ -8,21 +8,21 @@ use crate::ctr::Kind;
 /// How an instruction left the ROB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Outcome {
-    /// It retired.
+    /// The instruction retired.
     #[default]
     Retired,
-    /// It retired, and had been mispredicted.
+    /// The instruction retired, and had been mispredicted.
     Mispredicted,
-    /// It raised an exception.
+    /// The instruction raised an exception.
     Exception,
-    /// An interrupt was taken in its place.
+    /// An interrupt was taken in place of the instruction.
     Interrupt,
-    /// It did not retire, and is fetched again (a load that had overtaken a store).
+    /// The instruction did not retire, and is fetched again (a load that had overtaken a store).
     Replayed,
 }
 
 impl Outcome {
-    /// That of a record.
+    /// Returns the outcome of a record.
     pub fn of(record: &CommitRecord) -> Self {
         match record.redirect() {
             Redirect::None | Redirect::Flush => Self::Retired,
@@ -33,7 +33,7 @@ impl Outcome {
         }
     }
 
-    /// It retired.
+    /// Returns whether the instruction retired.
     pub fn retires(self) -> bool {
         matches!(self, Self::Retired | Self::Mispredicted)
     }
@@ -42,20 +42,20 @@ impl Outcome {
 /// An instruction that left the ROB.
 #[derive(Clone, Copy, Debug)]
 pub struct Passed {
-    /// Its virtual address.
+    /// Virtual address of the instruction.
     pub pc: u64,
-    /// Its length, what it accesses and how it transfers control.
+    /// Length of the instruction, what it accesses and how it transfers control.
     pub kind: StaticKind,
-    /// How it left.
+    /// How the instruction left the ROB.
     pub outcome: Outcome,
-    /// Cycle in which it left.
+    /// Cycle in which the instruction left the ROB.
     pub cycle: u64,
-    /// Cycles since the one before did.
+    /// Cycles since the instruction before left the ROB.
     pub cycles: u64,
 }
 
 impl Passed {
-    /// An instruction of four bytes that does nothing, in the cycle of the one before.
+    /// Returns an instruction of four bytes that does nothing, in the cycle of the one before.
     pub const fn at(pc: u64) -> Self {
         Self {
             pc,
@@ -67,26 +67,27 @@ impl Passed {
     }
 }
 
-/// The same with all that the core knows of it.
+/// An instruction that left the ROB, with all that the core knows of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed<'a> {
     /// What passed.
     pub passed: &'a Passed,
-    /// Its stages, its access, its packet.
+    /// Stages, data access and fetch packet of the instruction.
     pub detail: &'a Detail,
 }
 
-/// What the units have to know of an instruction that never changes, in a byte: what it accesses, whether it is compressed, its kind.
+/// What the units have to know of a static instruction, in a byte: what it accesses, whether it is compressed, and its kind of
+/// transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StaticKind(u8);
 
-/// The instruction is compressed.
+/// Bit that is set for compressed instructions.
 const COMPRESSED: u8 = 1 << 4;
-/// [`AccessKind`].
+/// Position of the [`AccessKind`].
 const ACCESS_SHIFT: u32 = 5;
 
 impl StaticKind {
-    /// Of an encoding.
+    /// Returns the kind of the instruction with encoding `raw`.
     pub fn of(raw: u32) -> Self {
         let inst = isa::decode(raw);
         let compressed = if inst.len == 2 { COMPRESSED } else { 0 };
@@ -94,27 +95,27 @@ impl StaticKind {
         Self(access | compressed | Kind::of(&inst).map_or(0, |kind| kind as u8))
     }
 
-    /// One of four bytes that transfers control so.
+    /// Returns the kind of an instruction of four bytes that transfers control as `kind` says.
     pub const fn transfer(kind: Kind) -> Self {
         Self(kind as u8)
     }
 
-    /// One of four bytes that accesses memory so.
+    /// Returns the kind of an instruction of four bytes that accesses memory as `access` says.
     pub const fn accessing(access: AccessKind) -> Self {
         Self((access as u8) << ACCESS_SHIFT)
     }
 
-    /// How it transfers control, if it does.
+    /// Returns how the instruction transfers control, if it does.
     pub fn kind(self) -> Option<Kind> {
         Kind::of_number(self.0 & 15)
     }
 
-    /// What it accesses.
+    /// Returns what the instruction accesses.
     pub fn access(self) -> AccessKind {
         AccessKind::of_number(self.0 >> ACCESS_SHIFT).unwrap_or_default()
     }
 
-    /// Its length in bytes.
+    /// Returns the length of the instruction in bytes.
     pub fn bytes(self) -> u8 {
         if self.0 & COMPRESSED != 0 { 2 } else { 4 }
     }

@@ -1,8 +1,9 @@
-//! Sampled instructions (Smpdis/Sspdis, draft of September 2026): of every so many decoded instructions one is followed to its end, and its
-//! events, latencies and addresses are recorded, unless a filter discards them. The same for fetch packets, which the draft does not have.
+//! Sampled instructions (Smpdis/Sspdis, draft of September 2026): one of every so many decoded instructions is followed to its
+//! end, and its events, latencies and addresses are recorded, unless a filter discards them. Fetch packets can be sampled in
+//! this way, too, which the draft does not have.
 //!
-//! Beyond the draft: intervals can be random ([`control::RAND`]) or of cycles ([`control::CYC`]), and fetches be sampled
-//! ([`control::FETCH`]). What of it the draft leaves open is in `linux-patches/DRAFT-NOTES.md`.
+//! Beyond the draft, intervals can be random ([`control::RAND`]) or of cycles ([`control::CYC`]), and fetches can be sampled
+//! ([`control::FETCH`]). What the draft leaves open is in `linux-patches/DRAFT-NOTES.md`.
 
 mod buffer;
 mod record;
@@ -20,16 +21,16 @@ use commit_trace::AccessKind;
 
 use crate::{Observed, Outcome};
 
-/// `spdisevmask` and `spdisevmatch`.
+/// Bits of `spdisevmask` and `spdisevmatch`.
 const EVENTS: u64 = (1 << 56) - 1;
 /// `spdisfilter`: THRESH, INV, LATSEL.
 const FILTER: u64 = 0xffff;
 const INVERTED: u64 = 1 << 12;
-/// `spdiscounter` overflows beyond this.
+/// First value beyond the counter of `spdiscounter`, which overflows there.
 const WRAP: u64 = 1 << 32;
-/// Instructions of four bytes in a packet.
+/// Instructions of four bytes in a fetch packet.
 const PER_PACKET: u64 = 4;
-/// Instructions that a core decodes in a cycle, at most, and has in flight.
+/// Most instructions that a core decodes in a cycle, and most that it has in flight.
 const MOST_PER_CYCLE: u64 = 8;
 const IN_FLIGHT: u64 = 256;
 
@@ -47,7 +48,7 @@ snapshot::snapshot!(Open {
     following
 });
 
-/// The unit of a hart.
+/// The unit of a hart that samples instructions.
 #[derive(Clone, Debug, Default)]
 pub struct SamplingUnit {
     control: u64,
@@ -59,21 +60,22 @@ pub struct SamplingUnit {
     /// `mcountinhibit[1]`.
     inhibited: bool,
     buffer: Buffer,
-    /// The record of `siselect` 0x60.
+    /// Record that `siselect` 0x60 shows.
     held: Record,
     privilege: u8,
-    /// The last selected instruction is active until this cycle.
+    /// Cycle until which the last selected instruction is active.
     active_until: u64,
-    /// What is decoded from this cycle on is selected, whatever the counter says.
+    /// Cycle from which on the next decoded instruction is selected, whatever the counter says.
     select_from: Option<u64>,
-    /// A record that waits for the target of its transfer.
+    /// Record that waits for the target of its transfer.
     open: Option<Open>,
-    /// The last instruction was a control transfer; its target was this.
+    /// True if the last instruction was a control transfer, whose target comes next; `last_target` is that of the transfer
+    /// before.
     transfers: bool,
     last_target: u64,
     random: u64,
     totals: Totals,
-    /// Counter overflow (`sip.LCOFIP`) is to become pending.
+    /// True if counter overflow (`sip.LCOFIP`) is to become pending.
     overflow: bool,
 }
 
@@ -99,17 +101,17 @@ snapshot::snapshot!(SamplingUnit {
 });
 
 impl SamplingUnit {
-    /// It wants to know of every instruction.
+    /// Returns whether every instruction has to be told: some privilege is sampled, and sampling is not inhibited.
     pub fn is_active(&self) -> bool {
         self.control & (control::U | control::S | control::M) != 0 && !self.inhibited
     }
 
-    /// The privilege of what passes from now on.
+    /// Sets the privilege of what passes from now on.
     pub fn set_privilege(&mut self, privilege: u8) {
         self.privilege = privilege;
     }
 
-    /// Counters (bits 3 to 31) of which it records whether an instruction incurs their events.
+    /// Returns the counters (bits 3 to 31) of which the unit records whether an instruction incurs their events.
     pub fn recorded_counters(&self) -> u32 {
         match self.is_active() {
             true => (self.control & control::HPM) as u32,
@@ -117,40 +119,40 @@ impl SamplingUnit {
         }
     }
 
-    /// What became of the overflows.
+    /// Returns what became of the counter's overflows.
     pub fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// The record that `siselect` 0x60 shows.
+    /// Returns the record that `siselect` 0x60 shows.
     pub fn held(&self) -> &Record {
         &self.held
     }
 
-    /// Records on their way to memory, and the registers of that.
+    /// Returns the buffer of records on their way to memory, with its registers.
     pub fn buffer(&mut self) -> &mut Buffer {
         &mut self.buffer
     }
 
-    /// The next record that is to be written to memory, and where.
+    /// Takes the next record that is to be written to memory, with its address.
     pub fn take_record(&mut self) -> Option<(u64, Record)> {
         let next = self.buffer.take_record();
         self.totals.samples += u64::from(next.is_some());
         next
     }
 
-    /// The record that was taken last, for `address`, cannot be written: it and those behind it are lost.
+    /// Says that the record that was taken last, for `address`, cannot be written: it and those behind it are lost.
     pub fn fault(&mut self, address: u64) {
         self.totals.samples -= 1;
         self.totals.dropped += self.buffer.fault(address);
     }
 
-    /// `mpdisctl.OF`.
+    /// Returns `mpdisctl.OF`.
     pub fn overflowed(&self) -> bool {
         self.control & control::OF != 0
     }
 
-    /// Counter overflow is to become pending; once.
+    /// Returns, once, that counter overflow is to become pending.
     pub fn take_overflow(&mut self) -> bool {
         std::mem::take(&mut self.overflow)
     }
@@ -159,12 +161,12 @@ impl SamplingUnit {
     pub fn inhibit(&mut self, inhibited: bool) {
         self.inhibited = inhibited;
         if inhibited {
-            // What is active is not recorded.
+            // A sample that is active is not recorded.
             self.forget();
         }
     }
 
-    /// `mcountinhibit[1]`.
+    /// Returns `mcountinhibit[1]`.
     pub fn is_inhibited(&self) -> bool {
         self.inhibited
     }
@@ -207,7 +209,7 @@ impl SamplingUnit {
             }
             Register::EventMask => self.mask = value & EVENTS,
             Register::EventMatch => self.matches = value & EVENTS,
-            // Of LATSEL there are five.
+            // LATSEL has five values.
             Register::Filter if value >> 13 & 7 <= 4 => self.filter = value & FILTER,
             Register::Filter => self.filter = value & (FILTER >> 3) | self.filter & 7 << 13,
             Register::BufferControl => self.buffer.set_control(value),
@@ -227,7 +229,7 @@ impl SamplingUnit {
         }
     }
 
-    /// An instruction left the ROB. Only while [active](Self::is_active).
+    /// Takes an instruction that left the ROB. Only while [active](Self::is_active).
     pub fn passed(&mut self, observed: &Observed<'_>) {
         let passed = observed.passed;
         self.reach(passed.pc);
@@ -252,14 +254,14 @@ impl SamplingUnit {
         };
         let decode = observed.detail.decode;
         let at_last = counts && self.select_from.is_some_and(|from| from <= decode);
-        // A collision, if something waits to be selected.
+        // A collision if something waits to be selected.
         if overflows && self.may_select(decode) || at_last {
             self.select(observed);
         }
         self.pass_flushed(observed);
     }
 
-    /// The instructions of a wrong path behind one that passed: of which type they are is not known.
+    /// Counts the instructions of a wrong path behind one that passed. Their type is not known.
     fn pass_flushed(&mut self, observed: &Observed<'_>) {
         let flushed = u64::from(observed.detail.flushed);
         let all = self.control & control::SEL == 0 && self.control & control::CYC == 0;
@@ -270,7 +272,7 @@ impl SamplingUnit {
         let Some(others) = overflows.checked_sub(1) else {
             return;
         };
-        // The first of several in one wrong path can be followed.
+        // Only the first of several in one wrong path can be followed.
         let may_select = self.may_select(observed.detail.decode);
         self.collide(others);
         if !may_select {
@@ -282,7 +284,7 @@ impl SamplingUnit {
         self.finish(record, latencies.by_number());
     }
 
-    /// A packet, if the instruction starts one.
+    /// Counts, and perhaps samples, the packet that an instruction starts, if it starts one.
     fn fetched(&mut self, observed: &Observed<'_>) {
         let by_cycles = self.control & control::CYC != 0;
         let starts = observed.detail.packet.delivered != 0;
@@ -302,7 +304,7 @@ impl SamplingUnit {
         }
     }
 
-    /// The packets of a wrong path behind an instruction that passed: as many as hold what decode can have taken of it.
+    /// Counts the packets of a wrong path behind an instruction that passed: as many as hold what decode can have taken of it.
     fn fetches_aborted(&mut self, observed: &Observed<'_>) {
         let packets = u64::from(observed.detail.flushed).div_ceil(PER_PACKET);
         let overflows = self.count_up(packets);
@@ -319,7 +321,8 @@ impl SamplingUnit {
         self.finish(record, latencies.by_number());
     }
 
-    /// The counter overflowed for an instruction that was decoded in that cycle: true if it is selected. If not, it is a collision.
+    /// Returns whether an instruction, decoded in cycle `decode`, is selected when the counter overflows for it. If not, it is
+    /// a collision.
     fn may_select(&mut self, decode: u64) -> bool {
         let free = decode >= self.active_until && self.select_from.is_none();
         self.totals.selected += 1;
@@ -333,15 +336,15 @@ impl SamplingUnit {
         self.totals.collisions += overflows;
     }
 
-    /// What is decoded from that cycle on is selected, unless something is already.
+    /// Selects what is decoded from cycle `from` on, unless something is selected already.
     fn select_later(&mut self, from: u64) {
         self.totals.selected += 1;
         self.totals.collisions += u64::from(self.select_from.is_some());
         self.select_from.get_or_insert(from);
     }
 
-    /// The instruction is of the type that is counted. One that an interrupt takes the place of is counted when it is decoded again, but
-    /// where all that is decoded counts.
+    /// Returns whether the instruction is of the type that is counted. An instruction in whose place an interrupt is taken is
+    /// counted when it is decoded again, except where everything that is decoded counts.
     fn counts(&self, observed: &Observed<'_>) -> bool {
         if self.control & control::SEL != 0 && observed.passed.outcome == Outcome::Interrupt {
             return false;
@@ -356,7 +359,7 @@ impl SamplingUnit {
         }
     }
 
-    /// Counts; how often the counter overflows. What is counted beyond an overflow belongs to the next interval.
+    /// Adds to the counter and returns how often it overflows. What is counted beyond an overflow belongs to the next interval.
     fn count_up(&mut self, by: u64) -> u64 {
         let mut count = u64::from(self.count) + by;
         let mut overflows = 0;
@@ -368,7 +371,7 @@ impl SamplingUnit {
         overflows
     }
 
-    /// Where the counter starts after an overflow.
+    /// Returns where the counter starts after an overflow.
     fn interval_start(&mut self) -> u32 {
         if self.control & control::RAND != 0 {
             // xorshift64: the same intervals in every run.
@@ -382,7 +385,7 @@ impl SamplingUnit {
         self.initial
     }
 
-    /// The instruction that passes is selected.
+    /// Selects the instruction that passes.
     fn select(&mut self, observed: &Observed<'_>) {
         let passed = observed.passed;
         self.active_until = passed.cycle;
@@ -403,7 +406,7 @@ impl SamplingUnit {
         }
     }
 
-    /// The instruction at `pc` comes next: it is the target of the transfer before.
+    /// Says that the instruction at `pc` comes next: it is the target of the transfer before.
     pub fn reach(&mut self, pc: u64) {
         if let Some(Open {
             mut record,
@@ -420,7 +423,7 @@ impl SamplingUnit {
         }
     }
 
-    /// The sample is complete: it is recorded, or discarded.
+    /// Records a sample that is complete, or discards it.
     fn finish(&mut self, record: Record, latencies: [u64; 5]) {
         let latency = latencies[(self.filter >> 13 & 7).min(4) as usize];
         let long = latency >= self.filter & 0xfff;
@@ -434,7 +437,7 @@ impl SamplingUnit {
         let memory = self.control & control::MEM != 0;
         let taken = match memory {
             true => self.buffer.push(self.timed(record)),
-            // The record before has not been taken.
+            // Software has not taken the record before.
             false if self.overflowed() => false,
             false => {
                 self.held = self.timed(record);
@@ -446,7 +449,7 @@ impl SamplingUnit {
             self.discarded(record.cycle);
             return;
         }
-        // In memory, once it is there.
+        // Samples in memory are counted when they are written.
         self.totals.samples += u64::from(!memory);
         if !self.overflowed() {
             self.control |= control::OF;
@@ -454,7 +457,7 @@ impl SamplingUnit {
         }
     }
 
-    /// Without a time if none is wanted.
+    /// Returns the record, without a time if none is wanted.
     fn timed(&self, record: Record) -> Record {
         match self.control & control::TS {
             0 => Record { cycle: 0, ..record },
@@ -468,7 +471,8 @@ impl SamplingUnit {
         }
     }
 
-    /// A cycle before which it makes no interrupt pending, given that all has passed up to `now`; `u64::MAX`: it will not.
+    /// Returns a cycle before which the unit makes no interrupt pending, given that all has passed up to `now`; `u64::MAX`: it
+    /// never will.
     pub fn deadline(&self, now: u64) -> u64 {
         if !self.is_active() {
             return u64::MAX;

@@ -1,7 +1,7 @@
-//! To which instruction a counter's overflow is due (Sspesa, draft of September 2026).
+//! Attribution of a counter's overflow to the instruction that it is due to (Sspesa, draft of September 2026).
 //!
-//! The core tells which instruction makes a watched counter overflow. Of cycles it is the one that the Oracle charges the cycle to, by the
-//! rule of [`sampling_rules`]; of several that commit in it, one at random.
+//! The core tells which instruction makes a watched counter overflow. For cycles it is the instruction that the Oracle charges
+//! the cycle to, by the rule of [`sampling_rules`]; if several commit in it, one of them at random.
 //!
 //! Beyond the draft, samples can go to memory ([`memory`]).
 
@@ -18,21 +18,21 @@ use memory::Due;
 
 /// Fields of `shpmsdata`.
 pub mod sample_data {
-    /// The counter whose overflow it was.
+    /// Field: the counter that overflowed.
     pub const CNTRID: u64 = 31;
     /// Custom, read-only: samples can go to memory.
     pub const MEM: u64 = 1 << 61;
     /// Custom: overflows are attributed.
     pub const EN: u64 = 1 << 62;
-    /// Custom, read-only: `shpmspc` is the instruction that the overflow is due to.
+    /// Custom, read-only: `shpmspc` is the address of the instruction that the overflow is due to.
     pub const PRECISE: u64 = 1 << 63;
 }
 use sample_data::{CNTRID, EN, MEM, PRECISE};
 
-/// Most that commit in a cycle.
+/// Most instructions that commit in a cycle.
 const GROUP: usize = commit_trace::MAX_COMMIT_WIDTH;
 
-/// An instruction that left, as far as it may have to be named.
+/// An instruction that left the ROB, as far as it may have to be named.
 #[derive(Clone, Copy, Debug, Default)]
 struct Left {
     commit: CommitRecord,
@@ -46,26 +46,26 @@ snapshot::snapshot!(Left {
     record
 });
 
-/// The registers, and what has to be known to fill them in.
+/// The registers of attributed overflows, and what has to be known to fill them in.
 #[derive(Clone, Debug, Default)]
 pub struct PreciseSamples {
     enabled: bool,
     pc: u64,
     data: u64,
     record: Record,
-    /// The instruction that left last.
+    /// Virtual address of the instruction that left the ROB last.
     last: u64,
-    /// The record of the last one that restarted fetch.
+    /// Record of the last instruction after which fetch restarted.
     last_restart: Record,
-    /// So many have.
+    /// Number of instructions that have left the ROB.
     number: u64,
-    /// A sample is held, which the next overflow does not replace.
+    /// True if a sample is held, which the next overflow does not replace.
     held: bool,
-    /// The cycles in which counters of cycles overflow, with their numbers.
+    /// Cycles in which counters of cycles overflow, with the counters' numbers.
     cycles: Vec<(u64, u8)>,
     /// Samples that go to memory.
     pub memory: Memory,
-    /// The last commit group while somebody waits for a cycle, and what left before it.
+    /// The last commit group while somebody waits for a cycle, and the instruction that left before it.
     group: Vec<Left>,
     before: Option<Left>,
 }
@@ -86,12 +86,12 @@ snapshot::snapshot!(PreciseSamples {
 });
 
 impl PreciseSamples {
-    /// It wants to know of every instruction.
+    /// Returns whether every instruction has to be told: overflows are attributed.
     pub fn is_active(&self) -> bool {
         self.enabled
     }
 
-    /// The counters whose overflows are recorded in memory, by bit.
+    /// Returns the counters whose overflows are recorded in memory, by bit.
     pub fn recorded_counters(&self) -> u32 {
         match self.enabled {
             true => self.memory.counters(),
@@ -99,7 +99,7 @@ impl PreciseSamples {
         }
     }
 
-    /// `shpmspc`.
+    /// Returns `shpmspc`.
     pub fn pc(&self) -> u64 {
         self.pc
     }
@@ -109,12 +109,12 @@ impl PreciseSamples {
         self.pc = value;
     }
 
-    /// `shpmsdata`.
+    /// Returns `shpmsdata`.
     pub fn data(&self) -> u64 {
         self.data | MEM | if self.enabled { EN } else { 0 }
     }
 
-    /// Writes `shpmsdata`. While it is enabled, counters have to be [watched](isa::TimingModel::watch).
+    /// Writes `shpmsdata`. While attribution is enabled, counters have to be [watched](isa::TimingModel::watch).
     pub fn set_data(&mut self, value: u64) {
         self.data = value & (CNTRID | PRECISE);
         self.enabled = value & EN != 0;
@@ -129,15 +129,15 @@ impl PreciseSamples {
         }
     }
 
-    /// The record of the instruction.
+    /// Returns the record of the instruction to which the last overflow is due.
     pub fn record(&self) -> &Record {
         &self.record
     }
 
-    /// Counters of cycles overflow in these.
+    /// Sets the cycles in which counters of cycles overflow, with the counters' numbers.
     pub fn watch_cycles(&mut self, cycles: impl Iterator<Item = (u64, u8)>) {
         if self.cycles.is_empty() {
-            // What passed until now is as if it had not been kept.
+            // Instructions that passed until now are treated as if none had been kept.
             self.group.clear();
             self.before = None;
         }
@@ -147,7 +147,7 @@ impl PreciseSamples {
             ..
         } = self;
         all.retain(|&(_, counter)| memory.awaited.iter().any(|a| a.counter == counter));
-        // One at a time of each: while the hart sleeps, none leaves.
+        // A counter waits for one cycle at a time: while the hart sleeps, no instruction leaves.
         for (cycle, counter) in cycles {
             if all.iter().all(|&(_, other)| other != counter) {
                 all.push((cycle, counter));
@@ -155,7 +155,8 @@ impl PreciseSamples {
         }
     }
 
-    /// These counters overflowed, and their samples are to be recorded. One that is still awaited stands for both.
+    /// Adds counters that overflowed and whose samples are to be recorded. A sample that is still awaited stands for both
+    /// overflows.
     pub fn expect(&mut self, overflowed: &[Awaited]) {
         for more in overflowed {
             let awaited = &mut self.memory.awaited;
@@ -166,7 +167,7 @@ impl PreciseSamples {
         }
     }
 
-    /// The next sample that can be recorded. All that retired has passed; it is cycle `now`.
+    /// Takes the next sample that can be recorded. All that retired has passed; it is cycle `now`.
     pub fn take_sample(&mut self, now: u64) -> Option<MemorySample> {
         let waits = |awaited: &Awaited| {
             let due = self.memory.due.iter();
@@ -203,7 +204,7 @@ impl PreciseSamples {
         Some(due.remove(at))
     }
 
-    /// These counters, by bit, interrupt although their samples should have gone to memory: there was no room.
+    /// Lets counters, by bit, interrupt although their samples should have gone to memory: there was no room.
     pub fn interrupt_instead(&mut self, counters: u32) {
         let counters = counters & self.memory.counters();
         for counter in (3..32u8).filter(|counter| counters >> counter & 1 != 0) {
@@ -215,12 +216,12 @@ impl PreciseSamples {
         }
     }
 
-    /// The next overflow may be attributed: software has seen the last one.
+    /// Lets the next overflow be attributed: software has seen the last one.
     pub fn release(&mut self) {
         self.held = false;
     }
 
-    /// A counter overflowed, and it is not known by which instruction: a guess is the one that left last.
+    /// Takes an overflow of which the instruction is not known: a guess is the one that left last.
     pub fn imprecise(&mut self, counter: u8) {
         if self.enabled && !self.held {
             self.held = true;
@@ -230,7 +231,7 @@ impl PreciseSamples {
         }
     }
 
-    /// An instruction left the ROB. Only while [active](Self::is_active).
+    /// Takes an instruction that left the ROB. Only while [active](Self::is_active).
     pub fn passed(&mut self, commit: &CommitRecord, observed: &Observed<'_>) {
         let before = observed.detail.overflows_before;
         if before != 0 {
@@ -255,7 +256,7 @@ impl PreciseSamples {
         }
     }
 
-    /// Counters, by bit, overflowed by the instruction of a record.
+    /// Takes overflows of counters, by bit, that the instruction of `record` incurred.
     fn overflowed(&mut self, counters: u32, record: Record) {
         let mut others = counters;
         for counter in (3..32u8).filter(|counter| counters >> counter & 1 != 0) {
@@ -269,9 +270,9 @@ impl PreciseSamples {
         }
     }
 
-    /// A sample of a counter that is recorded, unless it turns out that there is no room.
+    /// Keeps a sample of a counter that is to be recorded, unless it turns out that there is no room.
     fn due(&mut self, counter: u8, record: Record) {
-        // What nobody has asked for.
+        // An older sample that nobody has asked for is dropped.
         self.take_due(counter);
         self.memory.due.push(Due {
             counter,
@@ -286,11 +287,11 @@ impl PreciseSamples {
         self.pc = record.pc;
         self.data = u64::from(counter) | PRECISE;
         self.record = record;
-        // HPM.
+        // Field HPM of the record.
         self.record.header |= 1 << counter;
     }
 
-    /// Puts what left into its commit group; a group is looked at when the next one begins.
+    /// Adds an instruction that left to its commit group; a group is looked at when the next one begins.
     fn group_passes(&mut self, left: Left) {
         let begins = left.commit.commit_delta != 0 || self.group.len() >= GROUP;
         if begins && !self.group.is_empty() {
@@ -301,7 +302,7 @@ impl PreciseSamples {
         self.group.push(left);
     }
 
-    /// Attributes the cycles that are waited for, as far as they are the group's or before it.
+    /// Attributes the cycles that are waited for, as far as they are those of the group or before it.
     fn look_for_cycles(&mut self) {
         let Some(first) = self.group.first().map(|left| left.cycle) else {
             return;
@@ -318,7 +319,7 @@ impl PreciseSamples {
         }
     }
 
-    /// The record of an instruction that a cycle was spent on, of the group's or before it; `None`: the hart slept.
+    /// Returns the record of an instruction that a cycle was spent on, of the group or before it; `None`: the hart slept.
     fn spent_on(&self, cycle: u64) -> Option<Record> {
         let first = self.group.first()?;
         let gap = u64::from(first.commit.commit_delta).saturating_sub(1);
@@ -326,7 +327,7 @@ impl PreciseSamples {
         if cycle < start {
             return None;
         }
-        // Numbered by their places: the one before comes last.
+        // Instructions are numbered by their places: the one before the group comes last.
         let numbered = |(place, left): (usize, &Left)| {
             let mut commit = left.commit;
             commit.inst = InstId(place as u32);
@@ -347,23 +348,23 @@ impl PreciseSamples {
             &mut named,
         );
         commits[0].commit_delta = 1;
-        // A core's own stream is one that a core can have produced.
+        // No error is possible: the records come from a core itself.
         let _ = group_spans(&commits, None, first.cycle - 1, Seq(0), &mut named);
         let who = named.who.get(pick(cycle, named.who.len()))?;
         Some(all.get(who.0 as usize)?.record)
     }
 }
 
-/// One of so many, by a cycle's number.
+/// Returns a number below `count`, which depends on `cycle` alone.
 fn pick(cycle: u64, count: usize) -> usize {
-    // The finaliser of SplitMix64: neighbours fall apart.
+    // The finaliser of SplitMix64: neighbouring cycles give unrelated numbers.
     let mut mixed = cycle.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     ((mixed ^ mixed >> 31) % count.max(1) as u64) as usize
 }
 
-/// What TIP's rule names in a cycle.
+/// Sink of spans that finds the instructions that TIP's rule names in a cycle.
 struct Named {
     cycle: u64,
     rule: Rule,

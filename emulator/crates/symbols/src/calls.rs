@@ -78,7 +78,7 @@ const fn length(first: u32) -> usize {
     if first & 3 == 3 { 4 } else { 2 }
 }
 
-/// By halfword: an instruction begins there, if the code is read from its start on.
+/// Returns for each halfword whether an instruction begins there, if the code is read from its start on.
 fn boundaries(bytes: &[u8]) -> Vec<bool> {
     let mut starts = vec![false; bytes.len().div_ceil(2)];
     let mut at = 0;

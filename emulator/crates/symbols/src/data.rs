@@ -88,7 +88,7 @@ impl Symbolizer {
         let debug = debug.as_ref().and_then(|file| Elf::parse(&file.bytes).ok());
         let mut objects = objects(debug.as_ref().unwrap_or(&elf));
         objects.sort();
-        // Of several names for one object the first.
+        // An object with several names keeps the first one.
         objects.dedup_by_key(|(start, ..)| *start);
         Some(DataObjects {
             linked: match origin {

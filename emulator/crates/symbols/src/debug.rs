@@ -19,17 +19,17 @@ pub(super) struct DebugFiles<'a> {
     pub symbolizer: &'a Symbolizer,
     /// The module's path in the guest.
     pub guest: &'a str,
-    /// The host's file of it.
+    /// The module's file on the host.
     pub file: &'a Path,
-    /// What was not found, one sentence each, which name the file to hand in.
+    /// Sentences on what was not found, each of which names the file to hand in.
     missing: RefCell<Vec<String>>,
-    /// What is not as exact as it could be.
+    /// Sentences on what is not as exact as it could be.
     notes: RefCell<Vec<String>>,
     /// Why servers did not give what they were asked for.
     answers: RefCell<Vec<String>>,
 }
 
-/// What a file says of the one that it shares debug information with.
+/// The file that a file shares debug information with, by name and build ID.
 struct Supplementary<'data> {
     name: Cow<'data, [u8]>,
     id: BuildId,
@@ -66,7 +66,7 @@ impl<'a> DebugFiles<'a> {
         (self.missing.into_inner(), self.notes.into_inner())
     }
 
-    /// What was stripped from a file, if it is kept in one of its own.
+    /// Returns the debug file of a stripped file, if there is one.
     pub fn debug_file(&self, elf: &Elf<'_>) -> Option<Opened> {
         let id = elf.build_id();
         if let Some(id) = &id {
@@ -151,7 +151,7 @@ impl<'a> DebugFiles<'a> {
         None
     }
 
-    /// What servers have of a build ID. The kernel and the firmware are the guest's own: nobody else has them.
+    /// Asks servers for the debug file of a build ID. The kernel and the firmware are the guest's own: no server has them.
     fn ask(&self, id: &BuildId) -> Option<PathBuf> {
         if self.guest.starts_with('[') {
             return None;
@@ -164,13 +164,13 @@ impl<'a> DebugFiles<'a> {
         })
     }
 
-    /// Why servers did not give what they were asked for: clauses to end a sentence with, each with its semicolon.
+    /// Returns why servers did not give what they were asked for: clauses to end a sentence with, each with its semicolon.
     pub fn answers(&self) -> String {
         let answers = self.answers.borrow();
         answers.iter().map(|why| format!("; {why}")).collect()
     }
 
-    /// Where a `.dwo` file may be.
+    /// Returns the paths at which a `.dwo` file may be.
     pub fn split_files(&self, folder: &[u8], name: &[u8]) -> Vec<PathBuf> {
         let name = Path::new(OsStr::from_bytes(name));
         let compiled = Path::new(OsStr::from_bytes(folder)).join(name);
@@ -179,7 +179,8 @@ impl<'a> DebugFiles<'a> {
         found
     }
 
-    /// Where a package of `.dwo` files may be: it is called like the program, or like the file of its debug information.
+    /// Returns the paths at which a package of `.dwo` files may be: it is called like the program, or like the program's debug
+    /// file.
     pub fn packages(&self, debug: Option<&Path>) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for file in [Some(self.file), debug, Some(Path::new(self.guest))] {
@@ -198,7 +199,7 @@ impl<'a> DebugFiles<'a> {
         found
     }
 
-    /// Where GDB looks for a file that another one names, and below the given folders by its name.
+    /// Returns the paths at which GDB looks for a file that another file names, and those below the given folders by its name.
     fn candidate_paths(&self, name: &[u8]) -> Vec<PathBuf> {
         let path = Path::new(OsStr::from_bytes(name));
         let beside = self.file.parent().unwrap_or(Path::new("."));
@@ -222,7 +223,7 @@ impl<'a> DebugFiles<'a> {
     }
 }
 
-/// What to say of a part that was not found.
+/// Returns the sentence on a part that was not found.
 pub(super) fn missing(what: &str, file: &str, refused: &[String]) -> String {
     let mut text = format!("{what} are in {file}: not found");
     if !refused.is_empty() {

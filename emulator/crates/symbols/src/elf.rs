@@ -27,11 +27,11 @@ struct Segment {
 /// A loaded segment that holds instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeSegment {
-    /// Where it lies in the file.
+    /// The segment's offset in the file, in bytes.
     pub offset: u64,
-    /// Its length, in bytes.
+    /// The segment's length in the file, in bytes.
     pub size: u64,
-    /// Its virtual address, as linked.
+    /// The segment's virtual address, as linked.
     pub address: u64,
 }
 

@@ -59,21 +59,21 @@ pub struct SymbolFiles {
     pub guest_written: Option<PathBuf>,
     /// The vDSO with debug information (`vdso.so.dbg`); if none, the vDSO image in `kernel` is used.
     pub vdso: Option<PathBuf>,
-    /// Who is asked for what is in none of the folders, in this order.
+    /// Servers that are asked, in this order, for files that are in none of the folders.
     pub servers: Vec<Arc<dyn FileServer>>,
 }
 
 /// A file or folder of the host that the guest saw.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Shared {
-    /// Its path in the guest, absolute.
+    /// The absolute path in the guest.
     pub guest: String,
-    /// Its path on the host.
+    /// The path on the host.
     pub host: PathBuf,
 }
 
 impl Shared {
-    /// The host's file that is `path` in the guest.
+    /// Returns the host's file that is `path` in the guest.
     fn find(&self, path: &str) -> Option<PathBuf> {
         match path.strip_prefix(self.guest.trim_end_matches('/'))? {
             "" => self.host.is_file().then(|| self.host.clone()),

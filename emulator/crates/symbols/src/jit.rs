@@ -28,9 +28,9 @@ pub(super) struct Function {
     pub start: u64,
     pub size: u64,
     pub name: Vec<u8>,
-    /// Its instructions; empty where the file has none.
+    /// The function's machine code; empty where the file has none.
     pub bytes: Vec<u8>,
-    /// Source lines: address, file, line; by address.
+    /// Source lines (address, file, line), sorted by address.
     pub lines: Vec<(u64, Arc<str>, u32)>,
 }
 

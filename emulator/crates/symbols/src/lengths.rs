@@ -157,7 +157,7 @@ fn rows(skeleton: &Unit<Reader<'_>>) -> Result<Vec<Row>, gimli::Error> {
 /// The end of the code from `low` on whose rows satisfy `hold`.
 fn end_of(rows: &[Row], low: u64, hold: impl Fn(&Row) -> bool) -> u64 {
     let first = rows.partition_point(|row| row.0 <= low);
-    // Of several rows of an address the last is valid.
+    // Where an address has several rows, the last one is valid.
     let rest = &rows[first..];
     let ends = (0..rest.len()).find(|at| {
         let last_of_address = rest.get(at + 1).is_none_or(|next| next.0 != rest[*at].0);

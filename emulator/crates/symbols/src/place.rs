@@ -63,7 +63,7 @@ pub fn place(evaluation: &Evaluation, process: ProcessId, fact: &StaticInfo) -> 
     }
 }
 
-/// The places of many instructions, each once: those of the kernel are the same for every process.
+/// The places of many instructions, without duplicates: places of the kernel are the same for every process.
 pub struct Places<'a> {
     evaluation: &'a Evaluation,
     known: HashMap<(Option<ProcessId>, InstId), u32>,
@@ -71,7 +71,7 @@ pub struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// None yet.
+    /// Creates an empty list of places.
     pub fn new(evaluation: &'a Evaluation) -> Self {
         Self {
             evaluation,
@@ -84,7 +84,7 @@ impl<'a> Places<'a> {
         ((!is_shared(fact)).then_some(process), fact.id)
     }
 
-    /// Adds that of an instruction as `process` executed it. One that the trace does not know has none.
+    /// Adds the place of an instruction as `process` executed it. An instruction that the trace does not know has no place.
     pub fn add(&mut self, process: ProcessId, inst: InstId) {
         let Some(fact) = self.evaluation.static_info.get(inst.0 as usize) else {
             return;
@@ -96,12 +96,12 @@ impl<'a> Places<'a> {
         });
     }
 
-    /// All of them, to resolve; the numbers of their locations stay known. Nothing is added any more.
+    /// Takes all places out, to resolve them; the numbers of their locations stay known. Nothing may be added any more.
     pub fn take(&mut self) -> Vec<Place> {
         std::mem::take(&mut self.list)
     }
 
-    /// The number of an instruction's location.
+    /// Returns the number of an instruction's location.
     pub fn location(&self, process: ProcessId, inst: InstId) -> Option<u32> {
         let fact = self.evaluation.static_info.get(inst.0 as usize)?;
         self.known.get(&self.key(process, fact)).copied()

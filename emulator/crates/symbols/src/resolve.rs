@@ -41,7 +41,7 @@ pub struct Symbolizer {
 }
 
 impl Symbolizer {
-    /// A symbolizer over these files.
+    /// Creates a symbolizer over `files`.
     pub fn new(files: SymbolFiles) -> Self {
         Self {
             files,
@@ -55,7 +55,7 @@ impl Symbolizer {
         Sources::new(&self.files)
     }
 
-    /// What lies below the folders.
+    /// Returns the index of the files below the folders.
     pub(super) fn index(&self) -> &Index {
         self.index.get_or_init(|| Index::of(self.files.folders()))
     }

@@ -1,4 +1,4 @@
-//! Where else files may be had: asked by build ID, for what is not in the host's folders.
+//! Servers of files: asked by build ID for what is not in the host's folders.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,6 +13,6 @@ pub trait FileServer: fmt::Debug + Send + Sync {
     /// The program or library itself.
     fn program(&self, build_id: &BuildId) -> Result<PathBuf, String>;
 
-    /// A source file of it, by the absolute path that the compiler saw.
+    /// Returns a source file of the program or library, by the absolute path that the compiler saw.
     fn source(&self, build_id: &BuildId, path: &str) -> Result<PathBuf, String>;
 }

@@ -28,7 +28,7 @@ pub struct Module {
     pub checksums: BTreeMap<Arc<str>, [u8; 16]>,
     /// Why names or source lines are missing: a sentence each, naming the file to hand in.
     pub missing: Vec<String>,
-    /// The same for its functions that have no symbol; `None` if there are none.
+    /// Why functions without a symbol have no name, in a sentence that names the file to hand in; `None` if there are none.
     pub nameless: Option<String>,
 }
 

@@ -31,7 +31,7 @@ impl<S: CommitSink> Pipeline<S> {
         self.records.push(CommitRecord::of(
             stream_id(id),
             (cycle - before) as u32,
-            // The ROB holds it from the cycle after its dispatch.
+            // The ROB holds an instruction from the cycle after its dispatch.
             cycle - (retired.dispatch + 1),
             self.window.lead,
             flags | self.mark,

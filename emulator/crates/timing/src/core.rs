@@ -21,23 +21,23 @@ pub struct Core<S> {
 }
 
 impl<S> Core<S> {
-    /// A core after reset whose first cycle is the one after `cycle`.
+    /// Returns a core after reset whose first cycle is the one after `cycle`.
     pub fn starting_at(cycle: u64, preset: &Preset, sink: S) -> Self {
         Self::new(preset, sink).started_at(cycle)
     }
 
-    /// The same core, after reset, whose first cycle is the one after `cycle`.
+    /// Has the first cycle of a core that was just reset be the one after `cycle`, and returns the core.
     pub fn started_at(mut self, cycle: u64) -> Self {
         self.pipeline.start_at(cycle);
         self
     }
 
-    /// A core after reset.
+    /// Returns a core after reset.
     pub fn new(preset: &Preset, sink: S) -> Self {
         Self::sharing(&SharedMemory::new(preset, 1), 0, preset, sink)
     }
 
-    /// The core of hart number `hart` after reset, one of those that share `memory`.
+    /// Returns the core of hart `hart` after reset, connected to `memory`, which it shares with other harts.
     pub fn sharing(memory: &SharedMemory, hart: usize, preset: &Preset, sink: S) -> Self {
         Self {
             path: Path::new(preset),
@@ -46,12 +46,12 @@ impl<S> Core<S> {
         }
     }
 
-    /// The sink of the commit records.
+    /// Returns the sink of the commit records.
     pub fn sink(&self) -> &S {
         &self.pipeline.sink
     }
 
-    /// The sink of the commit records.
+    /// Returns the sink of the commit records.
     pub fn sink_mut(&mut self) -> &mut S {
         &mut self.pipeline.sink
     }
@@ -61,17 +61,17 @@ impl<S> Core<S> {
         self.pipeline.sink
     }
 
-    /// The parameters.
+    /// Returns the core's parameters.
     pub fn preset(&self) -> &Preset {
         self.pipeline.preset()
     }
 
-    /// Cycle of the last commit or trap, or in which the hart woke up last.
+    /// Returns the cycle of the last commit or trap, or in which the hart woke up last.
     pub fn cycle(&self) -> u64 {
         self.pipeline.cycle()
     }
 
-    /// Everything counted since reset.
+    /// Returns everything counted since reset.
     pub fn stats(&self) -> Stats {
         self.pipeline.stats()
     }
@@ -89,7 +89,7 @@ impl<S> Core<S> {
 }
 
 impl<S: CommitSink> Core<S> {
-    /// Running totals of all events, in the order of [`PerfEvent::ALL`].
+    /// Returns the running totals of all events, in the order of [`PerfEvent::ALL`].
     pub fn counts(&self) -> Vec<u64> {
         let count = |&event| match event {
             // Up to the last commit: nothing is being executed.
@@ -99,13 +99,15 @@ impl<S: CommitSink> Core<S> {
         PerfEvent::ALL.iter().map(count).collect()
     }
 
-    /// The sink wants the details of all that leaves the ROB from now on, whether or not sampling units do; or no longer. Between runs.
+    /// Gives the sink the details of all that leaves the ROB from now on, whether or not sampling units want them, or
+    /// no longer. Called between runs.
     pub fn observe_for_host(&mut self, on: bool) {
         self.path.observed_by.host = on;
         self.pipeline.observe(self.path.observed_by);
     }
 
-    /// The sink gets excerpts from that cycle on, of some thousand instructions each; `u64::MAX`: no more. Between runs.
+    /// Gives the sink excerpts of some thousand instructions each from `cycle` on; `u64::MAX`: no more. Called between
+    /// runs.
     pub fn excerpts_from(&mut self, cycle: u64) {
         self.pipeline.excerpts_from(cycle);
     }

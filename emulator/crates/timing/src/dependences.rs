@@ -1,5 +1,6 @@
-//! Register dependences that a what-if changes: chains that do not wait for themselves, and branches whose place a data dependence takes.
-//! A core has this only if its preset asks for one of the two, and then looks at each instruction before it executes.
+//! Register dependences that a what-if changes: chains that do not wait for themselves, and branches whose place a data
+//! dependence takes. A core has this only if its preset asks for one of the two, and then looks at each instruction
+//! before it executes.
 
 use isa::{InstClass, Op, StaticId, StaticInst};
 
@@ -7,8 +8,8 @@ use crate::Preset;
 use crate::micro_op::{MicroOp, NO_REG};
 use crate::without::{Cause, Removed, Select, has};
 
-/// Cycles from the condition of a select to its result, as RV64GC computes it: the condition is negated to a mask, which goes by `and`
-/// and `or`. With Zicond, `czero` takes the condition itself.
+/// Cycles from the condition of a select to its result, as RV64GC computes it: the condition is negated to a mask,
+/// which goes by `and` and `or`. With Zicond, `czero` takes the condition itself.
 const MASK: u64 = 1;
 /// Cycles from an operand of a select to its result: `and` (or `czero`) and `or`.
 const MERGE: u64 = 2;
@@ -18,11 +19,11 @@ const MERGE: u64 = 2;
 struct Known {
     /// The operation, if the instruction adds to the register that it writes ([`accumulates`]).
     accumulates: Option<Op>,
-    /// The chain through it is taken away.
+    /// The chain through the instruction is taken away.
     unchained: bool,
-    /// The value that its register held when it had executed last; see [`RegisterValue::value`].
+    /// The value that the instruction's register held when it had executed last; see [`RegisterValue::value`].
     left: u64,
-    /// The select that takes its place.
+    /// The select that takes the instruction's place.
     select: Option<Select>,
     /// The address of a branch, if its two sides meet here.
     join: Option<u64>,
@@ -31,10 +32,10 @@ struct Known {
 /// What a register holds.
 #[derive(Clone, Copy, Debug, Default)]
 struct RegisterValue {
-    /// Counts the values that did not come from the value before by the same operation: a sum is one value however often something is
-    /// added to it.
+    /// Counts the values that did not come from the value before by the same operation: a sum is one value however
+    /// often something is added to it.
     value: u64,
-    /// The operation that adds to it.
+    /// The operation that adds to the register.
     op: Option<Op>,
 }
 
@@ -59,7 +60,8 @@ pub(crate) struct Dependences {
     mask: u64,
 }
 
-/// An instruction reads the register that it writes, and computes: a link of a chain, if the value is the one that it made itself.
+/// Returns true if an instruction reads the register that it writes, and computes: it is a link of a chain, if the
+/// value is the one that it made itself.
 pub(crate) fn accumulates(inst: &isa::DecodedInst) -> bool {
     use InstClass as C;
     matches!(
@@ -70,7 +72,7 @@ pub(crate) fn accumulates(inst: &isa::DecodedInst) -> bool {
 }
 
 impl Dependences {
-    /// Changes of a preset, if it has any.
+    /// Returns the changes of a preset, if it has any.
     pub fn new(preset: &Preset, removed: &Removed) -> Option<Box<Self>> {
         let joins: Vec<_> = removed.selects().map(|select| select.join).collect();
         let changes = removed.has(Cause::Chain) || !joins.is_empty();
@@ -100,8 +102,9 @@ impl Dependences {
         };
     }
 
-    /// Returns the instruction as it executes next: without the register that it writes among its sources, if it would wait for itself.
-    /// `ready` has, by register, the first cycle in which an instruction that reads it can issue; selects that end here delay it.
+    /// Returns the instruction as it executes next: without the register that it writes among its sources, if it would
+    /// wait for itself. `ready` has, by register, the first cycle in which an instruction that reads it can issue;
+    /// selects that end here delay it.
     pub fn next(&mut self, id: StaticId, micro_op: &MicroOp, ready: &mut [u64]) -> MicroOp {
         let mut op = *micro_op;
         let Some(known) = self.known.get_mut(id.0 as usize) else {
@@ -127,7 +130,8 @@ impl Dependences {
         op
     }
 
-    /// The branch executed, and an instruction that reads its condition can issue in that cycle: a select begins, if one takes its place.
+    /// Begins a select, if one takes the place of the branch, which executed; an instruction that reads its condition
+    /// can issue in cycle `condition`.
     pub fn decided(&mut self, branch: StaticId, condition: u64) {
         let known = self.known.get(branch.0 as usize);
         if let Some(select) = known.and_then(|known| known.select) {
@@ -142,8 +146,9 @@ impl Dependences {
 }
 
 impl Open {
-    /// What either side writes is there when the condition is and both values are: the one that was written, or, of a side that was not
-    /// taken, the old one. Not modelled: what the side that was not taken would have computed, its instructions and its misses.
+    /// Ends a select: what either side writes is there when the condition is and both values are: the one that was
+    /// written, or, of a side that was not taken, the old one. Not modelled: what the side that was not taken would
+    /// have computed, its instructions and its misses.
     fn end(&self, mask: u64, ready: &mut [u64]) {
         for (register, ready) in ready
             .iter_mut()

@@ -12,9 +12,9 @@ const INSTRUCTIONS: usize = 1024;
 /// When excerpts are taken.
 #[derive(Debug)]
 pub(crate) struct Excerpts {
-    /// Before the first run after this cycle one begins or may end.
+    /// Cycle after which an excerpt begins, or the current one may end, before the next run.
     pub look: u64,
-    /// Instructions to go in the current one.
+    /// Instructions to go in the current excerpt; `None`: there is none.
     left: Option<usize>,
 }
 
@@ -28,13 +28,13 @@ impl Default for Excerpts {
 }
 
 impl Excerpts {
-    /// One is under way.
+    /// Returns true if an excerpt is under way.
     #[inline(always)]
     pub fn is_open(&self) -> bool {
         self.left.is_some()
     }
 
-    /// So many instructions went to the sink.
+    /// Notes that `instructions` instructions went to the sink.
     pub fn sent(&mut self, instructions: usize) {
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(instructions);
@@ -43,7 +43,8 @@ impl Excerpts {
 }
 
 impl<S: CommitSink> Pipeline<S> {
-    /// The next excerpt begins from that cycle on; `u64::MAX`: no more. One that is under way ends here. Between runs.
+    /// Begins the next excerpt from `cycle` on; `u64::MAX`: there is no more. Ends one that is under way. Called
+    /// between runs.
     pub fn excerpts_from(&mut self, cycle: u64) {
         self.end_excerpt();
         self.observer.excerpts.look = cycle;
@@ -56,7 +57,7 @@ impl<S: CommitSink> Pipeline<S> {
         }
     }
 
-    /// Before a run: begins an excerpt, or ends one that is long enough.
+    /// Begins an excerpt before a run, or ends one that is long enough.
     #[cold]
     #[inline(never)]
     pub(crate) fn turn_excerpt(&mut self) {
@@ -79,9 +80,9 @@ impl<S: CommitSink> Pipeline<S> {
 }
 
 impl Stalls {
-    /// What an instruction's dispatch waited for last, given what had been counted before it.
+    /// Returns what an instruction's dispatch waited for last, given what had been counted before it.
     pub(crate) fn since(&self, before: &Self) -> DispatchWait {
-        // Issue-queue slots and tags are waited for after the rest, the row of the ROB before.
+        // Dispatch waits for a row of the ROB first, and for issue-queue slots and tags last.
         let waits = [
             (self.by_lane[3], before.by_lane[3], DispatchWait::Tags),
             (self.by_lane[2], before.by_lane[2], DispatchWait::FpIssue),

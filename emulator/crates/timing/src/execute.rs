@@ -44,7 +44,8 @@ impl<S: CommitSink> Pipeline<S> {
             .dispatch(micro_op, after_slot, entry, &mut self.stats.dispatch_stalls)
     }
 
-    /// A micro-op issued to `port` in cycle `issue`, and gave back its slot in `queue`; it was dispatched in cycle `dispatch`.
+    /// Counts a micro-op that issued to `port` in cycle `issue`, and gave back its slot in `queue`; it was dispatched
+    /// in cycle `dispatch`.
     #[inline(always)]
     fn issued<const COUNTED: bool>(&mut self, port: u32, queue: u32, dispatch: u64, issue: u64) {
         if COUNTED {
@@ -52,7 +53,8 @@ impl<S: CommitSink> Pipeline<S> {
         }
     }
 
-    /// Commits an instruction that redirects nothing and accesses no memory, by the cycles of its dispatch, its issue, and its earliest commit.
+    /// Commits an instruction that redirects nothing and accesses no memory, by the cycles of its dispatch, its issue,
+    /// and its earliest commit.
     #[inline(always)]
     fn commit_plain<const COUNTED: bool>(
         &mut self,
@@ -75,7 +77,8 @@ impl<S: CommitSink> Pipeline<S> {
         }
     }
 
-    /// Executes an integer operation of one cycle on any integer port. `COUNTED`, here and below: somebody asks for what issues.
+    /// Executes an integer operation of one cycle on any integer port. `COUNTED`, here and below: somebody asks for
+    /// what issues.
     #[inline(always)]
     pub(crate) fn alu<const COUNTED: bool>(&mut self, micro_op: &MicroOp, id: StaticId) {
         let dispatch = self.dispatch(micro_op, 0);
@@ -219,7 +222,7 @@ impl<S: CommitSink> Pipeline<S> {
         }
     }
 
-    /// Executes what loses no cycles in some way.
+    /// Executes an instruction that loses no cycles in some way, as a what-if has it ([`crate::without`]).
     #[cold]
     #[inline(never)]
     pub(crate) fn ideal<const COUNTED: bool>(
@@ -258,7 +261,7 @@ impl<S: CommitSink> Pipeline<S> {
         }
     }
 
-    /// The same in a run, of which it takes what belongs to it.
+    /// Executes an instruction of a run as [`Self::ideal`] does; reads what belongs to it from `steps` and `output`.
     #[cold]
     #[inline(never)]
     pub(crate) fn ideal_in_run<const COUNTED: bool>(

@@ -51,7 +51,7 @@ pub(crate) mod port {
     pub const MEM: u32 = 5;
     /// Floating-point ports.
     pub const FP: u32 = 7;
-    /// How many there are.
+    /// Number of port bits.
     pub const COUNT: usize = 9;
 }
 

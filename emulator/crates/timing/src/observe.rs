@@ -18,7 +18,7 @@ use crate::stats::Stalls;
 /// The first programmable counter has this number.
 const FIRST_COUNTER: usize = 3;
 
-/// A counter that is watched.
+/// A counter that is watched for overflows.
 #[derive(Clone, Copy, Debug, Default)]
 struct Watched {
     counter: usize,
@@ -40,16 +40,16 @@ snapshot::snapshot!(Watched {
 /// Who wants details.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ObservedBy {
-    /// The hart's sampling units,
+    /// The hart's sampling units want details.
     pub units: bool,
-    /// and the host, which is no part of a machine's state.
+    /// The host wants details; this is no part of a machine's state.
     pub host: bool,
 }
 
 snapshot::snapshot!(ObservedBy { units } keeps { host });
 
 impl ObservedBy {
-    /// Somebody does.
+    /// Returns true if somebody wants details.
     #[inline(always)]
     pub fn any(self) -> bool {
         self.units | self.host
@@ -63,11 +63,11 @@ pub(crate) struct Observer {
     watches: Vec<Watched>,
     /// The packet that was fetched last, if none of its instructions has left.
     packet: PacketFetch,
-    /// On their way to the sink.
+    /// Details on their way to the sink.
     pub details: Vec<Detail>,
     /// What dispatch had waited for at the last instruction.
     pub stalls: Stalls,
-    /// The host's.
+    /// The host's excerpts.
     pub excerpts: Excerpts,
 }
 
@@ -75,13 +75,13 @@ pub(crate) struct Observer {
 snapshot::snapshot!(Observer { by, watches, packet } keeps { details, stalls, excerpts });
 
 impl Observer {
-    /// Details are wanted.
+    /// Returns true if details are wanted.
     #[inline(always)]
     pub fn is_active(&self) -> bool {
         self.by.any() | self.excerpts.is_open()
     }
 
-    /// Forgets what nobody took.
+    /// Forgets the details that nobody took.
     pub fn forget(&mut self, front: &mut FrontEnd) {
         front.fetched_packet();
         self.packet = PacketFetch::default();
@@ -93,7 +93,7 @@ impl Observer {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Demand {
     pub source: DataSource,
-    /// Cycle in which its line is there.
+    /// Cycle in which the line is there.
     pub ready: u64,
 }
 
@@ -105,7 +105,7 @@ pub(crate) struct Translated {
 }
 
 impl Translated {
-    /// By the second level or a walk, from a cycle to another.
+    /// Returns a translation by a walk, or by the second level, from a cycle to another.
     pub fn new(walked: bool, from: u64, to: u64) -> Self {
         Self {
             by: match walked {
@@ -117,7 +117,7 @@ impl Translated {
     }
 }
 
-/// How an instruction accesses memory, if it does.
+/// Returns how an instruction accesses memory, if it does.
 pub(crate) fn access_kind(micro_op: &MicroOp) -> AccessKind {
     match micro_op.class {
         InstClass::Load | InstClass::FpLoad | InstClass::LoadReserved => AccessKind::Load,
@@ -127,7 +127,7 @@ pub(crate) fn access_kind(micro_op: &MicroOp) -> AccessKind {
 }
 
 impl<S> Pipeline<S> {
-    /// A packet was fetched.
+    /// Notes how the packet was fetched that was fetched last, while details are wanted.
     pub(crate) fn packet_fetched(&mut self) {
         if self.observer.is_active() {
             self.observer.packet = self.front.fetched_packet();
@@ -136,7 +136,7 @@ impl<S> Pipeline<S> {
 }
 
 impl<S: CommitSink> Pipeline<S> {
-    /// The details are for these from now on.
+    /// Sets who wants the details from now on.
     pub fn observe(&mut self, by: ObservedBy) {
         let was_active = self.observer.is_active();
         self.observer.by = by;
@@ -145,7 +145,7 @@ impl<S: CommitSink> Pipeline<S> {
         }
     }
 
-    /// A counter is watched from now on, or no longer.
+    /// Watches a counter from now on; `None`: no longer.
     pub fn watch(&mut self, counter: usize, watch: Option<Watch>) {
         let watches = &mut self.observer.watches;
         watches.retain(|watched| watched.counter != counter);
@@ -161,7 +161,7 @@ impl<S: CommitSink> Pipeline<S> {
         }
     }
 
-    /// Total of those events of a selection that are not told from records.
+    /// Returns the total of those events of a selection that are not told from records.
     fn counted(&self, selection: Selection) -> u64 {
         selection
             .events()
@@ -170,7 +170,7 @@ impl<S: CommitSink> Pipeline<S> {
             .fold(0, u64::wrapping_add)
     }
 
-    /// Before an access that somebody observes: what it meets is noted from here.
+    /// Begins an access that somebody observes: what it meets is noted from here.
     #[inline(always)]
     pub(crate) fn begin_access(&mut self, access: MemAccess) {
         self.lsu.observed = access;
@@ -178,7 +178,8 @@ impl<S: CommitSink> Pipeline<S> {
         self.lsu.l1d.demand = Demand::default();
     }
 
-    /// An instruction left the ROB whose record is the last one; `flushed`: so many behind it were thrown away, about.
+    /// Notes the details of the instruction that left the ROB last, whose record is the last one; `flushed`: about how
+    /// many instructions behind it were thrown away.
     #[cold]
     #[inline(never)]
     pub(crate) fn observed(
@@ -213,8 +214,8 @@ impl<S: CommitSink> Pipeline<S> {
         });
     }
 
-    /// The watched counters whose event the instruction incurs that left last, those that overflow by it, and those that overflow by
-    /// the last one before it that restarted fetch.
+    /// Returns the watched counters whose event the instruction that left last incurs, those that overflow by it, and
+    /// those that overflow by the last instruction before it that restarted fetch.
     fn watched_by(&mut self, micro_op: &MicroOp) -> [u32; 3] {
         if self.observer.watches.is_empty() {
             return [0; 3];
@@ -247,7 +248,7 @@ impl<S: CommitSink> Pipeline<S> {
         [incurred, overflows, overflows_before]
     }
 
-    /// A load or store, as it fared; `forwards`: how many loads stores had answered before it.
+    /// Returns how a load or store fared; `forwards`: how many loads stores had answered before it.
     pub(crate) fn data_access(
         &self,
         micro_op: &MicroOp,
@@ -274,8 +275,9 @@ impl<S: CommitSink> Pipeline<S> {
         }
     }
 
-    /// The instructions that decode took after the one decoded last, of a path that turned out wrong, until fetch restarted in cycle
-    /// `restart`. Not modelled: how many the wrong path has; taken are as many as decode and ROB can hold.
+    /// Returns the instructions that decode took after the one decoded last, of a path that turned out wrong, until
+    /// fetch restarted in cycle `restart`. Not modelled: how many the wrong path has; taken are as many as decode and
+    /// ROB can hold.
     #[inline(always)]
     pub(crate) fn wrong_path(&self, redirect: Redirect, restart: u64) -> u64 {
         if redirect == Redirect::None {

@@ -18,7 +18,7 @@ use crate::units::Units;
 use crate::window::Window;
 use crate::without::Removed;
 
-/// Dispatch to the CSR file's access: issue, register read, execute, write back.
+/// Cycles from dispatch to the CSR file's access: issue, register read, execute, write back.
 pub(crate) const CSR_ACCESS: u64 = 4;
 
 /// Registers that the scoreboard knows, and one for results that go nowhere; as many as a number can name.
@@ -31,7 +31,7 @@ pub(crate) struct Pipeline<S> {
     preset: Preset,
     port_map: PortMap,
     removed: Removed,
-    /// What a what-if changes about them.
+    /// Register dependences that a what-if changes, if there is one that does.
     pub dependences: Option<Box<Dependences>>,
     pub micro_ops: Vec<MicroOp>,
     pub front: FrontEnd,
@@ -47,12 +47,12 @@ pub(crate) struct Pipeline<S> {
     pub stats: Stats,
     pub selections: Selections,
     pub observer: Observer,
-    /// Cycle before the first.
+    /// Cycle before the core's first one.
     started: u64,
 }
 
 impl<S> Pipeline<S> {
-    /// After reset.
+    /// Returns the pipeline of hart `hart` after reset, connected to `memory`.
     pub fn new(memory: &SharedMemory, hart: usize, preset: &Preset, sink: S) -> Self {
         let port_map = PortMap::new(preset);
         let removed = Removed::of(preset);
@@ -77,7 +77,7 @@ impl<S> Pipeline<S> {
         }
     }
 
-    /// The first cycle is the one after `cycle`.
+    /// Has the first cycle be the one after `cycle`.
     pub fn start_at(&mut self, cycle: u64) {
         self.started = cycle;
         self.window.committed = cycle;
@@ -85,17 +85,17 @@ impl<S> Pipeline<S> {
         self.front.redirect(cycle + 1);
     }
 
-    /// The parameters.
+    /// Returns the core's parameters.
     pub fn preset(&self) -> &Preset {
         &self.preset
     }
 
-    /// Cycle of the last commit or trap, or in which the hart woke up last.
+    /// Returns the cycle of the last commit or trap, or in which the hart woke up last.
     pub fn cycle(&self) -> u64 {
         self.window.committed
     }
 
-    /// Everything counted since reset.
+    /// Returns everything counted since reset.
     pub fn stats(&self) -> Stats {
         let (front, lsu) = (&self.front, &self.lsu);
         let (dram_accesses, dram_row_hits) = lsu.lower.shared.dram_counts();
@@ -137,7 +137,7 @@ impl<S> Pipeline<S> {
         self.selections.always(start);
     }
 
-    /// Where following starts from.
+    /// Returns where following starts from.
     fn following(&self) -> Start {
         Start {
             width: self.preset.decode.width,
@@ -152,13 +152,13 @@ impl<S> Pipeline<S> {
         self.micro_ops.resize(count, MicroOp::UNKNOWN);
     }
 
-    /// The micro-op of an instruction. One that was not announced is the caller's bug, not the guest's.
+    /// Returns the micro-op of an instruction. One that was not announced is the caller's bug, not the guest's.
     #[inline(always)]
     pub(crate) fn micro_op(&self, id: StaticId) -> MicroOp {
         self.micro_ops[id.0 as usize]
     }
 
-    /// Decodes the next instruction; the cycle. It starts a packet, if there is one.
+    /// Decodes the next instruction; returns the cycle. `packet`: the packet that it starts, if it starts one.
     #[inline(always)]
     pub(crate) fn decode(&mut self, packet: Option<Packet>, walk: Option<&WalkReads>) -> u64 {
         self.mark = 0;
@@ -198,12 +198,13 @@ impl<S> Pipeline<S> {
         self.packet_fetched();
     }
 
-    /// Somebody asks for what issues, or for details, or dependences are changed: each instruction is looked at.
+    /// Returns true if each instruction is looked at: somebody asks for what issues, or for details, or dependences are
+    /// changed.
     fn is_looked_at(&self) -> bool {
         self.selections.issues | self.observer.is_active() | self.dependences.is_some()
     }
 
-    /// A decode group, and its ROB row.
+    /// Starts a decode group, and its ROB row.
     #[inline(never)]
     fn start_row(&mut self) {
         let decoded = self.front.start_group(self.window.dispatched);
@@ -225,7 +226,7 @@ impl<S> Pipeline<S> {
         }
     }
 
-    /// First cycle in which all sources are there, for an instruction dispatched in `dispatch`.
+    /// Returns the first cycle in which all sources are there, for an instruction dispatched in `dispatch`.
     #[inline(always)]
     pub(crate) fn sources(&self, micro_op: &MicroOp, dispatch: u64) -> u64 {
         let [a, b, c] = micro_op.src.map(|r| self.registers[usize::from(r)]);
@@ -238,7 +239,7 @@ impl<S> Pipeline<S> {
     }
 }
 
-// Between runs. Micro-ops are not state: instructions are announced again.
+// Saved between runs. Micro-ops are not state: instructions are announced again.
 snapshot::snapshot!(Pipeline<S> {
     front,
     mark,
@@ -278,13 +279,13 @@ impl<S: CommitSink> Pipeline<S> {
         self.sink.define(&micro_op::for_stream(inst));
     }
 
-    /// Fetches one instruction by itself, up to its decoding; the cycle of that.
+    /// Fetches one instruction by itself, up to its decoding; returns the cycle of that.
     pub fn fetch(&mut self, packet: Option<Packet>, output: &mut Reader<'_>) -> u64 {
         let walk = packet.and_then(|packet| output.packet_walk(packet));
         self.decode(packet, walk)
     }
 
-    /// Passes the one that was fetched last.
+    /// Passes the instruction that was fetched last.
     pub fn retire(&mut self, executed: &Executed, passed: &InstOutput, output: &mut Reader<'_>) {
         match self.is_looked_at() {
             false => self.retire_as::<false>(executed, passed, output),
@@ -315,7 +316,7 @@ impl<S: CommitSink> Pipeline<S> {
         if COUNTED {
             self.begin_access(executed.mem);
         }
-        // An exception takes it back.
+        // An exception takes the count back.
         self.stats.instructions += 1;
         match micro_op.kind {
             _ if executed.trap.is_some() => self.retire_alone(executed, &access),
@@ -336,7 +337,8 @@ impl<S: CommitSink> Pipeline<S> {
         self.send();
     }
 
-    /// Passes the next run that was followed, which has that extent; the cycle in which its last instruction is decoded.
+    /// Passes the next run that was followed, which has that extent; returns the cycle in which its last instruction is
+    /// decoded.
     pub fn run(&mut self, extent: Extent, output: &mut Reader<'_>) -> u64 {
         if self.window.committed > self.observer.excerpts.look {
             self.turn_excerpt();
@@ -349,7 +351,7 @@ impl<S: CommitSink> Pipeline<S> {
 
     #[inline(never)]
     fn run_as<const COUNTED: bool>(&mut self, extent: Extent, output: &mut Reader<'_>) -> u64 {
-        // Aside, so that one can be referred to while the core changes.
+        // Put aside, so that a micro-op can be referred to while the core changes.
         let static_info = std::mem::take(&mut self.micro_ops);
         let mut steps = output.run(extent);
         let mut instructions = 0;
@@ -414,7 +416,7 @@ impl<S: CommitSink> Pipeline<S> {
         self.front.buffer.cycle()
     }
 
-    /// The one that was fetched last was tagged with an interrupt.
+    /// Takes the interrupt that the instruction fetched last was tagged with.
     pub fn interrupt(&mut self, id: StaticId) {
         self.take_interrupt(id);
         self.send();
@@ -424,7 +426,7 @@ impl<S: CommitSink> Pipeline<S> {
     pub fn idle_until(&mut self, cycle: u64) {
         self.end_excerpt();
         let from = self.window.committed;
-        // In any case: the path starts a packet.
+        // Fetch restarts in any case: the path starts a packet.
         self.front.redirect(cycle.max(from) + 1);
         if cycle <= from {
             return;
@@ -441,18 +443,18 @@ impl<S: CommitSink> Pipeline<S> {
         );
     }
 
-    /// Other harts may have taken lines.
+    /// Does to the caches what other harts asked for, which may have taken lines.
     pub fn others_ran(&mut self) {
         self.lsu.heed_probes();
     }
 
-    /// The cycle in which a CSR instruction that was fetched last accesses its register: dispatched into
-    /// the empty ROB, write-back 4 cycles later.
+    /// Returns the cycle in which a CSR instruction that was fetched last accesses its register: dispatched into the
+    /// empty ROB, write-back 4 cycles later.
     pub fn now(&self) -> u64 {
         (self.front.buffer.cycle() + 1).max(self.window.empty()) + CSR_ACCESS
     }
 
-    /// What a counter counts from now on.
+    /// Sets what a counter counts from now on.
     pub fn select(&mut self, counter: usize, selection: Selection) {
         let start = self.following();
         self.selections.select(counter, selection, start);
@@ -464,12 +466,12 @@ impl<S: CommitSink> Pipeline<S> {
         self.lsu.flush_tlb();
     }
 
-    /// Something that the stream is to say at this place, after all that has committed.
+    /// Adds an event to the stream at this place, after all that has committed.
     pub fn event(&mut self, event: Event) {
         self.sink.event(self.window.committed, event);
     }
 
-    /// The privilege changed.
+    /// Notes that the privilege changed.
     pub fn privilege(&mut self, privilege: Privilege) {
         self.selections.close_cycles(&self.window);
         self.sink
@@ -477,7 +479,7 @@ impl<S: CommitSink> Pipeline<S> {
     }
 }
 
-/// The stream's number of a static instruction.
+/// Returns the stream's number of a static instruction.
 #[inline(always)]
 pub(crate) fn stream_id(id: StaticId) -> InstId {
     InstId(id.0)

@@ -9,20 +9,20 @@ use crate::lsu::Answer;
 pub(crate) const FIRST_OF_ROW: u32 =
     CommitRecord::flags_of(Redirect::None, true, CycleClass::Alu, TeaEvents(0));
 
-/// Records that wait to be sent: those of a run. A load that fails its order leaves two.
+/// Records that can wait to be sent: those of a run. A load that fails its order leaves two.
 const WAITING: usize = (2 * RUN_STEPS).next_power_of_two();
 
 /// Records on their way to the sink.
 pub(crate) struct Records {
-    /// The cycle up to which the sink knows all.
+    /// Cycle up to which the sink knows all.
     pub sent: u64,
     pub records: [CommitRecord; WAITING],
     pub count: usize,
-    /// Their other stages, for a sink that wants them.
+    /// Other stages of the records, for a sink that wants them.
     pub stages: Vec<Stages>,
 }
 
-// None wait between runs.
+// No records wait between runs.
 snapshot::snapshot!(Records { sent } keeps { records, count, stages });
 
 impl Records {
@@ -35,7 +35,7 @@ impl Records {
         }
     }
 
-    /// Those of the run that is under way.
+    /// Returns the records of the run that is under way.
     #[inline(always)]
     pub fn so_far(&self) -> &[CommitRecord] {
         &self.records[..self.count.min(WAITING)]
@@ -61,7 +61,7 @@ pub(crate) struct Retired {
 }
 
 impl Retired {
-    /// One that redirects nothing.
+    /// Returns an instruction that redirects nothing, by the answer to its access.
     #[inline(always)]
     pub fn of(answer: &Answer, dispatch: u64, issue: u64) -> Self {
         let Answer {

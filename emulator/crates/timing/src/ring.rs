@@ -3,8 +3,8 @@
 /// Capacity limit of a [`Ring`].
 pub(crate) const MAX: usize = 256;
 
-/// For each of `capacity` entries the cycle from which it is free again. The entry taken longest ago
-/// is always the next one to be taken.
+/// A ring of entries, each with the cycle from which it is free again. The entry taken longest ago is always the next
+/// one to be taken.
 #[derive(Clone)]
 pub(crate) struct Ring {
     free_from: [u64; MAX],
@@ -15,7 +15,7 @@ pub(crate) struct Ring {
 snapshot::snapshot!(Ring { free_from, next } keeps { capacity });
 
 impl Ring {
-    /// A ring of `capacity` (1 to [`MAX`]) entries, all free.
+    /// Returns a ring of `capacity` (1 to [`MAX`]) entries, all free.
     pub fn new(capacity: u32) -> Self {
         assert!(
             (1..=MAX as u32).contains(&capacity),
@@ -28,7 +28,7 @@ impl Ring {
         }
     }
 
-    /// First cycle in which the next entry can be taken.
+    /// Returns the first cycle in which the next entry can be taken.
     #[inline(always)]
     pub fn available(&self) -> u64 {
         self.free_from[self.next as usize % MAX]

@@ -11,10 +11,10 @@
 const SPAN: u64 = 1024;
 /// Cycles after which releases are looked up at the latest.
 const LATEST: u64 = 64;
-/// So many cycles are looked up one by one: more at once.
+/// Cycles that are looked up one by one; more are looked up at once.
 const NEAR: u64 = 16;
 
-/// One entry of the lane named.
+/// Lanes of the occupancy word; a constant is one entry of its lane.
 pub(crate) mod lane {
     /// Memory issue queue.
     pub const MEM: u32 = 1;
@@ -24,9 +24,9 @@ pub(crate) mod lane {
     pub const FP: u32 = 1 << 16;
     /// Branch tags: each branch in flight holds one.
     pub const TAG: u32 = 1 << 24;
-    /// How many there are.
+    /// Number of lanes.
     pub const COUNT: usize = 4;
-    /// Those of issue queues, from the first.
+    /// Number of lanes of issue queues, which come first.
     pub const QUEUES: usize = 3;
 
     /// A slot in a group, as [`super::Schedule::full`] counts it: tags are counted exactly, not per slot.
@@ -37,7 +37,7 @@ pub(crate) mod lane {
     pub const STOPS_ANY: u64 = 0x0080_8080;
     /// Full bits that stop a branch.
     pub const STOPS_BRANCH: u64 = 0x8080_8080;
-    /// Stops what has to look at its register file before it is dispatched.
+    /// Bit that stops what has to look at its register file before it is dispatched.
     pub const ALWAYS: u64 = 1 << 32;
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Schedule {
     /// Per lane what is taken, plus 128 − capacity, less what slots are counted too far: with the slots added a
     /// lane's top bit is set when it is full.
     occupied: u64,
-    /// By cycle: the ports taken in it (low half), the lanes free after it (high half).
+    /// By cycle: the ports taken in it (low half), and the lanes free after it (high half).
     cycles: [u64; SPAN as usize],
 }
 
@@ -62,7 +62,7 @@ snapshot::snapshot!(Schedule {
 });
 
 impl Schedule {
-    /// Lanes with the capacities given (at most 127 each): MEM, INT, FP, TAG.
+    /// Returns a schedule whose lanes have the capacities given (at most 127 each): MEM, INT, FP, TAG.
     pub fn new(capacities: [u32; 4]) -> Self {
         let bias = capacities
             .iter()
@@ -82,8 +82,8 @@ impl Schedule {
         &mut self.cycles[(cycle % SPAN) as usize]
     }
 
-    /// Books one of the `allowed` ports in the first cycle ≥ `ready` in which one is free, and gives the lanes
-    /// back after it; the cycle and the port's bit. `ready` must lie after the last dispatch.
+    /// Books one of the `allowed` ports in the first cycle ≥ `ready` in which one is free, and gives the lanes back
+    /// after it; returns the cycle and the port's bit. `ready` must lie after the last dispatch.
     #[inline(always)]
     pub fn book(&mut self, ready: u64, allowed: u32, lanes: u32) -> (u64, u32) {
         let mut cycle = ready;
@@ -107,7 +107,7 @@ impl Schedule {
         (cycle, allowed & allowed.wrapping_neg())
     }
 
-    /// Takes `ports` in `cycle`, whether they are free or not; true: one was not.
+    /// Takes `ports` in `cycle`, whether they are free or not; returns true if one was not.
     #[inline(always)]
     pub fn mark(&mut self, cycle: u64, ports: u32) -> bool {
         if cycle >= self.horizon {
@@ -119,15 +119,16 @@ impl Schedule {
         taken
     }
 
-    /// True if an instruction finds no room, as far as releases were looked up; `after_slot` is its slot in its
-    /// group plus one, times [`lane::EACH_SLOT`]. BOOM offers slot n only if more than n entries are free,
-    /// whatever the older slots need.
+    /// Returns true if an instruction finds no room, as far as releases were looked up; `after_slot` is its slot in its
+    /// group plus one, times [`lane::EACH_SLOT`]. BOOM offers slot n only if more than n entries are free, whatever the
+    /// older slots need.
     #[inline(always)]
     pub fn full(&self, after_slot: u32, stops: u64) -> bool {
         (self.occupied + u64::from(after_slot)) & stops != 0
     }
 
-    /// First cycle ≥ `cycle` in which it finds room. Each cycle before is added to the first lane that is full in it.
+    /// Returns the first cycle ≥ `cycle` in which an instruction finds room. Each cycle before is added to the wait of
+    /// the first lane that is full in it.
     pub fn room(
         &mut self,
         cycle: u64,
@@ -162,8 +163,8 @@ impl Schedule {
         *self.at(cycle) += u64::from(lanes) << 32;
     }
 
-    /// A cycle in which instructions are dispatched, not before the last one. Releases are looked up only
-    /// when a lane seems full, many cycles at once, but not so late that the end of the span comes near.
+    /// Passes to a cycle in which instructions are dispatched, not before the last such cycle. Releases are looked up
+    /// only when a lane seems full, many cycles at once, but not so late that the end of the span comes near.
     #[inline(always)]
     pub fn pass(&mut self, cycle: u64) {
         if cycle - self.now > LATEST {

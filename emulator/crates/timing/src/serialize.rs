@@ -12,19 +12,19 @@ use crate::records::Retired;
 use crate::schedule::lane;
 use crate::window::Restart;
 
-/// Dispatch to commit of an instruction that goes through the CSR unit.
+/// Cycles from dispatch to commit of an instruction that goes through the CSR unit.
 const CSR_DONE: u64 = 5;
-/// Dispatch to commit of a fence, which does not execute: the ROB never holds it busy.
+/// Cycles from dispatch to commit of a fence, which does not execute: the ROB never holds it busy.
 const FENCE_DONE: u64 = 1;
-/// Dispatch to commit of `sfence.vma`, which goes down the memory pipeline like a store.
+/// Cycles from dispatch to commit of `sfence.vma`, which goes down the memory pipeline like a store.
 const SFENCE_DONE: u64 = 6;
-/// Dispatch to S0 of a load-reserved, like any load.
+/// Cycles from dispatch to S0 of a load-reserved, like any load.
 const LOAD_S0: u64 = 1 + S0;
-/// Dispatch to S0 of an atomic: its address and data go into the store queue first.
+/// Cycles from dispatch to S0 of an atomic: its address and data go into the store queue first.
 const ATOMIC_S0: u64 = 2 + S0;
 
 impl<S: CommitSink> Pipeline<S> {
-    /// A serialising instruction, or any that raises an exception.
+    /// Retires a serialising instruction, or any that raises an exception.
     #[cold]
     #[inline(never)]
     pub(crate) fn retire_alone(&mut self, executed: &Executed, access: &Access<'_>) {
@@ -87,18 +87,18 @@ impl<S: CommitSink> Pipeline<S> {
                 self.lsu.counts.forwards,
             ),
         };
-        // Nothing is dispatched behind it, but decode goes on.
+        // Nothing is dispatched behind the instruction, but decode goes on.
         self.observed(micro_op, &retired, data, 0);
     }
 
-    /// Counts one that issued, which has its ports to itself and needs no slot.
+    /// Counts an instruction that issued, which has its ports to itself and needs no slot.
     pub(crate) fn issued_alone(&mut self, micro_op: &MicroOp) {
         if self.selections.issues {
             self.units.issued.count(micro_op.ports, lane::MEM, 0);
         }
     }
 
-    /// Dispatch into an empty machine.
+    /// Dispatches an instruction into an empty machine; returns the cycle.
     pub(crate) fn dispatch_alone(&mut self) -> u64 {
         let want = self.window.dispatched;
         let cycle = want.max(self.window.empty()).max(self.lsu.drained());

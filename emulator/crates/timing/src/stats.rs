@@ -24,11 +24,11 @@ pub struct Stats {
     pub cycles_idle: u64,
     /// Conditional branches.
     pub branches: u64,
-    /// Mispredicted ones.
+    /// Conditional branches that were mispredicted.
     pub branch_misses: u64,
     /// Jumps, calls and returns.
     pub jumps: u64,
-    /// Those whose target was mispredicted.
+    /// Jumps, calls and returns whose target was mispredicted.
     pub jump_misses: u64,
     /// Exceptions taken.
     pub exceptions: u64,
@@ -52,27 +52,27 @@ pub struct Stats {
     pub stores: u64,
     /// Loads answered by the store queue.
     pub forwards: u64,
-    /// Loads of data banks taken by the other port.
+    /// Loads that found their data bank taken by the other port.
     pub bank_conflicts: u64,
     /// Accesses to device registers.
     pub mmio: u64,
     /// Lookups of the instruction cache: packets of another line.
     pub l1i_accesses: u64,
-    /// Misses.
+    /// Misses of the instruction cache.
     pub l1i_misses: u64,
     /// Misses of the data cache.
     pub l1d_misses: u64,
-    /// Those by loads and page-table reads.
+    /// Misses of the data cache by loads and page-table reads.
     pub l1d_load_misses: u64,
     /// Lines prefetched into the data cache.
     pub l1d_prefetches: u64,
     /// Lines read from the L2.
     pub l2_accesses: u64,
-    /// Misses.
+    /// Misses of the L2.
     pub l2_misses: u64,
     /// Lines read from the last-level cache.
     pub llc_accesses: u64,
-    /// Misses.
+    /// Misses of the last-level cache.
     pub llc_misses: u64,
     /// Dirty lines written back by the data cache.
     pub writebacks: u64,
@@ -82,7 +82,7 @@ pub struct Stats {
     pub transfers: u64,
     /// Lines read from and written to memory, by all harts.
     pub dram_accesses: u64,
-    /// Those that found their row open.
+    /// Accesses to memory that found their row open.
     pub dram_row_hits: u64,
     /// Misses of the instruction TLB.
     pub itlb_misses: u64,
@@ -99,13 +99,13 @@ pub struct Stats {
     /// Exceptions by code.
     #[serde(skip)]
     pub exceptions_by_code: [u64; 16],
-    /// Cycles of the dividers: integer and FP.
+    /// Cycles in which the dividers were busy: integer and FP.
     #[serde(skip)]
     pub divider_busy: [u64; 2],
     /// Store-conditionals that failed.
     #[serde(skip)]
     pub failed_store_conditionals: u64,
-    /// Cycles of store-queue entries in use, of all together.
+    /// Cycles of store-queue entries in use, over all entries.
     #[serde(skip)]
     pub store_queue_occupancy: u64,
     /// Flushes of all translations.
@@ -117,16 +117,17 @@ pub struct Stats {
     /// Jumps by kind (direct, direct call, indirect, indirect call, return): how many, and how many were mispredicted.
     #[serde(skip)]
     pub jumps_by_kind: [[u64; 2]; jump::BOUND as usize],
-    /// Conditional branches: not taken, taken, and those of both that were mispredicted.
+    /// Conditional branches that were predicted right (not taken, taken), and that were mispredicted (not taken,
+    /// taken).
     #[serde(skip)]
     pub branches_by_outcome: [u64; 4],
-    /// Instructions that retired, by class: of those classes that nothing else here counts.
+    /// Instructions that retired, by class, of those classes that nothing else here counts.
     #[serde(skip)]
     pub classes: [u64; InstClass::COUNT],
 }
 
 impl Stats {
-    /// Instructions of a class that retired.
+    /// Returns the instructions of a class that retired.
     pub(crate) fn of_class(&self, class: InstClass, lsu: &LsuCounts) -> u64 {
         use InstClass as C;
         let jumps = |kinds: &[u8]| { kinds.iter() }.map(|&kind| self.jumps(kind)[0]).sum();
@@ -139,7 +140,7 @@ impl Stats {
             C::FpLoad => loads[1],
             C::Store => stores[0],
             C::FpStore => stores[1],
-            // All that are nothing else: they take the shortest way.
+            // ALU operations are all that are nothing else: they are not counted on their way, which is the shortest.
             C::IntAlu => {
                 let counted = self.classes.iter().sum::<u64>() - self.classes[C::IntAlu as usize];
                 let accesses: u64 = loads.iter().chain(&stores).sum();
@@ -150,25 +151,25 @@ impl Stats {
         }
     }
 
-    /// Jumps of a kind: how many, and how many were mispredicted.
+    /// Returns the jumps of a kind: how many, and how many were mispredicted.
     pub(crate) fn jumps(&self, kind: u8) -> [u64; 2] {
         self.jumps_by_kind[usize::from(kind % jump::BOUND)]
     }
 
-    /// Conditional branches, those that were taken, and those that were mispredicted.
+    /// Returns the conditional branches, those that were taken, and those that were mispredicted.
     pub(crate) fn branch_sums(&self) -> [u64; 3] {
         let [right, taken, missed, missed_taken] = self.branches_by_outcome;
         let missed = missed + missed_taken;
         [right + taken + missed, taken + missed_taken, missed]
     }
 
-    /// Jumps, and those that were mispredicted.
+    /// Returns the jumps, and those that were mispredicted.
     pub(crate) fn jump_sums(&self) -> [u64; 2] {
         let add = |[a, b]: [u64; 2], [c, d]: &[u64; 2]| [a + c, b + d];
         self.jumps_by_kind.iter().fold([0; 2], add)
     }
 
-    /// Fills in what other fields say.
+    /// Fills in the totals that follow from other fields.
     pub(crate) fn summed(mut self) -> Self {
         self.cycles_stalled = self.stalled.iter().sum();
         [self.branches, self.branches_taken, self.branch_misses] = self.branch_sums();
@@ -176,7 +177,7 @@ impl Stats {
         self
     }
 
-    /// Cycles with a commit.
+    /// Returns the cycles with a commit.
     pub(crate) fn cycles_committing(&self) -> u64 {
         let traps = self.exceptions + self.interrupts + self.order_failures;
         let without =
@@ -185,25 +186,26 @@ impl Stats {
     }
 }
 
-/// Cycles by which dispatch was late.
+/// Cycles by which dispatch was late, by what it waited for.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Stalls {
-    /// No ROB row.
+    /// Cycles without a free ROB row.
     pub rob: u64,
-    /// No physical register.
+    /// Cycles without a free physical register.
     pub registers: u64,
-    /// No load queue entry.
+    /// Cycles without a free load queue entry.
     pub load_queue: u64,
-    /// No store queue entry.
+    /// Cycles without a free store queue entry.
     pub store_queue: u64,
-    /// No issue-queue slot, or no branch tag.
+    /// Cycles without a free issue-queue slot or branch tag.
     pub issue_queue: u64,
-    /// A serialising instruction waited for an empty ROB and the memory system.
+    /// Cycles in which a serialising instruction waited for an empty ROB and the memory system.
     pub serialize: u64,
-    /// Those of the issue queues: no slot of the memory, integer or FP issue queue, no branch tag.
+    /// Cycles of [`Self::issue_queue`] without a slot of the memory, integer or FP issue queue, or without a branch
+    /// tag.
     #[serde(skip)]
     pub by_lane: [u64; 4],
-    /// Those of the registers: no FP register.
+    /// Cycles of [`Self::registers`] without a free FP register.
     #[serde(skip)]
     pub fp_registers: u64,
 }

@@ -13,16 +13,17 @@ use crate::records::Retired;
 use crate::schedule::lane;
 use crate::window::Restart;
 
-/// Dispatch to the exception of an instruction that was found bad in decode.
+/// Cycles from dispatch to the exception of an instruction that was found bad in decode.
 const DECODED_BAD: u64 = 1;
-/// Dispatch to the trap of `ecall` and `ebreak`, which go through the CSR unit.
+/// Cycles from dispatch to the trap of `ecall` and `ebreak`, which go through the CSR unit.
 const ECALL_DONE: u64 = 5;
-/// Exception to the first dispatch, if the rollback is short.
+/// Cycles from the exception to the first dispatch, if the rollback is short.
 const FLUSH: u64 = 7;
-/// Exception to the first dispatch, beside the rows that are rolled back.
+/// Cycles from the exception to the first dispatch, beside those for rows that are rolled back.
 const ROLLBACK: u64 = 5;
 
-/// What an instruction that raised an exception tried to access: the address that could not be, and who nobody answered.
+/// Returns what an instruction that raised an exception tried to access: the address that could not be accessed,
+/// without a source, as nobody answered.
 fn faulting(micro_op: &MicroOp, executed: &Executed) -> DataAccess {
     use Exception as X;
     let Some(trap) = executed.trap else {
@@ -44,7 +45,7 @@ fn faulting(micro_op: &MicroOp, executed: &Executed) -> DataAccess {
 }
 
 impl<S: CommitSink> Pipeline<S> {
-    /// The instruction decoded last raises an exception.
+    /// Raises the exception of the instruction decoded last.
     pub(crate) fn raise(&mut self, micro_op: &MicroOp, executed: &Executed) {
         let (dispatch, issue, ready) = match micro_op.kind {
             Kind::Unique => {
@@ -62,7 +63,7 @@ impl<S: CommitSink> Pipeline<S> {
                 (dispatch, issue, ready)
             }
             Kind::Load | Kind::Store => {
-                // It takes its entries like any other; the window forgets them at the trap.
+                // A load or store that faults takes its entries like any other; the window forgets them at the trap.
                 let dispatch = self.dispatch(micro_op, 0);
                 let ready = self.sources(micro_op, dispatch);
                 let (issue, fault) = self.fault(micro_op, dispatch, ready);
@@ -84,7 +85,7 @@ impl<S: CommitSink> Pipeline<S> {
             tea: TeaEvents::FL_EX,
         };
         self.stats.exceptions += 1;
-        // An instruction that has no meaning need not say so.
+        // An illegal instruction need not name its exception.
         let code = { executed.trap }.map_or(Exception::IllegalInst, |trap| trap.cause);
         self.stats.exceptions_by_code[code as usize % 16] += 1;
         self.stats.instructions -= 1;
@@ -101,7 +102,8 @@ impl<S: CommitSink> Pipeline<S> {
         );
     }
 
-    /// Issues a load or store that faults, dispatched in cycle `dispatch`: the cycles of that and of the exception.
+    /// Issues a load or store that faults, dispatched in cycle `dispatch`; returns the cycles of its issue and of the
+    /// exception.
     fn fault(&mut self, micro_op: &MicroOp, dispatch: u64, ready: u64) -> (u64, u64) {
         let schedule = &mut self.window.schedule;
         let (issue, port, known) = self.lsu.fault(micro_op, ready, schedule);
@@ -115,7 +117,7 @@ impl<S: CommitSink> Pipeline<S> {
         (issue, known)
     }
 
-    /// The instruction decoded last was tagged with an interrupt.
+    /// Takes the interrupt that the instruction decoded last was tagged with.
     pub(crate) fn take_interrupt(&mut self, id: StaticId) {
         let micro_op = self.micro_op(id);
         let dispatch = self.dispatch(&micro_op, 0);
@@ -133,9 +135,9 @@ impl<S: CommitSink> Pipeline<S> {
         self.trap(&micro_op, id, (&retired, DataAccess::default()), 1);
     }
 
-    /// A load that read its bytes before an older store to them had its address: it is flushed when it
-    /// is the oldest, fetched again, and then finds what it needs. It issued in cycle `issue`, and the ROB has
-    /// the exception in cycle `known`. The stream gets a record for each: a trap, and the commit.
+    /// Flushes a load that read its bytes before an older store to them had its address: when it is the oldest, it is
+    /// fetched again, and then finds what it needs. It issued in cycle `issue`, and the ROB has the exception in cycle
+    /// `known`. The stream gets a record for each: a trap, and the commit.
     #[cold]
     #[inline(never)]
     pub(crate) fn order_failure<const COUNTED: bool>(
@@ -176,9 +178,8 @@ impl<S: CommitSink> Pipeline<S> {
         );
     }
 
-    /// The trap itself. The rows behind the head are not known yet, since younger instructions pass later:
-    /// taken is that one was dispatched in each cycle until the ROB had the exception and dispatch stopped,
-    /// up to `rows`.
+    /// Traps. The rows behind the head are not known yet, since younger instructions pass later: one is taken to have
+    /// been dispatched in each cycle until the ROB had the exception and dispatch stopped, up to `rows`.
     fn trap(
         &mut self,
         micro_op: &MicroOp,
@@ -203,7 +204,7 @@ impl<S: CommitSink> Pipeline<S> {
         self.push(id, retired, before, cycle);
         let flushed = rows * u64::from(self.preset().decode.width);
         self.stats.wrong_path += flushed;
-        // Before it is told of: the restart of fetch is due to it.
+        // Before the details are noted: the restart of fetch is due to this instruction.
         self.front.redirect(cycle + 1);
         self.observed(micro_op, retired, access, flushed);
     }

@@ -21,15 +21,15 @@ pub(crate) struct Units {
 pub(crate) struct Issued {
     /// Micro-ops by port.
     pub ports: [u64; port::COUNT],
-    /// Cycles of slots in use, of all together, of the memory, integer and FP issue queue.
+    /// Cycles of slots in use of the memory, integer and FP issue queue, over all slots.
     pub queues: [u64; lane::QUEUES],
 }
 
 snapshot::snapshot!(Issued { ports, queues });
 
 impl Issued {
-    /// A micro-op issued to the port with this bit, and gave back its slot of the queue with this lane `waited` cycles after it was
-    /// dispatched.
+    /// Counts a micro-op that issued to the port with this bit, and gave back its slot of the queue with this lane
+    /// `waited` cycles after it was dispatched.
     #[inline(always)]
     pub fn count(&mut self, port: u32, queue: u32, waited: u64) {
         self.ports[port.trailing_zeros() as usize % port::COUNT] += 1;

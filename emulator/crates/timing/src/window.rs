@@ -8,33 +8,33 @@ use crate::ring::{MAX, Ring};
 use crate::schedule::Schedule;
 use crate::stats::{Stalls, Stats};
 
-/// Commit to the reuse of a register that it freed: the free list, and the pre-selected register.
+/// Cycles from a commit to the reuse of a register that it freed: the free list, and the pre-selected register.
 const FREE_LIST: u64 = 2;
 
 /// Why the front end was redirected by an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Restart {
-    /// It was mispredicted.
+    /// The instruction was mispredicted.
     #[default]
     Mispredict,
-    /// It flushed at commit.
+    /// The instruction flushed at commit.
     Flush,
-    /// A load, whose order failed.
+    /// The instruction was a load whose order failed.
     Order,
-    /// It trapped.
+    /// The instruction trapped.
     Trap,
 }
 
 snapshot::snapshot_enum!(Restart: Mispredict, Flush, Order, Trap);
 
 impl Restart {
-    /// The instruction left without committing.
+    /// Returns true if the instruction left without committing.
     pub fn is_trap(self) -> bool {
         matches!(self, Self::Order | Self::Trap)
     }
 }
 
-/// ROB, registers, queues.
+/// The window of instructions in flight: ROB, registers, queues.
 pub(crate) struct Window {
     /// By ROB row: the cycle from which it is free.
     rows: [u64; MAX],
@@ -57,7 +57,7 @@ pub(crate) struct Window {
     /// The instruction before this row redirected the front end (1; 2 until a row starts): an empty ROB is
     /// its doing.
     flushed: u8,
-    /// Why the last redirection was.
+    /// Why the front end was redirected last.
     restart: Restart,
     /// Rows that are behind a blocked head at most: the ROB's, or as many as fill the integer issue queue
     /// if every other instruction waits in it.
@@ -101,7 +101,7 @@ impl Window {
         }
     }
 
-    /// A group that was decoded in cycle `decoded` takes the next ROB row, as soon as that is free.
+    /// Gives the next ROB row, as soon as that is free, to a group that was decoded in cycle `decoded`.
     #[inline(always)]
     pub fn new_row(&mut self, decoded: u64, stalls: &mut Stalls) {
         self.rows[self.row as usize % MAX] = self.committed + 1;
@@ -116,8 +116,8 @@ impl Window {
         self.schedule.pass(self.dispatched);
     }
 
-    /// The cycle in which an instruction of the current row is dispatched; the ROB holds it from the next
-    /// one on. `after_slot`: see [`Schedule::full`]. `entry`: cycle from which its queue entry is free.
+    /// Returns the cycle in which an instruction of the current row is dispatched; the ROB holds it from the next one
+    /// on. `after_slot`: see [`Schedule::full`]. `entry`: cycle from which its queue entry is free.
     #[inline(always)]
     pub fn dispatch(
         &mut self,
@@ -136,7 +136,7 @@ impl Window {
         self.dispatched
     }
 
-    /// The slow way to dispatch: waits, if it must, for a register, a queue entry, issue-queue slots and tags.
+    /// Dispatches the slow way: waits, if it must, for a register, a queue entry, issue-queue slots and tags.
     #[inline(never)]
     fn stall(
         &mut self,
@@ -169,14 +169,15 @@ impl Window {
         self.dispatch_in(cycle);
     }
 
-    /// The instructions that come now are dispatched in `cycle`.
+    /// Has the instructions that come now be dispatched in `cycle`.
     #[inline(always)]
     pub fn dispatch_in(&mut self, cycle: u64) {
         self.dispatched = cycle;
         self.lead = CommitRecord::lead_of(cycle + 1 - self.decoded);
     }
 
-    /// The cycle in which an instruction that is `done` commits: rows one a cycle, in order. `class`: what it waits for.
+    /// Commits an instruction that can from cycle `done` on, and returns the cycle: rows commit one a cycle, in order.
+    /// `class`: what it waits for.
     #[inline(always)]
     pub fn commit(
         &mut self,
@@ -224,8 +225,8 @@ impl Window {
         }
     }
 
-    /// A trap at the ROB's head, strictly after the commit before; nothing is dispatched until the rollback
-    /// is over, `refill` cycles later.
+    /// Traps at the ROB's head, strictly after the commit before, and returns the cycle; nothing is dispatched until
+    /// the rollback is over, `refill` cycles later.
     pub fn trap(
         &mut self,
         ready: u64,
@@ -242,31 +243,31 @@ impl Window {
         cycle
     }
 
-    /// The last instruction redirected the front end.
+    /// Notes that the last instruction redirected the front end.
     #[inline(always)]
     pub fn redirected(&mut self, restart: Restart) {
         self.flushed = 2;
         self.restart = restart;
     }
 
-    /// Why the last instruction redirected the front end, if it did; `None` once a row has started since.
+    /// Returns why the last instruction redirected the front end, if it did; `None` once a row has started since.
     pub fn restart(&self) -> Option<Restart> {
         (self.flushed == 2).then_some(self.restart)
     }
 
-    /// The last instruction of the row before this one redirected the front end.
+    /// Returns true if the last instruction of the row before this one redirected the front end.
     #[inline(always)]
     pub fn restarted(&self) -> bool {
         self.flushed == 1
     }
 
-    /// Why it did.
+    /// Returns why the last instruction of the row before this one redirected the front end, if it did.
     pub fn restarted_by(&self) -> Option<Restart> {
         self.restarted().then_some(self.restart)
     }
 
-    /// Cycle in which the last instruction left of a row before the current one, of which nothing has left: of the last one, and of those
-    /// that are so many before it, fewer than there are rows.
+    /// Returns the cycle in which a row before the current one was left by its last instruction: the row just before
+    /// for a `before` of 0, or one that many rows earlier, fewer than there are rows. Nothing has left the current row.
     pub fn left(&self, before: u32) -> u64 {
         let age = before + 1;
         let row = match self.row.checked_sub(age) {
@@ -276,10 +277,11 @@ impl Window {
         self.rows[row as usize % MAX].saturating_sub(1)
     }
 
-    /// How many rows before the current one hold an instruction in `cycle`: that many are left by their last one then or later.
+    /// Returns how many rows before the current one hold an instruction in `cycle`: those that their last one leaves
+    /// then or later.
     #[inline(always)]
     pub fn rows_inside(&self, cycle: u64) -> u32 {
-        // They are left in order, one a cycle, the last one in the cycle of the last commit.
+        // Rows are left in order, one a cycle, the last one in the cycle of the last commit.
         let most = (self.committed + 1).saturating_sub(cycle);
         let (mut inside, mut end) = (0, u64::from(self.row_count).min(most) as u32);
         while inside < end {
@@ -292,7 +294,7 @@ impl Window {
         inside
     }
 
-    /// First cycle in which an instruction that needs an empty ROB can be dispatched.
+    /// Returns the first cycle in which an instruction that needs an empty ROB can be dispatched.
     #[inline(always)]
     pub fn empty(&self) -> u64 {
         self.committed + 1

@@ -1,5 +1,5 @@
-//! What if: a core on which chosen instructions no longer lose cycles in a chosen way. Nothing else changes, so the difference in
-//! cycles is what the cause costs, and what its removal would gain.
+//! What if: a core on which chosen instructions no longer lose cycles in a chosen way. Nothing else changes, so the
+//! difference in cycles is what the cause costs, and what its removal would gain.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,15 +22,15 @@ macro_rules! causes {
         }
 
         impl Cause {
-            /// All of them.
+            /// All causes.
             pub const ALL: &'static [Self] = &[$(Self::$cause,)*];
 
-            /// Its name.
+            /// Returns the name of the cause.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$cause => $name,)* }
             }
 
-            /// The instructions that can lose cycles in this way.
+            /// Returns the instructions that can lose cycles in this way.
             pub const fn takes(self) -> &'static str {
                 match self { $(Self::$cause => $takes,)* }
             }
@@ -41,23 +41,25 @@ macro_rules! causes {
 causes! {
     /// A branch or jump is mispredicted. Without: every stage of the front end knows where it goes.
     Mispredict = 1 "mispredict" "branches and jumps",
-    /// A load or store misses a cache or TLB. Without: its line was in the L1 in time; what it takes to bring it there, it takes from others.
+    /// A load or store misses a cache or TLB. Without: its line was in the L1 in time; what it takes to bring it there,
+    /// it takes from others.
     Miss = 2 "miss" "loads and stores",
-    /// A CSR access, fence or atomic has the machine to itself and flushes the pipeline. Without: it goes like any other; an atomic like a load.
+    /// A CSR access, fence or atomic has the machine to itself and flushes the pipeline. Without: it goes like any
+    /// other; an atomic like a load.
     Flush = 4 "flush" "CSR accesses, fences and atomics",
     /// A division takes a cycle per bit of its quotient. Without: it takes what a multiplication does.
     Division = 8 "division" "divisions and square roots",
-    /// An instruction waits for what it computed itself the last time, as in a sum. Without: it does not, as if the sum had many accumulators.
-    /// An instruction is a link of a chain only if all that wrote the register since it executed last is of its operation and read the
-    /// register, too.
+    /// An instruction waits for what it computed itself the last time, as in a sum. Without: it does not, as if the sum
+    /// had many accumulators. An instruction is a link of a chain only if all that wrote the register since it executed
+    /// last is of its operation and read the register, too.
     Chain = 16 "chain" "arithmetic instructions that read the register that they write",
-    /// A branch decides which of two values a register has. Without: both are there, and the condition selects one. So nothing is
-    /// mispredicted, but what follows waits for the condition.
+    /// A branch decides which of two values a register has. Without: both are there, and the condition selects one. So
+    /// nothing is mispredicted, but what follows waits for the condition.
     Select = 32 "select" "branches",
 }
 
 impl Cause {
-    /// An instruction can lose cycles in this way.
+    /// Returns true if an instruction can lose cycles in this way.
     pub fn fits(self, inst: &DecodedInst) -> bool {
         use InstClass as C;
         match self {
@@ -76,15 +78,15 @@ fn is_atomic(class: InstClass) -> bool {
     matches!(class, C::Amo | C::LoadReserved | C::StoreConditional)
 }
 
-/// A cause that is gone at an instruction; as text `CAUSE PC`, `CAUSE PC ENCODING` or `select PC ENCODING JOIN WRITTEN`, the numbers in
-/// hexadecimal with 0x.
+/// A cause that is gone at an instruction; as text `CAUSE PC`, `CAUSE PC ENCODING` or `select PC ENCODING JOIN
+/// WRITTEN`, the numbers in hexadecimal with 0x.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Without {
-    /// What is gone.
+    /// Cause that is gone.
     pub cause: Cause,
     /// Virtual address of the instruction.
     pub pc: u64,
-    /// Its encoding, which tells it from those of other processes at the same address.
+    /// Encoding of the instruction, which tells it from those of other processes at the same address.
     pub raw: Option<u32>,
     /// What takes the place of the branch, if the cause is [`Cause::Select`].
     pub select: Option<Select>,
@@ -150,12 +152,12 @@ impl Without {
     }
 }
 
-/// What is gone, by address.
+/// Causes that are gone, by address.
 #[derive(Debug, Default)]
 pub(crate) struct Removed(HashMap<u64, Vec<Without>>);
 
 impl Removed {
-    /// As a preset has it.
+    /// Returns what is gone in a preset.
     pub fn of(preset: &Preset) -> Self {
         let mut removed = Self::default();
         // What does not parse is no valid preset.
@@ -170,7 +172,7 @@ impl Removed {
         removed
     }
 
-    /// What is gone at an instruction.
+    /// Returns what is gone at an instruction.
     fn of_inst(&self, inst: &StaticInst) -> impl Iterator<Item = &Without> {
         let of_address = self.0.get(&inst.pc).into_iter().flatten();
         let (raw, decoded) = (inst.inst.raw, inst.inst);
@@ -179,7 +181,7 @@ impl Removed {
             .filter(move |without| without.cause.fits(&decoded))
     }
 
-    /// The causes that are gone at an instruction, a bit each.
+    /// Returns the causes that are gone at an instruction, a bit each.
     pub fn at(&self, inst: &StaticInst) -> u8 {
         if self.0.is_empty() {
             return 0;
@@ -187,31 +189,31 @@ impl Removed {
         { self.of_inst(inst) }.fold(0, |causes, without| causes | without.cause as u8)
     }
 
-    /// The select in the place of an instruction.
+    /// Returns the select in the place of an instruction.
     pub fn select_at(&self, inst: &StaticInst) -> Option<Select> {
         self.of_inst(inst).find_map(|without| without.select)
     }
 
-    /// All selects.
+    /// Returns all selects.
     pub fn selects(&self) -> impl Iterator<Item = Select> {
         { self.0.values().flatten() }.filter_map(|without| without.select)
     }
 
-    /// The cause is gone somewhere.
+    /// Returns true if the cause is gone somewhere.
     pub fn has(&self, cause: Cause) -> bool {
         { self.0.values().flatten() }.any(|without| without.cause == cause)
     }
 }
 
-/// A set of causes has this one.
+/// Returns true if a set of causes has this one.
 #[inline(always)]
 pub(crate) fn has(causes: u8, cause: Cause) -> bool {
     causes & cause as u8 != 0
 }
 
 impl MicroOp {
-    /// Returns the instruction without these causes. What is left as it was is what [`Kind`] decides; chains and selects are for
-    /// [`crate::dependences`].
+    /// Returns the instruction without these causes. What is left as it was is what [`Kind`] decides; chains and
+    /// selects are for [`crate::dependences`].
     pub(crate) fn without(self, causes: u8, preset: &Preset, ports: &PortMap) -> Self {
         let mut op = self;
         let is_foreseen = has(causes, Cause::Mispredict) || has(causes, Cause::Select);

@@ -36,7 +36,7 @@ impl CommitSink for Records {
     }
 }
 
-/// The lines of a core that says nothing.
+/// Returns the lines of a core that says nothing.
 fn nothing(never: &SharedCycle) -> Lines<'_> {
     Lines {
         quiet: never,
@@ -46,18 +46,18 @@ fn nothing(never: &SharedCycle) -> Lines<'_> {
     }
 }
 
-/// Where the core is.
+/// Where the core runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
-    /// The hart has it at hand.
+    /// Together with the hart, which calls it itself.
     Together,
-    /// Behind the hart,
+    /// Behind the hart, on its thread.
     Ahead,
-    /// and on a thread of its own.
+    /// Behind the hart, on a thread of its own.
     Apart,
 }
 
-/// Executes a program, in parts if there are several limits: what the sink has, and what the hart.
+/// Executes a program, in parts if there are several limits; returns what the sink has, and what the hart.
 fn run(seed: u64, preset: &Preset, way: Way, limits: &[Limit]) -> (Core<Records>, Vec<u64>) {
     let mut bus = Bus::new(16 << 20, 1, Clock::new(1_600_000_000, 10_000_000)).unwrap();
     let mut hart = Hart::new(0);

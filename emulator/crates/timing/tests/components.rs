@@ -1,4 +1,5 @@
-//! Events of predictors, issue ports and queues: beside what the records of random programs say, and in programs of which they are known.
+//! Events of predictors, issue ports and queues: beside what the records of random programs say, and in programs of
+//! which they are known.
 
 mod asm;
 mod random;
@@ -125,11 +126,11 @@ fn what_issues_in_random_programs_is_what_their_records_say() {
             let Some(issue) = stages.issue else {
                 continue;
             };
-            // The ROB has it from the cycle after its dispatch on.
+            // The ROB has an instruction from the cycle after its dispatch on.
             let waits = |until: u64| until + 1 - commit.dispatch;
             match records.classes[commit.inst.0 as usize] {
                 InstClass::Store => {
-                    // It can commit five cycles after the later of address and data.
+                    // A store can commit five cycles after the later of address and data.
                     let last = stages.complete - 5;
                     mem += 1 + u64::from(last > issue);
                     either += u64::from(last == issue);
@@ -140,7 +141,7 @@ fn what_issues_in_random_programs_is_what_their_records_say() {
                     waited[0] += waits(issue);
                 }
                 InstClass::Amo | InstClass::LoadReserved | InstClass::StoreConditional => mem += 1,
-                // They take the machine to themselves, and no slot.
+                // Serialising instructions take the machine to themselves, and no slot.
                 InstClass::Csr | InstClass::Ecall | InstClass::Xret | InstClass::Wfi => int += 1,
                 _ => {
                     int += 1;
@@ -221,7 +222,7 @@ fn each_unit_has_its_port() {
         let all = sum(&core, &INT_PORTS) + sum(&core, &MEM_PORTS) + sum(&core, &FP_PORTS);
         assert_eq!(all, if line == "fence" { 1 } else { n + 1 }, "{line}");
         for (number, event) in QUEUES.into_iter().enumerate() {
-            // Each waits for a cycle at least; the jump does, too.
+            // Each instruction waits for a cycle at least; the jump does, too.
             let least = if number == queue { n } else { 0 } + u64::from(number == 1);
             let found = core.count(event);
             assert!(found >= least, "{line}: {event:?} {found}");

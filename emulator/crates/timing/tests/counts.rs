@@ -44,7 +44,7 @@ fn condition(event: PerfEvent, threshold: u64, invert: bool, edge: bool) -> Sele
     selection
 }
 
-/// Runs a program with these counters, all else followed, too.
+/// Runs a program with these counters, while all else is followed, too.
 fn run(seed: u64, preset: &Preset, selections: &[Selection]) -> Core<Records> {
     let mut bus = Bus::new(16 << 20, 1, Clock::new(1_600_000_000, 10_000_000)).unwrap();
     let mut hart = Hart::new(0);
@@ -66,7 +66,7 @@ struct Cycles {
 }
 
 impl Cycles {
-    /// Those from 1 to before `end`.
+    /// Returns the cycles from 1 to before `end` in which the core is awake, without events.
     fn before(end: u64, records: &Records) -> Self {
         let mut awake = Vec::new();
         let mut from = 1;
@@ -85,7 +85,7 @@ impl Cycles {
         self.events.entry(cycle).or_default().push((event, times));
     }
 
-    /// Those of a condition.
+    /// Returns the cycles that a selection's condition counts.
     fn counted(&self, selection: Selection) -> u64 {
         let condition = selection.condition().unwrap();
         let wanted: Vec<_> = selection.events().collect();
@@ -250,7 +250,7 @@ fn at_decode(records: &Records, width: u32, rob_rows: usize) -> Cycles {
                 continue;
             }
             wrong += usize::from(on_wrong_path);
-            // The ROB has it from the cycle after its dispatch on.
+            // The ROB has an instruction from the cycle after its dispatch on.
             match bad {
                 Some(bad) => slots(cycle, bad, width),
                 None if cycle + 1 < last.dispatch => slots(cycle, E::SlotsBackend, width),
@@ -378,7 +378,8 @@ fn totals_add_up() {
         for (whole, parts) in parts {
             assert_eq!(sum(parts), count(whole), "{seed}: {whole:?}");
         }
-        // Every slot of every cycle in which the core was awake, up to its last decode; of the group that is open, those that are taken.
+        // Every slot of every cycle in which the core was awake, up to its last decode; of the group that is open,
+        // those that are taken.
         let last = { core.sink().commits.iter() }
             .rposition(|commit| commit.first_of_row)
             .unwrap();

@@ -87,7 +87,7 @@ fn whoever_wants_details_has_them_until_nobody_does() {
         let (records, details) = machine.run();
         assert_eq!(records, details, "units: {units}");
     }
-    // The units alone.
+    // The hart's units alone.
     machine.core.observe(true);
     machine.core.observe_for_host(false);
     let (records, details) = machine.run();
@@ -238,7 +238,7 @@ impl Left<'_> {
 const WIDTH: usize = 4;
 /// Counters that are watched at once.
 const WATCHED: usize = 29;
-/// The bit of the first of them.
+/// Bit of the first counter that is watched.
 const FIRST: usize = 3;
 
 #[test]

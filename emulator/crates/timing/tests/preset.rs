@@ -280,7 +280,7 @@ fn every_extension_has_its_key() {
         e.contains("`isa.smcdeleg`: expected false without isa.smcsrind"),
         "{e}"
     );
-    // They go first: they need others.
+    // Extensions that need others go first.
     for extension in [
         &[
             Extension::Zcb,

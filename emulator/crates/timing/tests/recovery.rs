@@ -386,8 +386,8 @@ fn target_buffer_capacity() {
     }
 }
 
-/// The longest step in the last of `rounds` rounds through `count` pieces of code, each `stride` bytes from the next, to which it
-/// jumps.
+/// The longest step in the last of `rounds` rounds through `count` pieces of code, each `stride` bytes from the next,
+/// to which it jumps.
 fn slowest_jump(
     preset: &Preset,
     count: usize,
@@ -441,8 +441,8 @@ fn instruction_tlb_entries() {
     }
 }
 
-/// Two branches with opposite directions share a counter if their places differ by a multiple of the table's span: its rows of 16
-/// bytes of code.
+/// Two branches with opposite directions share a counter if their places differ by a multiple of the table's span: its
+/// rows of 16 bytes of code.
 #[test]
 fn bimodal_rows() {
     for mut preset in presets() {

@@ -11,7 +11,8 @@ const DATA: u64 = 0x8100_0000;
 const LINES: u64 = 4096;
 const STRIDE: u64 = 8192 + 64;
 
-/// Runs a program without a cause at all of its instructions; it finds a ring of pointers that `a1` points to. All that committed.
+/// Runs a program without a cause at all of its instructions; it finds a ring of pointers that `a1` points to. Returns
+/// all that committed.
 fn run(source: &str, without: Option<Cause>, ring: u64) -> Vec<Commit> {
     let program = Program::new(&format!("FN(f) {source}\n jalr zero,s3\n"));
     let mut preset = Preset::load("rtl-mega").unwrap();
@@ -33,7 +34,7 @@ fn run(source: &str, without: Option<Cause>, ring: u64) -> Vec<Commit> {
     core.into_sink().0
 }
 
-/// Cycles of the second half of what a program commits.
+/// Returns the cycles of the second half of what a program commits.
 fn cycles(source: &str, without: Option<Cause>, ring: u64) -> f64 {
     let commits = run(source, without, ring);
     (commits[commits.len() - 1].commit - commits[commits.len() / 2].commit) as f64
@@ -126,8 +127,9 @@ fn what_waits_for_another_instruction_is_no_chain() {
             "{ideal}, {with}: {source}"
         );
     };
-    // Each instruction but the loop's counter writes the register that it reads, and that another one has written: a load, whose own
-    // address is chased; what follows a load; and two operations in turn, as in a generator of pseudo-random numbers.
+    // Each instruction but the loop's counter writes the register that it reads, and that another one has written: a
+    // load, whose own address is chased; what follows a load; and two operations in turn, as in a generator of
+    // pseudo-random numbers.
     unchanged(&rounds("ld a1,0(a1)"));
     unchanged(&rounds("ld a1,0(a1); xor a1,a1,zero; xor a1,a1,zero"));
     unchanged(&rounds("ld a5,0(a1); sub a5,a5,a1; add a1,a1,a5"));
@@ -167,8 +169,8 @@ fn a_foreseen_branch_costs_what_it_skips() {
     );
 }
 
-/// Runs a program with a select in the place of its first branch, whose sides write `t1` and meet at the label `join`; cycles of its
-/// second half.
+/// Runs a program with a select in the place of its first branch, whose sides write `t1` and meet at the label `join`;
+/// cycles of its second half.
 fn cycles_of_select(source: &str) -> f64 {
     let text = format!("FN(f) {source}\n jalr zero,s3\n");
     let program = Program::new(&text);

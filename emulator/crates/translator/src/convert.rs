@@ -17,7 +17,7 @@ mod mode {
     pub const ZERO: u32 = 1;
     pub const DOWN: u32 = 2;
     pub const UP: u32 = 3;
-    /// That of `frm`, which is the nearest where fast paths are taken.
+    /// The mode of `frm`, which is to the nearest where fast paths are taken.
     pub const DYNAMIC: u32 = 7;
 }
 

@@ -7,9 +7,9 @@ use isa::{DecodedInst, InstClass, NOWHERE, Op, Reg, SLOTS, Slot};
 
 use crate::CodeKind;
 
-/// Instructions of a region at most.
+/// Most instructions of a region.
 const MAX_INSTRUCTIONS: usize = 256;
-/// The same in runs: those end anywhere, so that many regions have much in common.
+/// Most instructions of a region of runs. Runs end anywhere, so that many regions have much in common.
 const MAX_RUN_INSTRUCTIONS: usize = 64;
 
 /// An instruction and the slot where it stands.
@@ -37,9 +37,9 @@ pub(crate) enum End {
     Branch(PlacedInst),
     Jal(PlacedInst),
     Jalr(PlacedInst),
-    /// It goes on with the block at this slot.
+    /// The block goes on with the block at this slot.
     Next(usize),
-    /// What stands at this slot is for the interpreter.
+    /// The instruction at this slot is for the interpreter.
     Leave(usize),
 }
 

@@ -101,7 +101,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// As `is_finite` and `is_comfortable` of `fp::host`, of the half that has the exponent.
+    /// Returns whether a value is finite or comfortable, as `is_finite` and `is_comfortable` of `fp::host` say, from the 32
+    /// bits that have the exponent.
     pub(crate) fn is(&mut self, needs: ResultCondition, single: bool, value: Value) -> Value {
         let (top, fraction_bits) = if single { (0xff, 23) } else { (0x7ff, 20) };
         let bits = if single {
@@ -141,21 +142,21 @@ impl Emitter<'_> {
         self.b.ins().bitcast(types::F64, MemFlags::new(), bits)
     }
 
-    /// A single as registers hold it, from its 32 bits: the upper half is all ones.
+    /// Returns a single as registers hold it, from its 32 bits: the upper half is all ones.
     pub(crate) fn boxed(&mut self, bits: Value) -> Value {
         let wide = self.b.ins().uextend(types::I64, bits);
         let boxed = self.b.ins().bor_imm(wide, !0xffff_ffff);
         self.double(boxed)
     }
 
-    /// The same of a half, from its 16 bits.
+    /// Returns a half as registers hold it, from its 16 bits: the upper 48 bits are all ones.
     pub(crate) fn boxed_half(&mut self, bits: Value) -> Value {
         let wide = self.b.ins().uextend(types::I64, bits);
         let boxed = self.b.ins().bor_imm(wide, !0xffff);
         self.double(boxed)
     }
 
-    /// The single that a register holds; goes to `cold` if it holds something else.
+    /// Returns the single that a register holds; goes to `cold` if it holds something else.
     pub(crate) fn unboxed(&mut self, value: Value, cold: ir::Block) -> Value {
         let bits = self.bits(value);
         let upper = self.b.ins().sshr_imm(bits, 32);

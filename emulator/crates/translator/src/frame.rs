@@ -6,23 +6,24 @@ use crate::discover::Block;
 
 /// Result of a [`Call`]: normal return. The hart continues at the stored pc and count.
 pub const DONE: u64 = 0;
-/// The same, and the instruction there has trapped.
+/// Result of a [`Call`]: the instruction at the stored pc and count has trapped.
 pub const TRAPPED: u64 = 1;
-/// What follows is for the interpreter: it cannot be part of a run, the run has no room for all of its block, or some of that no
-/// number yet.
+/// Result of a [`Call`]: what follows is for the interpreter. It cannot be part of a run, the run has no room for all of its
+/// block, or some of its instructions have no number yet.
 pub const STAYS: u64 = 2;
 
-/// What [`Execute`] returns for the region to go on. For any other end it is one of the above plus 1.
+/// Result of [`Execute`]: the region goes on. For any other end, the result is one of the above plus 1.
 pub const GO_ON: u64 = 0;
 
-/// Enters translated code: hart, pc, instructions that may be executed, code. Gives [`DONE`], [`TRAPPED`] or [`STAYS`].
+/// Enters translated code: hart, pc, instructions that may be executed, code. Returns [`DONE`], [`TRAPPED`] or [`STAYS`].
 pub type Call = unsafe extern "C" fn(*mut u8, u64, u64, *const u8) -> u64;
 
-/// Executes one instruction in the interpreter, with all registers in their places: the hart, the virtual page, the instruction, and
-/// what may be executed from the start of its block on. Gives [`GO_ON`], or how the region has to be left plus 1.
+/// Executes one instruction in the interpreter, with all registers in their places: the hart, the virtual page, the
+/// instruction, and what may be executed from the start of its block on. Returns [`GO_ON`], or how the region has to be left
+/// plus 1.
 pub type Execute = unsafe extern "C" fn(*mut u8, u64, *const Fallback, u64) -> u64;
 
-/// Entries of the cache of entries; a power of two.
+/// Number of entries of the cache of entries; a power of two.
 pub(crate) const ENTRIES: usize = 4096;
 
 /// An entry to translated code, for jumps between regions.
@@ -31,7 +32,7 @@ pub(crate) const ENTRIES: usize = 4096;
 pub struct Entry {
     /// Virtual address of the first instruction.
     pub pc: u64,
-    /// [`Frame::key`] when it was made.
+    /// [`Frame::key`] when the entry was made.
     pub key: u64,
     /// Host code.
     pub code: *const u8,
@@ -41,14 +42,14 @@ pub struct Entry {
 pub struct Fallback {
     /// The instruction.
     pub slot: Slot,
-    /// Bytes from the start of the page.
+    /// Offset of the instruction in its page, in bytes.
     pub offset: u32,
-    /// Instructions of its block before it.
+    /// Number of instructions before it in its block.
     pub before: u32,
 }
 
 impl Fallback {
-    /// Those of a block, but for the jump at its end.
+    /// Returns the fallbacks of a block's instructions, without the jump at its end.
     pub(crate) fn of(block: &Block) -> impl Iterator<Item = Self> {
         block.body.iter().enumerate().map(|(n, placed)| Self {
             slot: Slot::new(placed.inst),
@@ -63,22 +64,22 @@ impl Fallback {
 pub struct Frame {
     /// First-level TLB entries of loads under the present rights.
     pub load_base: *const u8,
-    /// The same of stores.
+    /// First-level TLB entries of stores under the present rights.
     pub store_base: *const u8,
-    /// Entries made under another key are void: translations, privilege or code have changed.
+    /// Key of valid entries: those made under another key are void, since translations, privilege or code have changed.
     pub key: u64,
     pub(crate) entries: Box<[Entry; ENTRIES]>,
-    /// What executes single instructions, in this call.
+    /// Function that executes single instructions, in this call.
     pub execute: Option<Execute>,
     /// What [`Execute`] returned last, if it was called by way of [`crate::interpret::preserving_call`].
     pub(crate) returned: u64,
-    /// What the hart's count may come to in this call: something is due then.
+    /// Limit of the hart's count in this call: something is due then.
     pub limit: u64,
-    /// `mstatus.FS` is dirty already.
+    /// Nonzero if `mstatus.FS` is dirty already.
     pub fp_dirty: u8,
     /// `fp_dirty`, rounding to nearest, and inexact flag set: a host FPU result is usable if it is neither infinite nor tiny.
     pub fp_ready: u8,
-    /// Of a run's page: the numbers of its instructions, 4 bytes for each slot.
+    /// Numbers of the instructions of a run's page, 4 bytes for each slot.
     pub ids: *const u8,
     /// The end of the room that a run has for steps.
     pub steps_end: *const u8,

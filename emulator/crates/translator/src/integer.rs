@@ -81,7 +81,7 @@ impl Emitter<'_> {
             Op::Mulh => self.b.ins().smulhi(a, b),
             Op::Mulhu => self.b.ins().umulhi(a, b),
             Op::Mulhsu => {
-                // As if `a` was unsigned, which adds 2^64 b to the product if it is negative.
+                // Multiplying as if `a` was unsigned adds 2^64 b to the product if `a` is negative.
                 let high = self.b.ins().umulhi(a, b);
                 let sign = self.b.ins().sshr_imm(a, 63);
                 let excess = self.b.ins().band(sign, b);

@@ -11,7 +11,7 @@ pub struct Layout {
     pub count: i32,
     /// The [`Frame`](crate::Frame).
     pub frame: i32,
-    /// Of a run: how many data accesses it has so far, 8 bytes, and the first of them, an [`isa::MemAccess`].
+    /// Offset of a run's data accesses: how many there are so far, 8 bytes, and the first of them, an [`isa::MemAccess`].
     pub access_count: i32,
     /// See [`Self::access_count`].
     pub accesses: i32,

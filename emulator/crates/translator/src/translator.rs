@@ -30,13 +30,13 @@ pub enum CodeKind {
 /// A page of guest code.
 #[derive(Clone, Copy)]
 pub struct Page<'a> {
-    /// Its physical address.
+    /// Physical address of the page.
     pub pa: u64,
-    /// Another number each time that what it holds has changed.
+    /// Version of the page's content: another number each time that it has changed.
     pub version: u64,
-    /// Its instructions, as far as they were decoded.
+    /// Instructions of the page, as far as they were decoded.
     pub slots: &'a [Slot; SLOTS],
-    /// Slots of which the instruction is part of a region of this version; [`Translator::region`] adds to it.
+    /// Slots whose instruction is part of a region of this version; [`Translator::region`] adds to it.
     pub translated: &'a SlotSet,
 }
 
@@ -51,7 +51,7 @@ impl SlotSet {
         word.set(word.get() | 1 << (slot % 64));
     }
 
-    /// True if it has any of these slots.
+    /// Returns whether the set has any of these slots.
     pub fn has_any(&self, slots: Range<usize>) -> bool {
         // Most ranges lie in one word.
         let words = { slots.start / 64..slots.end.div_ceil(64) }.map(|word| {
@@ -63,7 +63,7 @@ impl SlotSet {
         !slots.is_empty() && words.fold(0, |any, word| any | word) != 0
     }
 
-    /// Empties it.
+    /// Empties the set.
     pub fn clear(&self) {
         self.0.iter().for_each(|word| word.set(0));
     }

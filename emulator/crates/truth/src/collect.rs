@@ -18,12 +18,12 @@ pub struct Collector {
     open: bool,
     rows: Rows,
     lines: SharedLines,
-    /// Of the instruction that left last.
+    /// Record of the instruction that left the ROB last, until the next one is known.
     record: Option<OpenRecord>,
 }
 
 impl Collector {
-    /// Of a hart, whose region is not open yet.
+    /// Returns the collector of hart `hart`, whose region of interest is not open yet.
     pub fn new(hart: usize, lines: SharedLines) -> Self {
         Self {
             hart,
@@ -34,12 +34,12 @@ impl Collector {
         }
     }
 
-    /// The region is open from now on.
+    /// Opens the region of interest.
     pub fn open(&mut self) {
         self.open = true;
     }
 
-    /// The region of interest starts, stops or begins anew.
+    /// Starts, stops or clears the region of interest as the event says, and learns of processes.
     pub fn event(&mut self, event: &Event) {
         match event {
             Event::Region(open) => {
@@ -57,12 +57,12 @@ impl Collector {
         }
     }
 
-    /// A static instruction is used for the first time.
+    /// Learns of a static instruction before its first use.
     pub fn define(&mut self, static_info: &StaticInfo) {
         self.rows.define(static_info);
     }
 
-    /// The instruction that left last is followed by that at `target`, if anything follows.
+    /// Ends the record of the instruction that left last; the instruction at `target` follows, if one does.
     fn close_record(&mut self, target: Option<u64>) {
         if let Some(record) = self.record.take() {
             let records = &mut self.rows.counts_before(record.process, record.inst).records;
@@ -70,7 +70,7 @@ impl Collector {
         }
     }
 
-    /// What the unit that samples instructions would record of one that left in cycle `commit`.
+    /// Adds what the unit that samples instructions would record of an instruction that left in cycle `commit`.
     fn record(&mut self, record: &CommitRecord, detail: &Detail, commit: u64) {
         let inst = record.inst;
         let Some((&info, kind)) = self.rows.info(inst) else {
@@ -100,7 +100,8 @@ impl Collector {
         });
     }
 
-    /// Instructions left the ROB, the first of them counted from cycle `from`; with the details of each.
+    /// Counts instructions that left the ROB, with the details of each. The first record's `commit_delta` counts from
+    /// cycle `from`.
     pub fn commits(&mut self, from: u64, records: &[CommitRecord], details: &[Detail]) {
         if !self.open {
             return;
@@ -134,7 +135,7 @@ impl Collector {
         });
     }
 
-    /// What was counted. Processes that `keep` does not ask for are told as one with the others of their program.
+    /// Returns what was counted. Processes that `keep` does not ask for are told as one with the others of their program.
     pub fn finish(mut self, keep: impl Fn(&Process) -> bool) -> HartCounts {
         self.close_record(None);
         self.rows.finish(keep)

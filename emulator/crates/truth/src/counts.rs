@@ -10,37 +10,37 @@ use crate::records::Executions;
 /// Buckets of a latency histogram.
 pub const BUCKETS: usize = 16;
 
-/// The bucket of a latency: 0 has 0 and 1 cycles, n from 2^n to 2^(n+1) - 1, the last all longer ones.
+/// Returns the bucket of a latency: 0 has 0 and 1 cycles, n from 2^n to 2^(n+1) - 1, the last all longer ones.
 pub fn bucket(cycles: u64) -> usize {
     (cycles.max(1).ilog2() as usize).min(BUCKETS - 1)
 }
 
-/// A static instruction, on one hart, in the region of interest.
+/// The counts of a static instruction on one hart in the region of interest.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// It retired.
+    /// Times that the instruction retired.
     pub executed: u64,
-    /// It raised an exception, or an interrupt took its place.
+    /// Times that the instruction raised an exception, or that an interrupt took its place.
     pub trapped: u64,
-    /// It was a load that had run ahead of an older store to its bytes, and was fetched again.
+    /// Times that the instruction was fetched again: a load that had run ahead of an older store to its bytes.
     pub replayed: u64,
-    /// It was a mispredicted branch or jump.
+    /// Times that the branch or jump was mispredicted.
     pub mispredicted: u64,
-    /// Instructions behind it that were thrown away because of it, about.
+    /// Younger instructions that were flushed because of this one, approximately.
     pub flushed: u64,
-    /// Cycles from decode until it left the ROB, of all times that it did.
+    /// Cycles from decode until the instruction left the ROB, summed over all times that it did.
     pub total_cycles: u64,
-    /// Of these the ones in which it was the oldest.
+    /// Cycles in which the instruction was the oldest in the ROB, a part of [`Self::total_cycles`].
     pub head_cycles: u64,
-    /// From issue to completion; of a store from issue until its line is written.
+    /// Cycles from issue to completion; for a store, from issue until its line is written.
     pub execution_cycles: u64,
-    /// Its packet's line was not in the L1 instruction cache.
+    /// Fetches of the packet that the instruction starts whose line was not in the L1 instruction cache.
     pub l1i_misses: u64,
-    /// Its packet's address was not in the first-level instruction TLB.
+    /// Fetches of the packet that the instruction starts whose address was not in the first-level instruction TLB.
     pub itlb_misses: u64,
-    /// Times that it left the ROB, by the slot in which it was decoded.
+    /// Times that the instruction left the ROB, by the slot in which it was decoded.
     pub slots: [u64; MAX_COMMIT_WIDTH],
-    /// Its accesses to memory.
+    /// The instruction's data accesses; `None` if it made none.
     pub memory: Option<Box<Memory>>,
     /// What the unit that samples instructions would record.
     pub records: Vec<Executions>,
@@ -53,9 +53,9 @@ pub struct Memory {
     pub loads: u64,
     /// Stores, atomics with them.
     pub stores: u64,
-    /// By who answered, in the order of [`DataSource::ALL`].
+    /// Accesses by who answered, in the order of [`DataSource::ALL`].
     pub sources: [u64; DataSource::ALL.len()],
-    /// By how the address was translated, in the order of [`Translation::ALL`].
+    /// Accesses by how the address was translated, in the order of [`Translation::ALL`].
     pub translations: [u64; Translation::ALL.len()],
     /// Cycles that translations took beyond those of a hit.
     pub translating: u64,
@@ -63,7 +63,7 @@ pub struct Memory {
     pub latencies: [u64; BUCKETS],
 }
 
-/// Cycles from issue until an instruction was done, a store's write included.
+/// Returns the cycles from issue until an instruction was done, a store's write included.
 pub(crate) fn execution(detail: &Detail) -> u64 {
     let done = detail.complete.max(detail.access.written);
     match detail.issue {

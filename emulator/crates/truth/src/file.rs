@@ -16,7 +16,7 @@ const MAX_LINES: usize = 100_000;
 /// Instructions of a line whose exchanges are listed.
 const MAX_EXCHANGES: usize = 16;
 
-/// Everything that is known, of all harts.
+/// The content of `truth.json`: the counts of all harts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Truth {
     /// [`FORMAT`].
@@ -110,18 +110,18 @@ pub struct UnitTotals {
     pub hart: u32,
     /// Overflows, and selections after a record that was discarded.
     pub overflows: u64,
-    /// Recorded.
+    /// Samples that were recorded.
     pub samples: u64,
-    /// Overflowed while another instruction was followed.
+    /// Overflows while another instruction was followed.
     pub collisions: u64,
-    /// Discarded by a filter.
+    /// Samples that a filter discarded.
     pub filtered: u64,
-    /// Lost, since the record before had not been taken, or the buffer takes none.
+    /// Samples that were lost, since the record before had not been taken, or the buffer takes none.
     pub dropped: u64,
 }
 
 impl UnitTotals {
-    /// Overflows whose instruction was still followed, or whose record was still on its way, at the end.
+    /// Returns the overflows whose instruction was still followed, or whose record was still on its way, at the end.
     pub fn under_way(&self) -> u64 {
         let done = self.samples + self.collisions + self.filtered + self.dropped;
         self.overflows.saturating_sub(done)
@@ -134,7 +134,7 @@ impl UnitTotals {
 pub struct Instruction {
     /// The hart.
     pub hart: u32,
-    /// Its number in the hart's stream and trace.
+    /// The instruction's number in the hart's stream and trace.
     pub id: u32,
     /// Virtual address.
     pub pc: u64,
@@ -146,13 +146,13 @@ pub struct Instruction {
     pub class: Class,
     /// Privilege (0 U, 1 S, 3 M).
     pub privilege: u8,
-    /// Index into [`Truth::processes`] of the program whose address space it is in; none: kernel or firmware.
+    /// Index into [`Truth::processes`] of the program whose address space the instruction is in; none: kernel or firmware.
     pub process: Option<u32>,
     /// Index into [`Truth::functions`].
     pub function: u32,
     /// Distance from the function's start, in bytes.
     pub offset: u64,
-    /// Its cycles by the Oracle, in all processes.
+    /// The instruction's cycles by the Oracle, in all processes.
     pub oracle_cycles: f64,
     /// What was counted.
     pub counts: Counts,
@@ -164,7 +164,7 @@ pub struct Line {
     /// Physical address.
     #[serde(with = "crate::hex")]
     pub pa: u64,
-    /// The data object that it is in, where a symbol says, with its distance from its start.
+    /// The data object that has the line, where a symbol says, with the line's distance from the object's start.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub object: String,
     /// Whether harts wait for each other's data here, or only for the line.
@@ -180,12 +180,12 @@ pub struct Line {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sharing {
-    /// There were none.
+    /// The line had no sharing misses.
     #[default]
     None,
-    /// Most were for data that another hart wrote.
+    /// Most sharing misses were for data that another hart wrote.
     True,
-    /// Most were for data that no other hart had written: they only have the line in common.
+    /// Most sharing misses were for data that no other hart had written: the harts only have the line in common.
     False,
 }
 
@@ -207,9 +207,9 @@ pub struct LineAccess {
 pub struct Exchange {
     /// The hart.
     pub hart: u32,
-    /// Its number in the hart's stream: see [`Instruction::id`].
+    /// The instruction's number in the hart's stream, as [`Instruction::id`].
     pub id: u32,
-    /// How often, and for how long.
+    /// Number and cycles of the instruction's accesses that involved other harts' caches.
     #[serde(flatten)]
     pub counts: ExchangeCounts,
 }
@@ -219,9 +219,9 @@ pub struct Exchange {
 pub struct LeftOut {
     /// Lines.
     pub lines: u64,
-    /// Accesses to them.
+    /// Accesses to these lines.
     pub accesses: u64,
-    /// Cycles waited.
+    /// Cycles that harts waited for these lines.
     pub cycles: u64,
     /// Accesses to lines that were not told apart at all, as there were too many.
     pub untracked_accesses: u64,
@@ -268,20 +268,20 @@ impl Line {
         line
     }
 
-    /// Sum of a count over harts and programs.
+    /// Returns the sum of a count over harts and programs.
     pub fn sum(&self, of: impl Fn(&LineUse) -> u64) -> u64 {
         self.uses.iter().map(|own| of(&own.counts)).sum()
     }
 
-    /// Harts wait for each other here.
+    /// Returns whether harts wait for each other at this line.
     pub fn is_contended(&self) -> bool {
         self.sum(LineUse::exchanges) > 0
     }
 }
 
 impl Lines {
-    /// The lines of the file, without names, and the sums of the others. `process` says which of the file's processes a process of a hart is;
-    /// `inst` which instruction stands for one of a hart.
+    /// Returns the lines of the file, without names, and the sums of the lines that the file leaves out. `process` says which
+    /// of the file's processes a process of a hart is; `inst` says which instruction stands for an instruction of a hart.
     pub fn into_file(
         mut self,
         process: impl Fn(u32, ProcessId) -> Option<u32>,

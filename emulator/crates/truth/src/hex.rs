@@ -17,7 +17,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D:
     })
 }
 
-/// Of addresses that not everything has.
+/// Addresses that may be missing, as text or null.
 pub mod optional {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -29,7 +29,7 @@ const MAX_ALL_USES: usize = 1 << 20;
 /// Instructions that waited for other harts, by line, that are told apart: some 70 MB.
 const MAX_EXCHANGES: usize = 1 << 20;
 
-/// Accesses of so many cycles from decode to retirement are slow: what perf mem records unless told otherwise (`ldlat`).
+/// Cycles from decode to retirement from which on an access is slow: what perf mem records unless told otherwise (`ldlat`).
 pub const SLOW: u64 = 30;
 
 /// The use of a line by one program on one hart.
@@ -42,49 +42,49 @@ pub struct LineUse {
     /// Stores, atomics with them.
     #[serde(skip_serializing_if = "is_zero")]
     pub stores: u64,
-    /// Slow accesses, see [`SLOW`],
+    /// Slow accesses: of at least [`SLOW`] cycles.
     #[serde(skip_serializing_if = "is_zero")]
     pub slow: u64,
-    /// and of these the ones of loads and atomics.
+    /// Slow accesses of loads and atomics.
     #[serde(skip_serializing_if = "is_zero")]
     pub slow_loads: u64,
-    /// Accesses that missed in the L1 data cache; those whose line was on its way are not among them.
+    /// Accesses that missed in the L1 data cache, without those whose line was on its way already.
     #[serde(skip_serializing_if = "is_zero")]
     pub misses: u64,
-    /// Of these the ones of loads and atomics,
+    /// Misses of loads and atomics in the L1 data cache.
     #[serde(skip_serializing_if = "is_zero")]
     pub load_misses: u64,
-    /// the ones that memory answered,
+    /// Misses that memory answered.
     #[serde(skip_serializing_if = "is_zero")]
     pub memory: u64,
-    /// the ones that another hart's cache answered, which had not modified the line,
+    /// Misses that another hart's cache answered with a line that it had not modified.
     #[serde(skip_serializing_if = "is_zero")]
     pub peer_clean: u64,
-    /// and those that it answered with a modified line (HITM).
+    /// Misses that another hart's cache answered with a modified line (HITM).
     #[serde(skip_serializing_if = "is_zero")]
     pub peer_modified: u64,
     /// Writes before which other harts had to drop their copies.
     #[serde(skip_serializing_if = "is_zero")]
     pub upgrades: u64,
-    /// Misses that were true sharing,
+    /// Misses that were true sharing.
     #[serde(skip_serializing_if = "is_zero")]
     pub true_sharing: u64,
-    /// and false sharing.
+    /// Misses that were false sharing.
     #[serde(skip_serializing_if = "is_zero")]
     pub false_sharing: u64,
-    /// Cycles from issue until the access was done, of all that were no hits.
+    /// Cycles from issue until the access was done, summed over all accesses that were no hits.
     #[serde(skip_serializing_if = "is_zero")]
     pub cycles: u64,
-    /// Of these the ones of accesses that other harts' caches answered, or had to permit.
+    /// Cycles of the accesses that other harts' caches answered, or had to permit; a part of [`Self::cycles`].
     #[serde(skip_serializing_if = "is_zero")]
     pub peer_cycles: u64,
-    /// A bit for each byte that was read,
+    /// Mask of the bytes of the line that were read, a bit for each byte.
     #[serde(with = "crate::hex", skip_serializing_if = "is_zero")]
     pub read: u64,
-    /// and written.
+    /// Mask of the bytes of the line that were written, a bit for each byte.
     #[serde(with = "crate::hex", skip_serializing_if = "is_zero")]
     pub written: u64,
-    /// Virtual address of the first access, of its line's start.
+    /// Virtual address of the line's start, as the first access had it.
     #[serde(with = "crate::hex", skip_serializing_if = "is_zero")]
     pub va: u64,
 }
@@ -93,18 +93,18 @@ pub struct LineUse {
 #[derive(Clone, Debug)]
 pub(crate) struct TrackedLine {
     harts: Box<[HartState]>,
-    /// By hart and program, in order of their first accesses.
+    /// Uses of the line by hart and program, in the order of their first accesses.
     pub uses: Vec<TrackedUse>,
 }
 
 /// What a hart's cache has of a line, whoever runs.
 #[derive(Clone, Copy, Debug, Default)]
 struct HartState {
-    /// The hart has accessed it.
+    /// Whether the hart has accessed the line.
     knows: bool,
-    /// Bytes that other harts wrote and this one has not got since.
+    /// Mask of the bytes that other harts wrote and this hart has not got since.
     foreign: u64,
-    /// The use with the last sharing miss, which has not met such a byte yet.
+    /// Index of the use that had the hart's last sharing miss, while no byte of `foreign` has been accessed since.
     pending: Option<usize>,
 }
 
@@ -125,7 +125,7 @@ impl TrackedLine {
         }
     }
 
-    /// The index of a use, where the line may have so many at most.
+    /// Returns the index of the use of the line by `by`, which is added if the line has fewer than `most` uses.
     fn use_of(&mut self, by: Accessor, va: u64, most: usize) -> usize {
         let same = |own: &TrackedUse| own.hart == by.hart && own.process == by.process;
         if let Some(known) = self.uses.iter().position(same) {
@@ -150,29 +150,29 @@ impl TrackedLine {
 }
 
 impl LineUse {
-    /// Accesses.
+    /// Returns the number of loads and stores.
     pub fn accesses(&self) -> u64 {
         self.loads + self.stores
     }
 
-    /// Accesses that had to do with other harts' caches.
+    /// Returns the number of accesses that involved other harts' caches.
     pub fn exchanges(&self) -> u64 {
         self.peer_clean + self.peer_modified + self.upgrades
     }
 }
 
-/// An instruction of a hart whose accesses to a line had to do with other harts' caches.
+/// An instruction of a hart whose accesses to a line involved other harts' caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExchangeKey {
     /// Number of the line: its physical address by [`LINE_BYTES`].
     pub line: u64,
     /// The hart.
     pub hart: u32,
-    /// Its instruction.
+    /// The hart's instruction.
     pub inst: InstId,
 }
 
-/// How often, and for how long.
+/// Number and cycles of an instruction's accesses to a line that involved other harts' caches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExchangeCounts {
@@ -182,16 +182,16 @@ pub struct ExchangeCounts {
     /// Stores; atomics are both.
     #[serde(skip_serializing_if = "is_zero")]
     pub stores: u64,
-    /// Answered by a line that another hart had modified.
+    /// Accesses that another hart's cache answered with a modified line (HITM).
     #[serde(skip_serializing_if = "is_zero")]
     pub peer_modified: u64,
-    /// By one that it had not.
+    /// Accesses that another hart's cache answered with a line that it had not modified.
     #[serde(skip_serializing_if = "is_zero")]
     pub peer_clean: u64,
-    /// Writes before which others had to drop their copies.
+    /// Writes before which other harts had to drop their copies.
     #[serde(skip_serializing_if = "is_zero")]
     pub upgrades: u64,
-    /// Cycles from issue until they were done.
+    /// Cycles from issue until the access was done, summed over all accesses.
     #[serde(skip_serializing_if = "is_zero")]
     pub cycles: u64,
 }
@@ -200,7 +200,7 @@ pub struct ExchangeCounts {
 #[derive(Debug, Default)]
 pub struct Lines {
     harts: usize,
-    /// By number.
+    /// Lines by number: physical address by [`LINE_BYTES`].
     pub(crate) lines: FxHashMap<u64, TrackedLine>,
     pub(crate) exchanges: FxHashMap<ExchangeKey, ExchangeCounts>,
     /// Accesses to lines beyond [`MAX_LINES`].
@@ -214,7 +214,7 @@ pub struct Lines {
 pub struct SharedLines(Arc<Mutex<Lines>>);
 
 impl SharedLines {
-    /// Those of a machine of so many harts.
+    /// Returns the empty lines of a machine of `harts` harts.
     pub fn new(harts: usize) -> Self {
         Self(Arc::new(Mutex::new(Lines {
             harts,
@@ -222,7 +222,7 @@ impl SharedLines {
         })))
     }
 
-    /// Accesses them.
+    /// Calls `with` with the lines, locked, and returns its result.
     pub fn with<R>(&self, with: impl FnOnce(&mut Lines) -> R) -> R {
         with(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -231,23 +231,23 @@ impl SharedLines {
 /// How long an access took.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AccessCycles {
-    /// From issue until it was done.
+    /// Cycles from issue until the access was done.
     pub execution: u64,
-    /// From decode until it left the ROB.
+    /// Cycles from decode until the instruction left the ROB.
     pub total: u64,
 }
 
-/// Who accesses.
+/// The hart, instruction and process that access a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Accessor {
     pub hart: usize,
     pub inst: InstId,
-    /// Whose program it belongs to; `None`: kernel or firmware.
+    /// The process whose program the instruction belongs to; `None`: kernel or firmware.
     pub process: Option<ProcessId>,
 }
 
 impl Lines {
-    /// Harts of the machine.
+    /// Returns the number of the machine's harts.
     pub(crate) fn harts(&self) -> usize {
         self.harts
     }
@@ -260,7 +260,7 @@ impl Lines {
         };
     }
 
-    /// Ends what is pending.
+    /// Counts the sharing misses that are still pending as false sharing.
     pub fn finish(&mut self) {
         for line in self.lines.values_mut() {
             for pending in line.harts.iter_mut().filter_map(|hart| hart.pending.take()) {
@@ -285,7 +285,8 @@ impl Lines {
         }
     }
 
-    /// Of an access that reaches over two lines, the first has the `cycles` and counts.
+    /// Adds the part of an access that is in `line`. An access that crosses two lines is counted in the first, with its
+    /// `cycles`; the second has `None`.
     fn touch(
         &mut self,
         by: Accessor,
@@ -363,7 +364,7 @@ impl TrackedLine {
     }
 }
 
-/// Whether an access loads, and whether it stores.
+/// Returns whether an access loads, and whether it stores.
 fn kinds(access: &DataAccess) -> (bool, bool) {
     (
         access.kind != AccessKind::Store,
@@ -372,7 +373,7 @@ fn kinds(access: &DataAccess) -> (bool, bool) {
 }
 
 impl LineUse {
-    /// Adds the use by another process, which is told as one with this.
+    /// Adds the use by another process that is told as one with this one.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.loads += other.loads;
         self.stores += other.stores;
@@ -428,12 +429,12 @@ impl ExchangeCounts {
     }
 }
 
-/// The L1 data cache had the line, or the store queue the data.
+/// Returns whether the L1 data cache had the line, or the store queue the data.
 fn is_hit(source: DataSource) -> bool {
     matches!(source, DataSource::L1 | DataSource::StoreQueue)
 }
 
-/// The L1 data cache did not have the line, nor was it on its way.
+/// Returns whether the L1 data cache neither had the line nor had asked for it already.
 pub(crate) fn is_l1d_miss(source: DataSource) -> bool {
     use DataSource as S;
     matches!(
@@ -442,7 +443,7 @@ pub(crate) fn is_l1d_miss(source: DataSource) -> bool {
     )
 }
 
-/// Other harts' caches had to do with it.
+/// Returns whether other harts' caches were involved in an access.
 pub(crate) fn is_exchange(source: DataSource) -> bool {
     use DataSource as S;
     matches!(source, S::PeerClean | S::PeerModified | S::Upgrade)

@@ -21,7 +21,7 @@ pub enum Metric {
     Selected,
     /// Branches and jumps.
     Branches,
-    /// Mispredicted ones.
+    /// Mispredicted branches and jumps.
     Mispredicts,
     /// Loads, atomics with them.
     Loads,
@@ -31,9 +31,9 @@ pub enum Metric {
     Accesses,
     /// Loads and atomics that missed in the L1 data cache.
     L1dLoadMisses,
-    /// Stores that did.
+    /// Stores that missed in the L1 data cache.
     L1dStoreMisses,
-    /// Any that did.
+    /// Accesses that missed in the L1 data cache.
     L1dMisses,
     /// Accesses that neither L1 nor L2 answered.
     L2Misses,
@@ -55,12 +55,12 @@ pub enum Metric {
     Traps,
     /// Loads that were fetched again, as they had run ahead of a store.
     Replays,
-    /// What the unit that samples instructions selects and lets pass.
+    /// Executions that the unit that samples instructions selects and that pass its filter.
     Filtered(RecordFilter),
 }
 
 impl Metric {
-    /// Its name in sentences.
+    /// Returns the metric's name in sentences.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cycles => "cycles",
@@ -89,10 +89,10 @@ impl Metric {
         }
     }
 
-    /// The count of an instruction.
+    /// Returns the metric's count of an instruction.
     pub fn of(self, instruction: &Instruction) -> f64 {
         match self {
-            // Without profilers, the cycles in which it was the oldest.
+            // Without profilers, the cycles in which the instruction was the oldest stand in for the Oracle's.
             Self::Cycles if instruction.oracle_cycles > 0.0 => instruction.oracle_cycles,
             _ => self.counted(instruction) as f64,
         }
@@ -154,7 +154,8 @@ impl Metric {
         }
     }
 
-    /// Of executions whose records say the same, how many are counted, and the weights that perf gives them; nothing of what is no access.
+    /// Returns how many of `executions` the metric counts, and the sum of the weights that perf gives them. Metrics other than
+    /// [`Self::Filtered`] count only data accesses.
     pub fn passing(self, executions: &Executions) -> (u64, u64) {
         match self {
             Self::Filtered(filter) => filter.passing(executions),
@@ -163,7 +164,7 @@ impl Metric {
         }
     }
 
-    /// An access whose record begins with this word is counted.
+    /// Returns whether the metric counts an access whose record begins with `word`.
     fn takes(self, word: u64) -> bool {
         let (loads, stores) = match word & header::TYPE {
             1 => (true, false),
@@ -194,7 +195,7 @@ impl Metric {
             }
     }
 
-    /// The count of a hart's use of a line; `None` if it is not known by line.
+    /// Returns the metric's count of a hart's use of a line; `None` if the metric is not known by line.
     pub fn of_line(self, line: &LineUse) -> Option<u64> {
         match self {
             Self::Loads => Some(line.loads),
@@ -213,7 +214,7 @@ impl Metric {
     }
 }
 
-/// Slow accesses of a type, whatever else they are.
+/// Returns the filter that lets slow accesses of type `select` pass, whatever their events.
 fn slow(select: u8) -> RecordFilter {
     RecordFilter {
         select,
@@ -223,7 +224,7 @@ fn slow(select: u8) -> RecordFilter {
 }
 
 impl Counts {
-    /// It never left the ROB.
+    /// Returns whether the instruction never left the ROB.
     pub fn is_empty(&self) -> bool {
         self.executed + self.trapped + self.replayed == 0
     }

@@ -11,7 +11,7 @@ const BY_CYCLE: u64 = 128;
 /// Latencies of a record saturate there.
 const LONGEST: u64 = 0xfff;
 
-/// The least latency that is counted with this one; the longest is alone.
+/// Returns the least latency that is counted together with a latency of `cycles`; the longest is counted alone.
 pub fn step(cycles: u64) -> u16 {
     let cycles = cycles.min(LONGEST);
     let bits = match cycles {
@@ -27,7 +27,7 @@ pub fn step(cycles: u64) -> u16 {
 pub struct Executions {
     /// Type and events: the first word of the record ([`header`]), without counters.
     pub header: u64,
-    /// By latency, in the order of `LATSEL` (total, dispatch, issue, execution, oldest), the shortest first.
+    /// Executions by each latency, in the order of `LATSEL` (total, dispatch, issue, execution, oldest); the shortest first.
     pub latencies: [Vec<LatencyCount>; LATENCIES],
 }
 
@@ -44,7 +44,7 @@ pub struct LatencyCount {
 }
 
 impl LatencyCount {
-    /// Adds it to those that are there, which are sorted.
+    /// Adds the executions to `counts`, which are sorted by latency.
     fn add_to(self, counts: &mut Vec<Self>) {
         match counts.binary_search_by_key(&self.from, |count| count.from) {
             Ok(place) => {
@@ -52,7 +52,7 @@ impl LatencyCount {
                 counts[place].weight += self.weight;
             }
             Err(place) => {
-                // Most have one or two.
+                // Most instructions have one or two latencies.
                 if counts.len() < 2 {
                     counts.reserve_exact(1);
                 }
@@ -63,16 +63,16 @@ impl LatencyCount {
 }
 
 impl Executions {
-    /// How many they are, and their weights.
+    /// Returns the number of executions, and the sum of their weights.
     pub fn all(&self) -> (u64, u64) {
         sum(self.latencies[0].iter())
     }
 
-    /// Adds one to those of an instruction.
+    /// Adds an execution to `all`, those of its instruction.
     fn add(all: &mut Vec<Self>, record: &Record, latencies: &Latencies) {
         let known = all.iter().position(|own| own.header == record.header);
         let at = known.unwrap_or_else(|| {
-            // Most instructions have one, and there are very many instructions.
+            // Most instructions have a single header, and there are very many instructions.
             all.reserve_exact(1);
             all.push(Self {
                 header: record.header,
@@ -107,7 +107,7 @@ impl Executions {
     }
 }
 
-/// The record of an instruction, until it is known what comes next: a branch that is not taken is one only then.
+/// The record of an instruction until the next instruction is known, which tells whether a branch was taken.
 #[derive(Debug)]
 pub(crate) struct OpenRecord {
     /// The instruction, and the process that executed it; `None`: kernel or firmware.
@@ -115,12 +115,12 @@ pub(crate) struct OpenRecord {
     pub process: Option<ProcessId>,
     pub record: Record,
     pub latencies: Latencies,
-    /// Address of the instruction behind it, if it is a control transfer.
+    /// Address right behind the instruction, if it is a control transfer.
     pub following: Option<u64>,
 }
 
 impl OpenRecord {
-    /// The instruction at `target` comes next, if one does.
+    /// Adds the record to `all`; the instruction at `target` comes next, if one does.
     pub fn close(mut self, target: Option<u64>, all: &mut Vec<Executions>) {
         if let (Some(following), Some(target)) = (self.following, target) {
             self.record.transferred(target, following, None);
@@ -129,39 +129,39 @@ impl OpenRecord {
     }
 }
 
-/// Adds the fetch of a packet to what its first instruction has.
+/// Adds the fetch of a packet to `all`, the records of the packet's first instruction.
 pub(crate) fn add_fetch(all: &mut Vec<Executions>, (record, latencies): (Record, Latencies)) {
     Executions::add(all, &record, &latencies);
 }
 
-/// What the unit selects and lets pass.
+/// What the unit that samples instructions selects, and its filter lets pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RecordFilter {
-    /// Instructions: 0 all, 1 loads, 2 stores, 3 both, 4 control transfers (`SEL`).
+    /// Instructions that are selected: 0 all, 1 loads, 2 stores, 3 both, 4 control transfers (`SEL`).
     pub select: u8,
-    /// Fetches instead.
+    /// Whether fetches are selected instead of instructions.
     pub fetch: bool,
-    /// Bits of the header that are compared (`spdisevmask`),
+    /// Mask of the header's bits that are compared (`spdisevmask`).
     #[serde(with = "crate::hex")]
     pub mask: u64,
-    /// and what they have to be (`spdisevmatch`).
+    /// Values that the compared bits have to have (`spdisevmatch`).
     #[serde(with = "crate::hex")]
     pub matches: u64,
-    /// Which latency is compared (`LATSEL`),
+    /// Number of the latency that is compared (`LATSEL`).
     pub latency: u8,
-    /// and with how many cycles.
+    /// Cycles that the latency is compared with.
     pub threshold: u16,
-    /// Latencies below that pass, not the others.
+    /// Whether latencies below the threshold pass, instead of the others.
     pub below: bool,
 }
 
 impl RecordFilter {
-    /// The truth tells what passes from what does not.
+    /// Returns whether the truth can tell exactly what passes: no step of latencies has the threshold in its middle.
     pub fn is_exact(&self) -> bool {
         step(self.threshold.into()) == self.threshold
     }
 
-    /// A record with this first word passes, whatever its latencies are.
+    /// Returns whether a record with this first word is selected and has the events, whatever its latencies are.
     pub fn takes(&self, header: u64) -> bool {
         let kind = header & header::TYPE;
         let is = |access: AccessKind| kind == access as u64 || kind == AccessKind::Atomic as u64;
@@ -178,7 +178,7 @@ impl RecordFilter {
         selected && (self.matches ^ header) & self.mask == 0
     }
 
-    /// Of those executions how many pass, and their weights.
+    /// Returns how many of `executions` pass, and the sum of their weights.
     pub fn passing(&self, executions: &Executions) -> (u64, u64) {
         if !self.takes(executions.header) {
             return (0, 0);
@@ -189,7 +189,7 @@ impl RecordFilter {
     }
 }
 
-/// How often, and the weights.
+/// Returns the sums of the executions and of their weights.
 fn sum<'a>(counts: impl Iterator<Item = &'a LatencyCount>) -> (u64, u64) {
     counts.fold((0, 0), |(times, weight), count| {
         (times + count.times, weight + count.weight)

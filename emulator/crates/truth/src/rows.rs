@@ -34,7 +34,7 @@ impl Program {
     }
 }
 
-/// Whose counts they are.
+/// Whose execution of an instruction counts stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Owner {
     /// Kernel and firmware, on behalf of whichever process.
@@ -77,11 +77,11 @@ struct Row {
 #[derive(Debug)]
 pub(crate) struct Rows {
     context: GuestContext,
-    /// Whose user code is executed: the process, and whose counts it adds to.
+    /// The process whose user code is executed, and the owner of the counts that it adds to.
     current: (ProcessId, Owner),
-    /// By number of the instruction.
+    /// Rows by the number of the instruction.
     rows: Vec<Row>,
-    /// Counts of others than [`Row::owner`].
+    /// Counts of an instruction that belong to other owners than [`Row::owner`].
     parked: FxHashMap<(Owner, u32), Box<Counts>>,
     /// Numbers of the instructions that each process has counts of.
     instructions: FxHashMap<Owner, Vec<u32>>,
@@ -106,11 +106,11 @@ pub(crate) struct Rows {
 pub struct Counted {
     /// The instruction's number in the hart's stream.
     pub inst: InstId,
-    /// What it is; `None` if it was announced to somebody else before.
+    /// What the instruction is; `None` if it was announced to somebody else before.
     pub static_info: Option<StaticInfo>,
     /// The process whose mappings have the instruction; `None`: kernel or firmware.
     pub mapped_in: Option<ProcessId>,
-    /// Index into [`HartCounts::processes`] of whoever executed it; `None`: kernel or firmware.
+    /// Index into [`HartCounts::processes`] of whoever executed the instruction; `None`: kernel or firmware.
     pub process: Option<u32>,
     /// What was counted.
     pub counts: Counts,
@@ -121,7 +121,7 @@ pub struct Counted {
 pub struct HartCounts {
     /// Processes, and after them an entry for each program whose processes are told as one.
     pub processes: Vec<Process>,
-    /// By number and process.
+    /// Instructions with their counts, sorted by number and process.
     pub instructions: Vec<Counted>,
     /// The number that stands for an instruction that was merged with the others at its place.
     pub aliases: FxHashMap<u32, u32>,
@@ -130,14 +130,14 @@ pub struct HartCounts {
 }
 
 impl HartCounts {
-    /// Index into `processes` of a process, or of those that it is told with.
+    /// Returns the index into `processes` of a process, or of those that it is told with.
     pub fn process(&self, id: ProcessId) -> u32 {
         self.merged.get(&id).copied().unwrap_or(id.0)
     }
 }
 
 impl Rows {
-    /// Nothing yet, of one of so many harts.
+    /// Returns the empty counts of one hart in a machine of `harts` harts.
     pub fn new(harts: usize) -> Self {
         Self {
             context: GuestContext::new(),
@@ -188,12 +188,12 @@ impl Rows {
         self.select(self.context.current());
     }
 
-    /// A process runs from here on.
+    /// Notes that a process runs from here on.
     fn select(&mut self, process: ProcessId) {
         self.current = (process, self.owner(process));
     }
 
-    /// Whose counts a process adds to.
+    /// Returns the owner of the counts that a process adds to.
     fn owner(&self, process: ProcessId) -> Owner {
         match self.merged.get(&process) {
             Some(program) => Owner::Merged(*program),
@@ -242,7 +242,7 @@ impl Rows {
         row.kind = StaticKind::of(info.raw);
     }
 
-    /// What an instruction is, if that was told.
+    /// Returns what an instruction is, if that was told.
     pub fn info(&self, inst: InstId) -> Option<(&StaticInfo, StaticKind)> {
         let row = self.rows.get(inst.0 as usize)?;
         Some((row.info.as_ref()?, row.kind))

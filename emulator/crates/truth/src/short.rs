@@ -1,6 +1,6 @@
 //! Short JSON: what is 0 is left out.
 
-/// For `skip_serializing_if`.
+/// Returns whether a value is 0, for `skip_serializing_if`.
 pub(crate) fn is_zero(value: &u64) -> bool {
     *value == 0
 }

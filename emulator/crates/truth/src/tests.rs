@@ -73,7 +73,7 @@ fn access(kind: AccessKind, pa: u64, source: DataSource) -> DataAccess {
     }
 }
 
-/// What was counted, by the instruction's number.
+/// Returns what was counted, by the instruction's number.
 fn by_number(collector: Collector) -> Vec<Counted> {
     let mut found: Vec<Counted> = Vec::new();
     for own in collector.finish(|_| true).instructions {

@@ -2,7 +2,7 @@
 
 use crate::{Event, Unit};
 
-/// On whose behalf: masks of which no bit or at least one is set.
+/// Whose requests are counted: masks of which no bit or at least one is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestFilter {
     /// A bit per hart; 0: all.
@@ -11,22 +11,23 @@ pub struct RequestFilter {
     pub origins: u8,
 }
 
-/// Who knows what has happened.
+/// The owner of a unit, who knows what has happened.
 pub trait Totals {
-    /// What was counted of an event until now, modulo 2^64; of a level, how much there is. In `cycle`, which never goes back.
+    /// Returns what was counted of an event until `cycle`, modulo 2^64; of a level, how much there is. `cycle` never
+    /// goes back.
     fn total(&self, event: Event, of: RequestFilter, cycle: u64) -> u64;
 }
 
 /// A counter of events: its value goes with the total while it counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counter {
-    /// `SELECT`.
+    /// Value of the register `SELECT`.
     pub select: u32,
-    /// When the total was [`Self::at`].
+    /// Value of the counter when the total was [`Self::at`].
     pub value: u64,
-    /// The total when it was last looked at.
+    /// Total when it was last looked at.
     at: u64,
-    /// The total when it began to count.
+    /// Total when the counter started.
     began: u64,
     pub counts: bool,
 }
@@ -53,13 +54,13 @@ impl Counter {
         (self.at, self.began, self.counts) = (total, total, true);
     }
 
-    /// Stops; what it counted since it started.
+    /// Stops the counter; returns what it counted since it started.
     pub fn stop(&mut self, total: u64) -> u64 {
         self.counts = false;
         total.wrapping_sub(self.began)
     }
 
-    /// Catches up with the total; true if it overflowed.
+    /// Catches up with the total; returns true if the counter overflowed.
     pub fn follow(&mut self, total: u64) -> bool {
         let more = total.wrapping_sub(self.at);
         self.at = total;

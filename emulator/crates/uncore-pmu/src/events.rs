@@ -36,7 +36,7 @@ pub struct EventRow {
     pub number: u8,
     /// Name, also in perf.
     pub name: &'static str,
-    /// It is no count, but how much there is.
+    /// The event is no count, but how much there is.
     pub level: bool,
     /// `SELECT.HARTS` and `SELECT.ORIGINS` choose among its causes.
     pub filtered: bool,
@@ -93,12 +93,12 @@ events! {
 }
 
 impl Event {
-    /// Its row.
+    /// Returns the event's row of the table.
     pub fn row(self) -> &'static EventRow {
         &Self::TABLE[self as usize]
     }
 
-    /// The event of a unit with this number.
+    /// Returns the event of a unit with this number.
     pub fn of(unit: Unit, number: u8) -> Option<Self> {
         let mut rows = Self::TABLE.iter();
         let row = rows.find(|row| row.unit == unit && row.number == number);

@@ -32,11 +32,11 @@ register_table::registers! {
 pub const MAGIC: u64 = 0x5550_4d31;
 /// Value of `ID.VERSION`.
 pub const VERSION: u64 = 1;
-/// Counters beside that of cycles.
+/// Number of counters beside that of cycles.
 pub const COUNTERS: usize = 8;
 /// Bit of the counter of cycles in [`Reg::Enable`], [`Reg::IrqEnable`] and [`Reg::Overflow`].
 pub const CYCLES: usize = 8;
-/// All bits of those.
+/// All bits of [`Reg::Enable`], [`Reg::IrqEnable`] and [`Reg::Overflow`].
 pub(crate) const ALL: u64 = (1 << (COUNTERS + 1)) - 1;
 /// [`Reg::Control`]: the counters count.
 pub const RUN: u64 = 1;

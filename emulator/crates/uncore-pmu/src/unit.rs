@@ -4,11 +4,11 @@ use crate::counter::{Counter, RequestFilter, Totals};
 use crate::regs::{self, ALL, COUNTERS, CYCLES, RUN};
 use crate::{Event, Reg, Unit};
 
-/// Counters are looked at for an overflow that often, in cycles, when one is near,
+/// Cycles between two looks at a counter for an overflow that is near.
 const CHECK_INTERVAL: u64 = 1024;
-/// which is never so many cycles away as this many events for each.
+/// Most events of a cycle: an overflow is at least as many cycles away as it takes with so many events in each.
 const MAX_EVENTS_PER_CYCLE: u64 = 4096;
-/// Kinds of what was counted of which sums are kept.
+/// Most tallies that a unit keeps.
 const MAX_TALLIES: usize = 1000;
 
 /// What all counters of a unit counted of one event for one selection, as the host adds it up when they stop.
@@ -16,11 +16,11 @@ const MAX_TALLIES: usize = 1000;
 pub struct Tally {
     /// Number of the event; 0: cycles.
     pub event: u8,
-    /// Of which harts and origins.
+    /// Harts and origins whose requests were counted.
     pub of: RequestFilter,
     /// Times that a counter started and stopped.
     pub times: u64,
-    /// The events.
+    /// Events that were counted.
     pub count: u64,
 }
 
@@ -32,7 +32,7 @@ snapshot::snapshot!(Tally {
     count
 });
 
-/// A unit with its counters.
+/// A monitoring unit with its counters.
 #[derive(Clone, Debug)]
 pub struct UncorePmu {
     unit: Unit,
@@ -56,7 +56,7 @@ snapshot::snapshot!(UncorePmu {
 });
 
 impl UncorePmu {
-    /// A unit after reset, of a machine that counts some events.
+    /// Returns a unit after reset, of a machine that counts some events.
     pub fn new(unit: Unit, harts: u8, clock_hz: u64, counts: impl Fn(Event) -> bool) -> Self {
         let rows = Event::TABLE.iter();
         let present = rows.filter(|row| row.unit == unit && counts(row.event));
@@ -75,7 +75,7 @@ impl UncorePmu {
         }
     }
 
-    /// A load from a register, or the one of its number among several, in `cycle`.
+    /// Reads a register, or the one of its number among several, in `cycle`.
     pub fn read(&mut self, (reg, number): (Reg, usize), cycle: u64, totals: &impl Totals) -> u64 {
         self.follow(cycle, totals);
         let counter = self.counters.get(number).copied().unwrap_or_default();
@@ -102,7 +102,8 @@ impl UncorePmu {
         }
     }
 
-    /// A store to a register. Read-only ones and bits without a meaning ignore it.
+    /// Writes a register, or the one of its number among several, in `cycle`. Read-only registers and bits without a
+    /// meaning ignore it.
     pub fn write(
         &mut self,
         (reg, number): (Reg, usize),
@@ -136,7 +137,7 @@ impl UncorePmu {
         self.start_and_stop(cycle, totals);
     }
 
-    /// Level of the interrupt line.
+    /// Returns the level of the interrupt line.
     pub fn irq(&self) -> bool {
         self.overflow & self.irq_enable != 0
     }
@@ -159,7 +160,8 @@ impl UncorePmu {
         }
     }
 
-    /// Cycle in which to [`follow`](Self::follow) again for the sake of the interrupt line; `u64::MAX`: only at an access.
+    /// Returns the cycle in which to [`follow`](Self::follow) again for the sake of the interrupt line; `u64::MAX`:
+    /// only at an access.
     pub fn next_look(&self, cycle: u64) -> u64 {
         let waits = |number: usize| (self.irq_enable & !self.overflow) >> number & 1 != 0;
         let mut next = u64::MAX;
@@ -177,14 +179,14 @@ impl UncorePmu {
         next
     }
 
-    /// The machine counts the event.
+    /// Returns true if the machine counts the event.
     pub fn has(&self, event: Event) -> bool {
         let row = event.row();
         row.unit == self.unit && self.events >> row.number & 1 != 0
     }
 
-    /// What was counted until `cycle` by event and selection, by the host's own sums: every stretch is the total at its end
-    /// less the one at its start. The first thousand kinds.
+    /// Returns what was counted until `cycle` by event and selection, by the host's own sums: every stretch is the
+    /// total at its end less the one at its start. Only the first thousand kinds are kept.
     pub fn tallies(&self, cycle: u64, totals: &impl Totals) -> Vec<Tally> {
         let mut ended = self.clone();
         ended.run = false;
@@ -192,7 +194,7 @@ impl UncorePmu {
         ended.tallies
     }
 
-    /// What a counter counts, if the machine has it.
+    /// Returns what a counter counts, if the machine has it.
     fn event(&self, counter: &Counter) -> Option<Event> {
         counter.event(self.unit).filter(|&event| self.has(event))
     }

@@ -13,9 +13,9 @@ const WAITING: usize = 1 << 16;
 
 /// Writes a Kanata log (`docs/kanata-log-format.md` of Konata). Stages: F fetch, Dc decode and rename, Ds dispatch
 /// and the wait in the ROB, X issued, Cm complete, up to and with the commit. F, X and the start of Cm need a
-/// run that recorded stages; without, an instruction is in Ds until it commits. An instruction depends on those of the log that wrote
-/// its registers last, which the log says (W) in the cycle of the issue, or of the dispatch without stages. What an instruction reads from
-/// memory is no dependence here, as a trace has no addresses.
+/// run that recorded stages; without, an instruction is in Ds until it commits. An instruction depends on those of the log that
+/// wrote its registers last, which the log says (W) in the cycle of the issue, or of the dispatch without stages. What an
+/// instruction reads from memory is no dependence here, as a trace has no addresses.
 pub struct Konata<'a, W> {
     out: W,
     disassemble: &'a Disassembler<'a>,
@@ -25,7 +25,7 @@ pub struct Konata<'a, W> {
     waiting: BinaryHeap<Reverse<Line>>,
     /// Cycle of the line written last; `None` before the first.
     now: Option<u64>,
-    /// Lines so far: of one cycle they come in the order in which they were made.
+    /// Number of lines so far: lines of one cycle come in the order in which they were made.
     lines: u64,
     instructions: u64,
     retired: u64,
@@ -64,7 +64,8 @@ impl<'a, W: io::Write> Konata<'a, W> {
         self.lines += 1;
     }
 
-    /// Returns the instructions that wrote an instruction's operands, the oldest first, and notes what it writes itself, unless it traps.
+    /// Returns the instructions that wrote an instruction's operands, the oldest first, and notes what it writes itself, unless
+    /// it traps.
     fn producers(&mut self, id: u64, retired: &Retired<'_>) -> Vec<u64> {
         let Registers {
             sources,
@@ -83,7 +84,7 @@ impl<'a, W: io::Write> Konata<'a, W> {
         found
     }
 
-    /// Writes what comes before `cycle`, and whatever else must not wait any longer.
+    /// Writes the lines before `cycle`, and those that are too many to wait.
     fn write_to(&mut self, cycle: u64) -> io::Result<()> {
         while let Some(Reverse((next, ..))) = self.waiting.peek()
             && (*next < cycle || self.waiting.len() > WAITING)

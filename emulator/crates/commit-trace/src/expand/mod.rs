@@ -33,33 +33,34 @@ pub type RegistersOf<'a> = dyn Fn(&StaticInfo) -> Registers + 'a;
 
 /// Receives the records of a range.
 pub trait RecordSink {
-    /// The next record.
+    /// Takes the next record.
     ///
     /// # Errors
     /// If it cannot be written.
     fn record(&mut self, retired: &Retired<'_>) -> io::Result<()>;
-    /// An event between records, after `cycle`.
+    /// Takes an event between records, after `cycle`.
     ///
     /// # Errors
     /// If it cannot be written.
     fn event(&mut self, _cycle: u64, _event: &Event) -> io::Result<()> {
         Ok(())
     }
-    /// It wants no more records.
+    /// True if the sink wants no more records.
     fn is_full(&self) -> bool {
         false
     }
-    /// Nothing follows: what waits is written.
+    /// Writes what waits: no record or event follows.
     ///
     /// # Errors
     /// If it cannot be written.
     fn finish(&mut self) -> io::Result<()>;
 }
 
-/// Gives the records of `range` to `sink`, which is finished also if the trace is damaged.
+/// Gives the records of `range` to `sink`, which is finished also if the trace is damaged. Returns what
+/// [`walk()`](crate::walk()) returned.
 ///
 /// # Errors
-/// As [`walk()`](crate::walk()), whose answer is this one's.
+/// If [`walk()`](crate::walk()) fails, or `sink` cannot be finished.
 pub fn expand<R: Read + Seek>(
     reader: &mut TraceReader<R>,
     hart: HartId,

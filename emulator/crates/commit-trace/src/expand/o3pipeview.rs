@@ -9,8 +9,8 @@ use crate::Retired;
 const TICKS: u64 = 1000;
 
 /// Writes O3PipeView lines, as `src/cpu/o3/dyn_inst.cc` of gem5 prints them. Viewers take a stage with tick 0
-/// for one that a squashed instruction did not reach, so only traps have one: they do not retire. What is not
-/// known has the tick of a neighbour: without recorded stages fetch is decode, issue is dispatch, and
+/// for one that a squashed instruction did not reach, so only traps have such a stage: they do not retire. A stage
+/// that is not known has the tick of a neighbour: without recorded stages fetch is decode, issue is dispatch, and
 /// completion is the commit. Decode and rename are one stage in BOOM. When a store is written is not known.
 pub struct O3PipeView<'a, W> {
     out: W,

@@ -23,7 +23,7 @@ pub struct RobShape {
 }
 
 impl RobShape {
-    /// A buffer of so many entries; `None` if a token cannot show it: rows of 1 to 5, 16-bit entry numbers.
+    /// A buffer of `entries` in rows of `width`; `None` if a token cannot show it: rows of 1 to 5, 16-bit entry numbers.
     pub fn new(entries: u64, width: u64) -> Option<Self> {
         let fits = (1..=layout::SLOTS as u64).contains(&width)
             && entries >= width
@@ -39,8 +39,9 @@ impl RobShape {
 pub struct Token512<W> {
     out: W,
     range: Range,
-    /// First cycle to write, and the one after the last; `None` while that is not known.
+    /// First cycle to write; `None` while it is not known.
     from: Option<u64>,
+    /// The cycle after the last to write; `None` while it is not known.
     to: Option<u64>,
     /// Last cycle that was written or passed over.
     done: u64,
@@ -65,7 +66,7 @@ impl<W: io::Write> Token512<W> {
         }
     }
 
-    /// Reads what it needs of `hart`'s stream, and writes the tokens; up to the damage, if there is some.
+    /// Reads what the tokens need of `hart`'s stream, and writes them; up to the damage, if there is some.
     ///
     /// # Errors
     /// As [`walk()`](crate::walk()); if a row has more than five instructions, or instructions of two rows commit in one cycle.
@@ -112,8 +113,8 @@ impl<W: io::Write> Token512<W> {
         self.from = here(self.from, Some(self.range.from));
         self.to = here(self.to, self.range.to);
         let dispatch = self.rob.push(retired)?;
-        // Dispatch is in order: whatever follows enters the ROB in this cycle at the earliest, and that one
-        // is dispatched in the cycle before shows in that cycle's token.
+        // Dispatch is in order: whatever follows enters the ROB in this cycle at the earliest. The token of the cycle
+        // before shows that something is dispatched.
         Ok(self.write_to(dispatch.saturating_sub(2))?)
     }
 

@@ -9,8 +9,8 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use super::{BATCH_RECORDS, Recorder, new_batch};
 use crate::{Batch, HartId};
 
-/// The reader looks for batches, instead of being woken for each: to wake a thread on another processor takes the hart's
-/// some 10 µs, and the channel holds what comes meanwhile.
+/// Time between two looks of the reader for batches. It is not woken for each: to wake a thread on another processor takes
+/// the hart's thread some 10 µs, and the channel holds what comes meanwhile.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 /// Connects a hart to whoever reads its stream. The stream's first cycle is the one after
@@ -30,8 +30,8 @@ pub fn recording(hart: HartId, start_cycle: u64, in_flight: usize) -> (Recorder,
     (to.recorder(hart, start_cycle), stream)
 }
 
-/// The same for several harts, numbered from 0, whose batches come in one stream in the order in which the harts fill
-/// them.
+/// Connects several harts, numbered from 0, to whoever reads their streams: their batches come in one stream, in the order
+/// in which the harts fill them.
 pub fn recordings(start_cycles: &[u64], in_flight: usize) -> (Vec<Recorder>, BatchStream) {
     let (to, stream) = channel(in_flight);
     let recorders = (0..).zip(start_cycles);
@@ -58,7 +58,7 @@ fn channel(in_flight: usize) -> (To, BatchStream) {
     (to, stream)
 }
 
-/// The channel's end, and the one that gives batches back.
+/// The hart's end of the channel: where full batches go, and where empty ones come from.
 #[derive(Clone, Debug)]
 pub(super) struct To {
     pub(super) full: Sender<Batch>,
@@ -77,7 +77,7 @@ impl Empty {
         self.batches().pop()
     }
 
-    /// Keeps it, if there are not enough already.
+    /// Keeps the memory of a batch that was read, unless there is enough already.
     fn give(&self, batch: Batch) {
         let mut batches = self.batches();
         if batches.len() < self.most {
@@ -85,7 +85,7 @@ impl Empty {
         }
     }
 
-    /// Empty batches, to be filled again.
+    /// Locks the list of batches to be filled again.
     fn batches(&self) -> MutexGuard<'_, Vec<Batch>> {
         self.batches.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -115,21 +115,21 @@ pub struct BatchStream {
 pub struct Backlog(Receiver<Batch>);
 
 impl Backlog {
-    /// How many they are.
+    /// Returns the number of batches that wait.
     pub fn batches(&self) -> usize {
         self.0.len()
     }
 }
 
-/// There will be no more batches.
+/// The error that there will be no more batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamEnded;
 
 impl BatchStream {
-    /// The next batch, if there is one already.
+    /// Returns the next batch, if there is one already.
     ///
     /// # Errors
-    /// If there never will be: the recorder is gone.
+    /// If there will be no more batches: the recorder is gone.
     pub fn look(&mut self) -> Result<Option<Batch>, StreamEnded> {
         match self.full.try_recv() {
             Ok(batch) => Ok(Some(batch)),
@@ -138,7 +138,7 @@ impl BatchStream {
         }
     }
 
-    /// Tells how many batches wait, whoever has the stream.
+    /// Returns a [`Backlog`], which tells how many batches wait, whoever has the stream.
     pub fn backlog(&self) -> Backlog {
         Backlog(self.full.clone())
     }

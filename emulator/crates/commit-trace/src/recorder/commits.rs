@@ -3,7 +3,7 @@
 use super::{RecordError, Recorder};
 use crate::{Commit, CommitRecord, CommitSink, Event, Stages, StaticInfo};
 
-/// A hart that mostly sleeps ends its batches by time: a third of a second at 3.2 GHz, in cycles.
+/// Cycles after which a hart that mostly sleeps ends a batch: a third of a second at 3.2 GHz.
 pub(super) const BATCH_CYCLES: u64 = 1 << 30;
 
 impl CommitSink for Recorder {
@@ -71,7 +71,7 @@ impl CommitSink for Recorder {
 }
 
 impl Recorder {
-    /// The rare cases of [`CommitSink::commit`]; true if the record may be taken.
+    /// Checks the rare cases of [`CommitSink::commit`]; returns true if the record may be taken.
     #[cold]
     #[inline(never)]
     fn admit(&mut self, commit: &Commit) -> bool {
@@ -105,11 +105,11 @@ impl Recorder {
         self.group = true;
     }
 
-    /// [`CommitSink::commits`] of more than the batch still takes.
+    /// Takes the records of [`CommitSink::commits`] if they are more than the batch still takes.
     #[cold]
     fn fill(&mut self, from: u64, records: &[CommitRecord], to: u64) {
         if self.to.is_none() {
-            // Where batches end that nobody reads does not matter, not even within a group.
+            // Nobody reads the batches: they may end anywhere, even within a group.
             self.send();
             return self.append(records, to);
         }
@@ -125,7 +125,7 @@ impl Recorder {
         self.commits(from + cycles, others, to);
     }
 
-    /// [`CommitSink::commits`] one by one.
+    /// Takes the records of [`CommitSink::commits`] one by one.
     #[inline(never)]
     fn commit_each(&mut self, from: u64, records: &[CommitRecord], to: u64) {
         let mut cycle = from;
@@ -137,7 +137,7 @@ impl Recorder {
         }
     }
 
-    /// The stream cannot say this commit. The run goes on, and with it what is recent.
+    /// Stops recording at a commit that the stream cannot say. The run goes on, and its recent commits are kept up.
     fn refuse(&mut self, commit: &Commit, error: RecordError) {
         if self.error.is_none() && self.to.is_some() {
             self.stop(error);

@@ -25,7 +25,7 @@ pub enum RecordError {
     BackInTime {
         /// The record.
         seq: Seq,
-        /// Its commit cycle.
+        /// The record's commit cycle.
         commit: u64,
         /// The stream's last cycle.
         reached: u64,

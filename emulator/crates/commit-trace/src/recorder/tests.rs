@@ -209,7 +209,7 @@ proptest::proptest! {
             (proptest::collection::vec(0..4u64, 1..128), 0..8u8, 0..8u8),
             40..80,
         ),
-        // These fill two batches at least, which no flush cuts short.
+        // Long runs, which fill at least two batches that no flush cuts short.
         long in proptest::collection::vec(
             (proptest::collection::vec(0..4u64, 110..128), 0..8u8, 1..8u8),
             40..45,

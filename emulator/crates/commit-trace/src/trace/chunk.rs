@@ -23,7 +23,7 @@ pub(super) struct ChunkHeader {
     pub(super) start_cycle: u64,
     pub(super) end_cycle: u64,
     pub(super) first_inst: u32,
-    /// Number of static instructions that it defines, from `first_inst` on.
+    /// Number of static instructions that the chunk defines, from `first_inst` on.
     pub(super) insts: u32,
     /// Bytes per column: raw, compressed.
     pub(super) columns: [(u32, u32); Column::COUNT],

@@ -76,7 +76,7 @@ const SIDE_BAND: u8 = 2;
 const REGION: u8 = 3;
 const END: u8 = 4;
 
-/// `before` is the index of the previous event of the batch (0 for its first).
+/// Appends an event to `out`; `before` is the index of the previous event of the batch (0 for its first).
 pub(super) fn put_event(out: &mut Vec<u8>, before: u32, index: u32, event: &Event) {
     put_signed(out, i64::from(index) - i64::from(before));
     match event {

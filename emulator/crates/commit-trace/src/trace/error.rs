@@ -1,9 +1,9 @@
 //! What can go wrong with a trace file.
 
-/// An error about a trace file; every one names it.
+/// An error about a trace file; every one names the file.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The host could not open or read it.
+    /// The host could not open or read the file.
     #[error("{file}: {source}")]
     Read {
         /// The file.
@@ -11,7 +11,7 @@ pub enum TraceError {
         /// Why.
         source: std::io::Error,
     },
-    /// The host could not write it, for instance because the disk is full.
+    /// The host could not write the file, for instance because the disk is full.
     #[error(
         "{file}: cannot write at offset {offset}: {source} (the {offset} bytes before stay readable)"
     )]
@@ -33,7 +33,7 @@ pub enum TraceError {
         /// What is wrong with it.
         what: &'static str,
     },
-    /// It is something else.
+    /// The file is not a trace.
     #[error("{file}: not a trace (a trace starts with the bytes \"TIPTRACE\")")]
     NotATrace {
         /// The file.
@@ -44,7 +44,7 @@ pub enum TraceError {
     Version {
         /// The file.
         file: String,
-        /// Its version.
+        /// The file's version.
         found: u32,
         /// Trace version that this build reads.
         expected: u32,
@@ -68,7 +68,7 @@ pub enum TraceError {
         hart: u32,
         /// "cycle" or "record".
         what: &'static str,
-        /// Its number.
+        /// Number of the cycle or record.
         target: u64,
     },
 }

@@ -29,13 +29,14 @@ pub use replay::Replay;
 pub use writer::{Compression, TraceSummary, TraceWriter, Written};
 
 const MAGIC: &[u8; 8] = b"TIPTRACE";
-/// 4: tokens hold larger deltas, decode leads follow from them. 3: tokens as they are, and larger tables of what is
-/// predicted. 2: columns for stages.
+/// The format's version. 4: tokens hold larger deltas, decode leads follow from them. 3: tokens as they are, and larger
+/// tables of what is predicted. 2: columns for stages.
 const VERSION: u32 = 4;
 const CHUNK_MAGIC: u32 = u32::from_le_bytes(*b"TCHK");
 const INDEX_MAGIC: u32 = u32::from_le_bytes(*b"TIDX");
 const TRAILER_MAGIC: &[u8; 8] = b"TIPTREND";
-/// Ends a trace instead whose run was over before its time. A reader that does not know it takes the trace for a cut one.
+/// Ends, in place of [`TRAILER_MAGIC`], a trace whose run was over before its time. A reader that does not know it takes the
+/// trace for a cut one.
 const PART_MAGIC: &[u8; 8] = b"TIPTPART";
 const TRAILER_BYTES: u64 = 24;
 const INDEX_ENTRY_BYTES: u64 = 40;
@@ -43,15 +44,18 @@ const INDEX_ENTRY_BYTES: u64 = 40;
 /// A chunk is written when it holds this many records (some 10 ms of simulation), so that a killed
 /// run loses little, and compression and prediction still have something to learn from.
 const CHUNK_RECORDS: usize = 256 * 1024;
-/// Or this many cycles (about a second of a hart that mostly sleeps), batches, or bytes of static info and
-/// events, whichever comes first.
+/// A chunk is also written when it spans this many cycles (about a second of a hart that mostly sleeps).
 const CHUNK_CYCLES: u64 = 1 << 32;
+/// A chunk is also written when it holds this many batches.
 const CHUNK_BATCHES: usize = 128;
+/// A chunk is also written when it holds this many bytes of static info and events.
 const CHUNK_CONTEXT_BYTES: usize = 1 << 20;
 
-/// What a reader accepts of a chunk: a hostile file must not make it allocate without bound.
+/// Records that a reader accepts in a chunk at most: a hostile file must not make it allocate without bound.
 const MAX_CHUNK_RECORDS: u32 = 1 << 22;
+/// Bytes that a reader accepts in a column at most.
 const MAX_COLUMN_BYTES: u32 = 1 << 26;
+/// Bytes that a reader accepts as metadata at most.
 const MAX_METADATA_BYTES: u32 = 1 << 24;
 
 #[cfg(test)]

@@ -18,11 +18,11 @@ pub use index::ChunkInfo;
 /// How a trace file ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceEnd {
-    /// Its writer finished it.
+    /// The writer finished the trace.
     Complete,
-    /// Its writer finished it, but the run was over before its time: interrupted, or failed.
+    /// The writer finished the trace, but the run was over before its time: interrupted, or failed.
     Part,
-    /// Its writer was stopped: everything before `offset` is whole.
+    /// The writer was stopped: everything before `offset` is whole.
     Cut {
         /// Offset of the first byte that is not part of a whole chunk.
         offset: u64,
@@ -34,9 +34,9 @@ pub enum TraceEnd {
         /// What is wrong there.
         what: &'static str,
     },
-    /// A newer version wrote it: what describes the run can be read, the chunks cannot.
+    /// A newer version wrote the trace: what describes the run can be read, the chunks cannot.
     Newer {
-        /// Its version.
+        /// The trace's version.
         version: u32,
     },
 }
@@ -69,9 +69,9 @@ pub struct TraceReader<R: Read + Seek> {
     next: usize,
     chunk: ChunkDecoder,
     payload: Vec<u8>,
-    /// After a seek, what the next batch must know.
+    /// After a seek: static info and events of earlier chunks, which the next batch begins with.
     context: Option<(Vec<StaticInfo>, Vec<Event>)>,
-    /// Why reading ends early was reported.
+    /// True once it was reported why reading ends early.
     reported: bool,
 }
 
@@ -171,10 +171,10 @@ impl<R: Read + Seek> TraceReader<R> {
         self.seek(hart, "cycle", cycle, |chunk| cycle <= chunk.end_cycle)
     }
 
-    /// As [`TraceReader::seek_cycle`], to the chunk that holds a record.
+    /// Continues with the chunk of `hart` that holds record `seq`, as [`TraceReader::seek_cycle`] does for a cycle.
     ///
     /// # Errors
-    /// As there.
+    /// If the trace ends before, or an earlier chunk is damaged.
     pub fn seek_seq(&mut self, hart: HartId, seq: Seq) -> Result<(), TraceError> {
         self.seek(hart, "record", seq.0, |chunk| {
             seq.0 < chunk.first_seq.0.saturating_add(u64::from(chunk.records))

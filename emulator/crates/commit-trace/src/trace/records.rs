@@ -37,13 +37,14 @@ const DISPATCH_SHIFT: u32 = 3;
 const DISPATCH_MASK: u32 = 7;
 const LEAD_KEPT: u32 = 1 << 6;
 const FIRST_OF_ROW: u32 = 1 << 7;
-/// The bits that tell of a token whether its dispatch delta is elsewhere ...
+/// The bits of a token that tell whether its dispatch delta is in a column of its own.
 const FAR_MASK: u32 = LEAD_KEPT | FIRST_OF_ROW;
-/// ... and how they say so.
+/// The value of the bits [`FAR_MASK`] in a token whose dispatch delta is in a column of its own.
 const FAR: u32 = LEAD_KEPT;
 const FAR_FIRST_OF_ROW: u32 = 1 << 3;
 const FAR_LEAD_SHIFT: u32 = 4;
-/// There: the decode lead follows from the dispatch delta, is the last record's, or is in a column of its own.
+/// Where the decode lead of a [`FAR`] token is: it follows from the dispatch delta, is the last record's, or is in a column
+/// of its own.
 const LEAD_IS_DERIVED: u32 = 0;
 const LEAD_IS_KEPT: u32 = 1;
 const LEAD_IS_OWN: u32 = 2;
@@ -58,8 +59,8 @@ const FIRST_OF_ROW_FLAG: u32 = 1 << FIRST_OF_ROW_BIT;
 const RESIDENCE_BITS: u32 = CommitRecord::MAX_RESIDENCE.trailing_ones();
 const MAX_DECODE_LEAD: u32 = u32::MAX >> RESIDENCE_BITS;
 
-/// What both sides know of each instruction. Each field in an array of its own: from one record to the next the decoder mostly
-/// needs no more than `steps`, which should be near.
+/// What encoder and decoder know of each instruction. Each field has an array of its own: from one record to the next the
+/// decoder mostly needs no more than `steps`, which should be near.
 #[derive(Debug)]
 struct Tables {
     /// Number of the instruction that followed, less that of the next in order.
@@ -75,8 +76,8 @@ impl Tables {
     };
 }
 
-/// The decode lead that follows from a dispatch delta: a row was decoded when the last one was dispatched, or, by its pieces,
-/// all at once.
+/// Returns the decode lead that follows from a dispatch delta: a row was decoded when the last one was dispatched, or, by its
+/// pieces, all at once.
 #[inline(always)]
 fn derived_lead(row: u32, before: u32, dispatch: u32) -> u32 {
     let from = if row != 0 { 1 } else { before };

@@ -8,7 +8,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use super::{TraceError, TraceReader};
 use crate::Batch;
 
-/// The batches of a trace file, read ahead: what [`crate::BatchStream`] is to a live run. It ends
+/// The batches of a trace file, read ahead: what [`crate::BatchStream`] is to a live run. The iterator ends
 /// after the first error.
 #[derive(Debug)]
 pub struct Replay(Source);
@@ -18,7 +18,7 @@ enum Source {
         full: Receiver<Item>,
         empty: Sender<Batch>,
     },
-    /// Reads into the batch given.
+    /// Reads each batch on the caller's thread, into the memory of `spare`.
     SameThread {
         read: Box<dyn FnMut(Batch) -> Option<Item> + Send>,
         spare: Batch,

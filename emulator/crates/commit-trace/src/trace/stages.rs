@@ -10,7 +10,7 @@ pub(super) struct Progress([usize; 3]);
 
 const COLUMNS: [Column; 3] = [Column::Fetches, Column::Issues, Column::Completes];
 
-/// Cycles from the decode of a record to its commit, and from its dispatch.
+/// Returns the cycles from a record's decode to its commit, and from its dispatch to its commit.
 fn before_commit(record: &CommitRecord) -> (i64, i64) {
     let residence = i64::from(record.residence());
     (residence + i64::from(record.decode_lead()), residence)
@@ -27,7 +27,7 @@ pub(super) fn encode(records: &[CommitRecord], stages: &[Stages], columns: &mut 
         match stages.issue {
             0 => issues.push(0),
             issue => {
-                // Never 0: that says that it never issued.
+                // The number is never 0, which says that the instruction never issued.
                 let after = dispatch - i64::from(issue);
                 put(issues, ((after << 1 ^ after >> 63) + 1) as u64);
             }

@@ -292,7 +292,7 @@ fn seeking_brings_the_context_along() {
     assert!(reader.seek_seq(HartId(0), Seq(LONG as u64)).is_err());
 }
 
-/// Accepts so many bytes and then is full.
+/// Accepts a number of bytes, and then is full.
 struct FullDisk {
     written: Vec<u8>,
     room: usize,

@@ -62,17 +62,17 @@ impl<'a> Cursor<'a> {
         Some((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// A number that must fit.
+    /// Reads a number that must fit.
     pub(super) fn narrow<T: TryFrom<u64>>(&mut self) -> Option<T> {
         T::try_from(self.number()?).ok()
     }
 
-    /// A fixed little-endian `u32`.
+    /// Reads a `u32` of four bytes, little-endian.
     pub(super) fn u32(&mut self) -> Option<u32> {
         self.bytes(4)?.try_into().ok().map(u32::from_le_bytes)
     }
 
-    /// A fixed little-endian `u64`.
+    /// Reads a `u64` of eight bytes, little-endian.
     pub(super) fn u64(&mut self) -> Option<u64> {
         self.bytes(8)?.try_into().ok().map(u64::from_le_bytes)
     }

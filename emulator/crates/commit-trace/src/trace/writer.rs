@@ -22,7 +22,7 @@ pub struct TraceSummary {
     pub chunks: u64,
 }
 
-/// How far a batch was written.
+/// How much of a batch was written.
 #[derive(Clone, Copy, Debug)]
 pub struct Written {
     slot: usize,
@@ -42,14 +42,15 @@ pub struct TraceWriter<W: Write> {
 }
 
 /// Compresses full chunks and writes them to the file, a piece at a time, while the [`TraceWriter`] takes batches on
-/// another thread. What nobody has done when the next chunk is full, that does.
+/// another thread. The writer does whatever is left of it when the next chunk is full.
 pub struct Compression<W: Write>(Arc<Shared<W>>);
 
 /// What a writer and its [`Compression`]s share.
 struct Shared<W> {
     output: Mutex<Output<W>>,
-    /// A chunk waits; and something could not be written.
+    /// True while a full chunk waits to be compressed and written.
     waits: AtomicBool,
+    /// True once something could not be written.
     failed: AtomicBool,
 }
 
@@ -59,8 +60,9 @@ struct Output<W> {
     file: String,
     /// Bytes written whole.
     offset: u64,
-    /// Full chunk not yet written; `spare` keeps the memory of a written one for reuse.
+    /// The full chunk that is not written yet.
     full: Option<ClosedChunk>,
+    /// The columns of a chunk that was written, for their memory.
     spare: Columns,
     index: Vec<(u64, ChunkHeader)>,
     compressor: Compressor,
@@ -155,8 +157,8 @@ impl<W: Write> TraceWriter<W> {
         Ok(())
     }
 
-    /// The same in parts, for whoever has little time at once: begins it, and [`Self::go_on`] is to be called, before
-    /// anything else, until that is true.
+    /// Begins a batch that is added in parts, so that no call takes long: the caller calls [`Self::go_on`], before anything
+    /// else, until that returns true.
     ///
     /// # Errors
     /// As of [`Self::batch`].
@@ -187,7 +189,7 @@ impl<W: Write> TraceWriter<W> {
         Ok(written)
     }
 
-    /// Adds so many more records of the batch that was begun; true: these were the last.
+    /// Adds up to `most` more records of the batch that was begun, and returns true if these were the last.
     ///
     /// # Errors
     /// As of [`Self::batch`].
@@ -266,8 +268,8 @@ impl<W: Write> TraceWriter<W> {
         }
     }
 
-    /// Closes the open chunk of a hart: it is compressed from now on, a piece at a time, and written when the next one closes. Writes
-    /// the one that was closed before it.
+    /// Closes the open chunk of a hart: it is compressed from now on, a piece at a time, and written when the next one closes.
+    /// Before that it writes the chunk that was closed last.
     fn close_chunk(&mut self, slot: usize) -> Result<(), TraceError> {
         let spare = self.with_output(|output| {
             output.write_full()?;
@@ -298,7 +300,7 @@ impl<W: Write> TraceWriter<W> {
 }
 
 impl<W: Write> Compression<W> {
-    /// Does another piece; false: there was none, or somebody else is at it. What goes wrong the writer tells.
+    /// Does another piece, and returns false if there was none or somebody else is at it. The writer reports what goes wrong.
     pub fn step(&self) -> bool {
         self.0.step()
     }
@@ -329,7 +331,8 @@ impl<W: Write> Shared<W> {
 }
 
 impl<W: Write> Output<W> {
-    /// Does another part of the full chunk's compression, or writes it; false: nothing is left. The chunk is gone if that fails.
+    /// Does another part of the full chunk's compression, or writes it; returns false if nothing is left. The chunk is gone if
+    /// that fails.
     fn step(&mut self) -> Result<bool, TraceError> {
         let Some(mut chunk) = self.full.take() else {
             return Ok(false);

@@ -45,7 +45,7 @@ impl Backend for VirtioConsole {
 
     fn config(&self) -> Vec<u8> {
         let (columns, rows) = self.size;
-        // Then: number of ports, which is not ours to offer, and the emergency write.
+        // The number of ports, which the device does not offer, and the emergency write follow.
         [
             columns.to_le_bytes(),
             rows.to_le_bytes(),

@@ -4,7 +4,8 @@ use super::Generator;
 use crate::layout::*;
 
 impl Generator {
-    /// A value that is likely to reach corner cases: a special integer or floating-point number, or one near it.
+    /// Returns a value that is likely to reach corner cases: a special integer or floating-point number, or one near
+    /// it.
     pub(super) fn value(&mut self) -> u64 {
         let random = self.random.u64(..);
         let doubles = [
@@ -36,7 +37,7 @@ impl Generator {
             0x4f00_0000,
         ];
         let pick = self.random.usize(0..doubles.len());
-        // The same values in half precision.
+        // Half-precision numbers, chosen like the doubles and singles.
         let halves = [
             0, 0x8000, 0x3c00, 0x7c00, 0xfc00, 0x7e00, 0x7c01, 1, 0x03ff, 0x7bff, 0x7800, 0x6400,
         ];
@@ -59,7 +60,7 @@ impl Generator {
         }
     }
 
-    /// An address in the data for a pointer register.
+    /// Returns an address in the data for a pointer register.
     pub(super) fn pointer(&mut self) -> u64 {
         let plain = self.percent(70);
         let page = if plain {

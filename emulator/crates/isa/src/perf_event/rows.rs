@@ -1,6 +1,6 @@
-//! What makes the events of the table's rows.
+//! The macro that makes the events from the table's rows.
 
-/// Reads the rows.
+/// Makes [`PerfEvent`] from the rows.
 macro_rules! events {
     ($( #[doc = $doc:literal] $event:ident = ($set:literal, $bit:literal) $stage:ident $($per_cycle:ident)?, $topic:literal, $name:literal; )*) => {
         /// An event that the programmable counters count.
@@ -11,10 +11,10 @@ macro_rules! events {
         }
 
         impl PerfEvent {
-            /// All of them.
+            /// All events.
             pub const ALL: &[Self] = &[$(Self::$event),*];
 
-            /// Its row of the table.
+            /// Returns the event's row of the table.
             pub fn row(self) -> PerfEventRow {
                 match self {
                     $(Self::$event => PerfEventRow {
@@ -29,7 +29,7 @@ macro_rules! events {
                 }
             }
 
-            /// The event that a bit of a set's mask names; the draft's codes are sets of one.
+            /// Returns the event that a bit of a set's mask names; the draft's codes are sets of one event.
             pub(super) fn at(set: u8, bit: u8) -> Option<Self> {
                 match (set, bit) {
                     $(($set, $bit) => Some(Self::$event),)*

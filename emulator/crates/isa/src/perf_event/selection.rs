@@ -1,4 +1,4 @@
-//! What a counter is set to.
+//! What a counter is set to count.
 
 use super::{PerfEvent, Stage};
 
@@ -16,15 +16,15 @@ pub struct Selection(u64);
 
 snapshot::snapshot!(Selection(0));
 
-/// Instead of how often an event occurs, the cycles are counted in which it occurs at least so often; the cycles that end are those before
-/// the last commit (of decode, before the last decode).
+/// A condition on cycles: instead of how often an event occurs, the cycles are counted in which it occurs at least so often.
+/// The cycles whose count is complete are those before the last commit (for events of decode, before the last decode).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
-    /// A cycle is counted if the event occurs in it at least so often.
+    /// Least occurrences of the event in a cycle that is counted.
     pub threshold: u8,
-    /// Cycles are counted in which it does not.
+    /// True if the cycles are counted that do not meet the threshold.
     pub invert: bool,
-    /// Only the first is counted of cycles that follow each other.
+    /// True if only the first is counted of cycles that follow each other.
     pub edge: bool,
 }
 
@@ -41,8 +41,8 @@ const INVERT: u64 = 1 << 40;
 const EDGE: u64 = 1 << 41;
 
 impl Selection {
-    /// The bits of `mhpmevent` that select. A condition is left out (reads as zero) if it is not known of every cycle how often
-    /// the events occur, or if their cycles are told apart: by decode and by commit, or full and empty queues.
+    /// Returns the selection of `mhpmevent`. A condition is left out (reads as zero) if it is not known of every cycle how
+    /// often the events occur, or if their cycles are told separately: by decode and by commit, or full and empty queues.
     pub fn new(mhpmevent: u64) -> Self {
         let selection = Self(mhpmevent & (SELECTOR | CONDITION));
         match selection.is_per_cycle() {
@@ -51,17 +51,17 @@ impl Selection {
         }
     }
 
-    /// As `mhpmevent` holds it.
+    /// Returns the selection as bits of `mhpmevent`.
     pub fn bits(self) -> u64 {
         self.0
     }
 
-    /// The events whose sum it is, or whose sum in a cycle the condition is of.
+    /// Returns the events whose sum is counted, or is compared with the condition's threshold in each cycle.
     pub fn events(self) -> impl Iterator<Item = PerfEvent> {
         PerfEvent::selected((self.0 & SELECTOR) as u32)
     }
 
-    /// The condition, if there is one. Edge or invert alone mean a threshold of 1.
+    /// Returns the condition, if there is one. Edge or invert alone mean a threshold of 1.
     pub fn condition(self) -> Option<Condition> {
         let threshold = (self.0 >> THRESHOLD_SHIFT) as u8;
         (self.0 & CONDITION != 0).then_some(Condition {
@@ -71,12 +71,12 @@ impl Selection {
         })
     }
 
-    /// The timing model has to be told of it, by [`select`](crate::TimingModel::select).
+    /// Returns whether the timing model has to be told of the selection, by [`select`](crate::TimingModel::select).
     pub fn is_followed(self) -> bool {
         self.condition().is_some() || self.events().any(PerfEvent::is_followed)
     }
 
-    /// Nothing but cycles, of the core's clock or of the reference clock, which is the same.
+    /// Returns whether the selection is cycles alone, of the core's clock or of the reference clock, which is the same.
     pub fn is_cycles(self) -> bool {
         let clock = |event| matches!(event, PerfEvent::Cycles | PerfEvent::ReferenceCycles);
         self.condition().is_none() && self.events().count() == 1 && self.events().all(clock)

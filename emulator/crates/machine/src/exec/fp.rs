@@ -312,7 +312,7 @@ rows! { to_integer;
     fcvt_wu_h F16, fp::to_wu::<F16>;
     fcvt_l_h F16, fp::to_l::<F16>;
     fcvt_lu_h F16, fp::to_lu::<F16>;
-    // Its encoding says to zero.
+    // `fcvtmod.w.d` always rounds to zero, as its encoding says.
     fcvtmod_w_d f64, |a, _| fp::modular_w(a);
 }
 

@@ -27,7 +27,8 @@ macro_rules! loads {
     };
 }
 
-/// The same for stores: registers of both kinds are numbered together.
+/// `name(check): type`: stores the low bits of rs2, an integer or FP register: both kinds are numbered together. `check` as for
+/// loads.
 macro_rules! stores {
     ($($name:ident$(($check:ident))?: $type:ty;)*) => {
         impl Hart {$(

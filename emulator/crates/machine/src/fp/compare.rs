@@ -52,13 +52,13 @@ pub fn leq<F: Format>(a: F::Bits, b: F::Bits) -> (bool, Flags) {
     (x <= y, eq::<F>(a, b).1)
 }
 
-/// As [`min`], but the canonical NaN if an operand is a NaN (`minimum` of IEEE 754-2019).
+/// Returns the smaller operand as [`min`] does, but the canonical NaN if an operand is a NaN (`minimum` of IEEE 754-2019).
 #[inline]
 pub fn minm<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
     nan_or::<F>(a, b, min::<F>(a, b))
 }
 
-/// As [`max`], but the canonical NaN if an operand is a NaN (`maximum`).
+/// Returns the larger operand as [`max`] does, but the canonical NaN if an operand is a NaN (`maximum`).
 #[inline]
 pub fn maxm<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
     nan_or::<F>(a, b, max::<F>(a, b))

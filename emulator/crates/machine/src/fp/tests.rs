@@ -116,7 +116,7 @@ fn conversions_between_formats_agree_with_integers() {
             soft::reformat::<f64, f32>(wide, mode),
             "{wide:#x} {mode:?}"
         );
-        // Those in the range of single precision, and halfway between two of its numbers.
+        // Doubles in the range of single precision: singles, and a quarter, half or three quarters of the way to the next.
         let narrow = f32::sample(random);
         let (wide, _) = f32_to_f64(narrow);
         let wide = wide.wrapping_add(random.below(5) << 27);

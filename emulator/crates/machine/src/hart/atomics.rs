@@ -30,7 +30,7 @@ impl Reservation {
 }
 
 impl Hart {
-    /// Before a run: what the hart holds, it holds against others, too.
+    /// Makes the hart's reservation known to others, before a run.
     pub(super) fn resume_reservation(&mut self, ram: &mut Ram) {
         self.heed_lost_reservation(ram);
         match self.reservation {
@@ -40,7 +40,7 @@ impl Hart {
         ram.publish_reservation(self.id);
     }
 
-    /// Between runs, the hart itself knows whether it has a reservation.
+    /// Drops a reservation that was lost. Between runs, the hart itself knows whether it has one.
     pub(super) fn heed_lost_reservation(&mut self, ram: &mut Ram) {
         if ram.lost_reservation(self.id) {
             ram.release(self.id);
@@ -48,7 +48,7 @@ impl Hart {
         }
     }
 
-    /// Its turn is over.
+    /// Keeps the reservation at the end of the hart's turn, unless it has lasted too long or the hart sleeps.
     pub(super) fn keep_reservation(&mut self, ram: &mut Ram) {
         self.heed_lost_reservation(ram);
         if !ram.is_shared() {
@@ -66,7 +66,7 @@ impl Hart {
         ram.publish_reservation(self.id);
     }
 
-    /// Reads memory at `va` and writes back what `update` makes of it. Gives what was read.
+    /// Reads memory at `va` and writes back what `update` makes of it. Returns what was read.
     #[inline(always)]
     pub(crate) fn modify<T: TimingModel, V: Value>(
         &mut self,

@@ -23,7 +23,7 @@ pub enum DebugStop {
     Watchpoint {
         /// First byte of the access.
         address: u64,
-        /// It wrote.
+        /// True if the access was a write.
         write: bool,
     },
 }
@@ -33,9 +33,9 @@ pub enum DebugStop {
 pub struct Watchpoint {
     /// The addresses.
     pub range: Range<u64>,
-    /// Reads do.
+    /// True if reads end a run.
     pub read: bool,
-    /// Writes do.
+    /// True if writes end a run.
     pub write: bool,
 }
 
@@ -94,28 +94,28 @@ impl Hart {
         }
     }
 
-    /// Ends the next run with [`DebugStop::Step`] after one instruction of this hart, or where an exception or interrupt
-    /// leads; false takes it back. Between runs.
+    /// Ends the next run with [`DebugStop::Step`] after one instruction of this hart, or where an exception or interrupt leads;
+    /// false takes the request back. Between runs.
     pub fn debug_step(&mut self, step: bool) {
         self.debug.step = step.then_some(Step::Wanted);
     }
 
-    /// The next instruction's breakpoint is passed: the debugger goes on from there. Between runs.
+    /// Passes the breakpoint of the next instruction: the debugger goes on from there. Between runs.
     pub fn pass_breakpoint(&mut self) {
         self.debug.passes = Some(self.count);
     }
 
-    /// Among several, this hart stands still while the others go on. Between runs.
+    /// Keeps this hart still while others go on, or lets it go on. Between runs.
     pub fn hold(&mut self, held: bool) {
         self.debug.held = held;
     }
 
-    /// It stands still.
+    /// Returns whether the hart is kept still.
     pub(super) fn is_held(&self) -> bool {
         self.debug.held
     }
 
-    /// An interrupt was taken in place of the next instruction: a single step ends there.
+    /// Ends a single step where an interrupt was taken in place of the next instruction.
     #[inline(always)]
     pub(super) fn interrupted_step(&mut self) {
         if self.debug.step.is_some() {
@@ -124,7 +124,7 @@ impl Hart {
         }
     }
 
-    /// The exit of a run, if that was the single step; `slept`: the hart did nothing else.
+    /// Returns the exit of a run, which may be that of a single step; `slept`: the hart did nothing else.
     pub(super) fn debug_stepped(&mut self, begins: u64, slept: bool, exit: RunExit) -> RunExit {
         let done = match self.debug.step {
             None => return exit,

@@ -89,7 +89,7 @@ impl Hart {
                 env.bus.exit.get_or_insert(Exit::Host(status));
             }
         }
-        // It may have written code, and ended the run.
+        // The call may have written code, or ended the run.
         self.afterwards(after::DEVICE);
         true
     }

@@ -340,7 +340,7 @@ impl Hart {
         // `size` is at most 8. `Ram::store` would do, but counts as a device's write.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), host, usize::from(size)) };
         if flags & Ram::HAS_CODE != 0 && self.code.stored(pa, u64::from(size), &mut bus.ram) {
-            // It may have emptied the slot of the instruction that stores: the loop must not look at that again.
+            // The store may have emptied the slot of its own instruction: the loop must not look at that again.
             self.afterwards(after::DEVICE);
         }
         if flags & Ram::RESERVED != 0 {

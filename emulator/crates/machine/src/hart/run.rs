@@ -19,13 +19,13 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Until the guest ends the run.
+    /// A run until the guest ends it.
     pub const NONE: Self = Self {
         instructions: u64::MAX,
         cycle: u64::MAX,
     };
 
-    /// So many instructions.
+    /// Returns a limit of instructions.
     pub const fn instructions(instructions: u64) -> Self {
         Self {
             instructions,
@@ -33,7 +33,7 @@ impl Limit {
         }
     }
 
-    /// Until a cycle since reset.
+    /// Returns a limit at a cycle since reset.
     pub const fn cycle(cycle: u64) -> Self {
         Self {
             cycle,
@@ -47,7 +47,7 @@ impl Limit {
 pub enum RunExit {
     /// The limit is reached.
     Limit,
-    /// The guest ended it.
+    /// The guest ended the run.
     Exit(Exit),
     /// A [`Mark`] was executed, and [`Hart::stop_at_regions`] is on.
     Region(Mark),
@@ -149,7 +149,7 @@ impl Hart {
 const ELSEWHERE: u64 = 1 << 63;
 
 impl FetchPage {
-    /// A page that does not hold `pc`.
+    /// Returns a page that does not hold `pc`.
     pub fn elsewhere(pc: u64, code: Rc<CodePage>) -> Self {
         Self {
             vpage: pc ^ ELSEWHERE,
@@ -161,7 +161,7 @@ impl FetchPage {
         }
     }
 
-    /// The slot of `pc`; out of range if `pc` is not in this page.
+    /// Returns the slot of `pc`; out of range if `pc` is not in this page.
     #[inline(always)]
     pub fn slot(&self, pc: u64) -> usize {
         (pc.wrapping_sub(self.vpage) >> 1) as usize
@@ -178,16 +178,16 @@ impl FetchPage {
 pub enum Mark {
     /// A program's region of interest starts (N = 1, as FireSim has it).
     Start,
-    /// It stops (N = 2).
+    /// A program's region of interest stops (N = 2).
     Stop,
     /// The run's command starts (N = 3).
     CommandStart,
-    /// It has ended (N = 4).
+    /// The run's command has ended (N = 4).
     CommandStop,
 }
 
 impl Mark {
-    /// N.
+    /// Returns N.
     pub(crate) const fn number(self) -> u8 {
         match self {
             Self::Start => 1,

@@ -31,7 +31,7 @@ struct Fetched<'a> {
     id: StaticId,
     pa: u64,
     translated: bool,
-    /// It could not be fetched.
+    /// Trap of the fetch, if the instruction could not be fetched.
     fault: Option<Trap>,
 }
 

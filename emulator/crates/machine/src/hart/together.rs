@@ -5,11 +5,11 @@ use isa::{TimingModel, Untimed};
 
 use super::{Env, Hart, Limit, RunExit};
 
-/// Cycles of a slice. Harts are at most that far apart, and hear of each other's interrupts and changes to code so late;
-/// `time` never goes back. Long enough for translated code, which stays out of the last 2,048 instructions of a run.
+/// Cycles of a slice without timing. Harts are at most that far apart, and hear of each other's interrupts and changes to code
+/// that late; `time` never goes back. Long enough for translated code, which stays out of the last 2,048 instructions of a run.
 const UNTIMED_TURN: u64 = 8192;
 
-/// The same under timing models, short enough that what harts write reaches the others about when it would.
+/// Cycles of a slice under timing models, short enough that what a hart writes reaches the others at about the right time.
 const TIMED_TURN: u64 = 64;
 
 /// Executes without timing, as [`Hart::run`] with one hart does, until the limit is reached or the guest ends the run. The
@@ -35,7 +35,7 @@ fn take_turns(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
         hart.enter(env);
     }
     loop {
-        // The one that is furthest behind goes on; of several, the first.
+        // The hart that is furthest behind goes on; of several, the first.
         let going = harts.iter_mut().filter(|hart| !hart.is_held());
         let Some(hart) = going.min_by_key(|hart| hart.cycle()) else {
             return RunExit::Limit;
@@ -61,7 +61,7 @@ fn take_turns(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
             if wake == u64::MAX && end == u64::MAX {
                 return RunExit::Idle;
             }
-            // Nobody can do anything before.
+            // No hart can do anything before.
             let wake = wake.min(end);
             for hart in harts.iter_mut().filter(|hart| !hart.is_held()) {
                 hart.sleep_until(wake);
@@ -115,7 +115,7 @@ fn take_timed_turns<T: TimingModel>(
             return RunExit::Idle;
         }
         if now >= limit.cycle || executed(harts).wrapping_sub(start) >= limit.instructions {
-            // Their models hear of it when they wake: a stop changes nothing.
+            // Timing models of harts that sleep hear of the time when the harts wake: a stop changes nothing.
             for (hart, _) in harts.iter_mut().filter(|(hart, _)| hart.waiting) {
                 hart.cycle = hart.cycle.max(now.min(limit.cycle));
             }
@@ -145,7 +145,7 @@ fn take_timed_turns<T: TimingModel>(
 }
 
 impl Hart {
-    /// Cycle in which it wants to go on under its timing model; `u64::MAX`: not by itself.
+    /// Returns the cycle in which the hart wants to go on under its timing model; `u64::MAX`: not by itself.
     fn turn(&self, irq_at: u64) -> u64 {
         if self.is_held() {
             u64::MAX
@@ -156,19 +156,19 @@ impl Hart {
         }
     }
 
-    /// Lets cycles pass in which it waits under its timing model.
+    /// Lets cycles pass in which the hart waits under its timing model.
     fn sleeps_until<T: TimingModel>(&mut self, timing: &mut T, cycle: u64) {
         timing.idle_until(cycle);
         self.cycle = timing.now();
         self.reached = self.reached.max(cycle);
     }
 
-    /// It waits, and what happened on the bus since it began to does not wake it.
+    /// Returns whether the hart waits, and what happened on the bus since it began to does not wake it.
     fn waits(&self, bus: &Bus) -> bool {
         self.waiting && (bus.mip(self.id) | self.csrs.mip_soft) & self.csrs.mie == 0
     }
 
-    /// Lets cycles pass in which it waits.
+    /// Lets cycles pass in which the hart waits without timing.
     fn sleep_until(&mut self, cycle: u64) {
         let slept = cycle.saturating_sub(self.cycle);
         self.count += slept;

@@ -18,15 +18,15 @@ use crate::mmu_tlb::{self, FetchPage};
 
 pub(crate) use fallback::FallbackContext;
 
-/// Arrivals at a place that make it worth to be translated: that takes about a millisecond, and saves some 20 ns for
+/// Arrivals at a place that make it worth to be translated: translation takes about a millisecond, and saves some 20 ns for
 /// each further arrival.
 const HOT_AFTER: u16 = 10_000;
-/// The same in runs, where less is saved.
+/// Arrivals at a place that make it worth to be translated in runs, where less is saved.
 const HOT_IN_RUNS_AFTER: u16 = 60_000;
-/// The same where everything is to be translated: what is decoded then is.
+/// Arrivals in runs after which a place is translated, with what is decoded by then, where everything is to be translated.
 const EVERYTHING_IN_RUNS_AFTER: u16 = 2;
 
-/// How far a page's address is shifted in a key: below it is room for 2^38 generations, and it has room for 64 GiB.
+/// Bits by which a page's address is shifted in a key: below it is room for 2^38 generations, and it has room for 64 GiB.
 const PAGE_IN_KEY: u32 = 28;
 
 /// All that translated code reads and writes of a hart beside its frame.

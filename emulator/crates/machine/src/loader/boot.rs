@@ -58,7 +58,7 @@ pub struct ResetState {
 }
 
 impl ResetState {
-    /// The same for another hart.
+    /// Returns the state at reset of hart `hart`.
     pub fn for_hart(self, hart: u64) -> Self {
         Self { a0: hart, ..self }
     }

@@ -12,7 +12,7 @@ pub(super) enum StackEffect {
         back: u64,
     },
     Return,
-    /// To an address in a register that is no link register.
+    /// A jump to an address in a register that is no link register.
     Jump {
         from: u64,
     },
@@ -45,7 +45,8 @@ impl Trapped {
 }
 
 impl StackEffect {
-    /// Calls and returns are told by their registers (Unprivileged ISA, section 2.5.1, table 3).
+    /// Returns an instruction's effect. Calls and returns are told by their registers (Unprivileged ISA, section 2.5.1,
+    /// table 3).
     pub fn of(static_info: &StaticInfo) -> Self {
         let link = |register: u32| matches!(register & 31, 1 | 5);
         let raw = static_info.raw;
@@ -80,17 +81,17 @@ impl StackEffect {
 /// How the stack pointer was written since the last call, return or trap: the greatest of its writes, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Pointer {
-    /// It was not written, or moved by a constant.
+    /// The stack pointer was not written, or was moved by a constant.
     #[default]
     Kept,
-    /// A register was added to it.
+    /// A register was added to the stack pointer.
     Added,
-    /// It was loaded from memory or copied from another register.
+    /// The stack pointer was loaded from memory or copied from another register.
     Loaded,
 }
 
 impl Pointer {
-    /// The same after this instruction.
+    /// Returns how the stack pointer was written up to and including this instruction.
     pub fn after(self, static_info: &StaticInfo) -> Self {
         const SP: u32 = 2;
         const FP: u32 = 8;
@@ -114,7 +115,8 @@ impl Pointer {
             // `addi` to `sp` or from the frame pointer moves it by a constant; from another register it is a copy.
             (4, 0x13, 0) if rs1 != SP && rs1 != FP => Self::Loaded,
             (4, 0x33, 0) if rs1 == SP || raw >> 20 & 31 == SP => Self::Added,
-            // `systemstack` of Go returns to the goroutine that called it. What changes goroutines loads the pointer from elsewhere.
+            // `systemstack` of Go returns to the goroutine that called it. What changes goroutines loads the pointer from
+            // elsewhere.
             (4, 0x03, 3) if rs1 == GOROUTINE => Self::Kept,
             (4, 0x03, 3) => Self::Loaded,
             _ => Self::Kept,

@@ -3,8 +3,8 @@
 use super::{ContextId, ContextWeights, Contexts};
 
 impl Contexts {
-    /// The context that each context is shown as: itself, or its nearest caller that has 1 / `least_part` of the time in
-    /// `weights`. A context's time includes its callees'.
+    /// Returns the context that each context is shown as: itself, or its nearest caller that has 1 / `least_part` of the time
+    /// in `weights`. A context's time includes its callees'.
     pub fn shown<'a>(
         &self,
         weights: impl IntoIterator<Item = &'a ContextWeights>,
@@ -32,7 +32,7 @@ impl Contexts {
     }
 }
 
-/// Gives each weight to the context that its own is shown as; ascending.
+/// Moves each weight to the context that its context is shown as; the weights ascend afterwards.
 pub fn fold(weights: &mut ContextWeights, shown: &[ContextId]) {
     for (context, _, _) in weights.iter_mut() {
         *context = shown[context.0 as usize];
@@ -40,7 +40,7 @@ pub fn fold(weights: &mut ContextWeights, shown: &[ContextId]) {
     sum_up(weights);
 }
 
-/// Makes the weights of one context and instruction one; ascending.
+/// Adds up the weights of one context and instruction; the weights ascend afterwards.
 pub(crate) fn sum_up(weights: &mut ContextWeights) {
     // Mostly they are a few lists that ascend, which a stable sort makes use of.
     weights.sort_by_key(|(context, inst, _)| (*context, *inst));

@@ -50,11 +50,11 @@ const HANDLER: [(u64, u32); 4] = [
     (KERNEL + 0x2004, SRET),
 ];
 
-/// What called each of these, in turn, outermost first. A negative number is an instruction that traps. A timer
-/// interrupt before any one of them changes nothing in this.
+/// Returns the callers of each instruction of `order` as it is executed, outermost first. A negative number is an
+/// instruction that traps. Checks that a timer interrupt before any of the instructions changes nothing.
 fn callers(program: &[(u64, u32)], order: &[i32]) -> Vec<Vec<u32>> {
     let found = callers_if_interrupted(program, order, usize::MAX);
-    // Of a very long order, the middle is left out.
+    // The middle of a very long order is left out.
     let is_tried = |before: &usize| *before < 32 || before + 32 >= order.len();
     for before in (0..order.len()).filter(is_tried) {
         let interrupted = callers_if_interrupted(program, order, before);
@@ -70,7 +70,7 @@ fn callers(program: &[(u64, u32)], order: &[i32]) -> Vec<Vec<u32>> {
     found
 }
 
-/// The same, with a timer interrupt before this step.
+/// Returns the callers of each instruction of `order`, with a timer interrupt before step `interrupted`.
 fn callers_if_interrupted(
     program: &[(u64, u32)],
     order: &[i32],
@@ -580,7 +580,7 @@ fn endless_recursion_is_bounded() {
     let mut calls = Calls::default();
     calls.select(ProcessId::BOOT, ThreadId(0), 0);
     (0..2 * MAX_FRAMES).for_each(|_| {
-        // Its target is not what follows it.
+        // The instruction calls itself: what is executed next is not what follows it in memory.
         calls.last = StackEffect::Call {
             inst: InstId(0),
             back: 0x104,

@@ -36,10 +36,11 @@ pub(super) struct Stack {
     pub is_loose: bool,
     /// Frames beyond [`NEAR`] that searches may still look at.
     pub credit: usize,
-    /// How many of the outermost frames may be wrong: the thread may have made other calls on another hart in between, or another
-    /// coroutine may have been resumed.
+    /// How many of the outermost frames may be wrong: the thread may have made other calls on another hart in between, or
+    /// another coroutine may have been resumed.
     pub doubtful: usize,
-    /// The coroutine that was resumed, of those that wait at one address: what has to be parked again if it proves to be the wrong one.
+    /// The coroutine that was resumed, of those that wait at one address: what has to be parked again if it proves to be the
+    /// wrong one.
     pub guess: Option<Guess>,
 }
 
@@ -62,7 +63,7 @@ pub(super) struct Parked {
 impl Parked {
     fn is_equal(&self, frames: &[Frame]) -> bool {
         let innermost = |frames: &[Frame]| frames.last().map(|frame| frame.context);
-        // Different ones mostly differ there.
+        // Different stacks mostly differ in the innermost context.
         innermost(&self.frames) == innermost(frames) && self.frames == frames
     }
 }
@@ -71,7 +72,7 @@ impl Parked {
 pub(super) struct Frame {
     pub entered_by: EnteredBy,
     pub context: ContextId,
-    /// Address of the first instruction executed in it.
+    /// Address of the first instruction executed in the frame.
     pub entry: u64,
 }
 
@@ -163,7 +164,8 @@ impl Stack {
         self.is_loose = false;
     }
 
-    /// A trap, or a signal's handler, ends where it began: all is as it was then. Returns how the stack pointer had been written.
+    /// Ends a trap, or a signal's handler, where it began: all is as it was then. Returns how the stack pointer had been
+    /// written.
     fn go_on_after(&mut self, frame: usize, at: Trapped) -> Pointer {
         self.cut(frame);
         self.is_loose = at.is_loose;
@@ -182,13 +184,14 @@ impl Stack {
         self.is_loose = false;
     }
 
-    /// The thread was switched to, and may have run on another hart since it last ran here: all its frames are doubtful.
+    /// Makes all frames doubtful: the thread was switched to, and may have run on another hart since it last ran here.
     pub fn resume(&mut self) {
         self.resumed = true;
         self.doubtful = self.frames.len();
     }
 
-    /// Empties a stack whose frames proved wrong. Returns those of the coroutine that was taken for the right one, as it was parked.
+    /// Empties a stack whose frames proved wrong. Returns the frames of the coroutine that was taken for the right one, as it
+    /// was parked.
     fn take_wrong(&mut self) -> Vec<Frame> {
         let mut frames = std::mem::take(&mut self.frames);
         let guess = self.guess.take().unwrap_or_default();
@@ -208,14 +211,14 @@ impl Stack {
 }
 
 impl Calls {
-    /// A return to the instruction `to`.
+    /// Handles a return to the instruction `to`.
     pub(super) fn handle_return(&mut self, to: &StaticInfo) {
         let waits = |frame: &Frame| frame.entered_by == EnteredBy::Return(to.pc);
         if self.pointer == Pointer::Loaded && self.resume(to) {
             return;
         }
         match self.stack.nearest(waits) {
-            // Another coroutine may wait at that call, too, which no stack of this hart is of.
+            // Another coroutine, of which this hart has no stack, may wait at that call, too.
             Some(at) if self.pointer == Pointer::Loaded && to.privilege == 0 => {
                 let mut frames = self.stack.take();
                 frames.truncate(at + 1);
@@ -227,7 +230,7 @@ impl Calls {
         }
     }
 
-    /// An indirect jump, which may go back to a call's end as a return does.
+    /// Handles an indirect jump, which may go back to a call's end as a return does.
     pub(super) fn jump(&mut self, from: u64, to: &StaticInfo) {
         let at = (to.space, to.pc);
         let is_elsewhere = || self.code.function(at) != self.code.function((to.space, from));
@@ -238,7 +241,7 @@ impl Calls {
         }
     }
 
-    /// A return to an address that is no frame's return address in this stack.
+    /// Handles a return to an address that is no frame's return address in this stack.
     fn handle_unmatched_return(&mut self, to: &StaticInfo) {
         let pointer = self.pointer;
         match pointer {
@@ -253,7 +256,8 @@ impl Calls {
                 {
                     self.stack.cut(self.stack.frames.len() - 1);
                 } else if self.is_stale(to) {
-                    // The callers of this function are not known: the stack has callers of another coroutine, or from before the thread ran elsewhere.
+                    // The callers of this function are not known: the stack has callers of another coroutine, or from before
+                    // the thread ran elsewhere.
                     let wrong = self.stack.take_wrong();
                     self.park_frames(wrong);
                 }
@@ -278,7 +282,7 @@ impl Calls {
         }
     }
 
-    /// A return of the program to an address at which no frame waits shows that the frames are not its callers.
+    /// True if the frames prove wrong: the program returns to an address at which no frame waits.
     fn is_stale(&self, to: &StaticInfo) -> bool {
         let stack = &self.stack;
         let is_called = { stack.frames.last() }
@@ -292,7 +296,7 @@ impl Calls {
         to.privilege == 0 && is_called && stack.frames.len() <= stack.doubtful && is_return()
     }
 
-    /// The instruction was never executed before.
+    /// True if the instruction was never executed before.
     fn is_new(&self, inst: &StaticInfo) -> bool {
         self.latest.get(inst.id.0).is_none_or(|latest| *latest == 0)
     }
@@ -328,7 +332,7 @@ impl Calls {
         found.is_some()
     }
 
-    /// Removes the frames within that of the function jumped to, if that function has a frame.
+    /// Removes the frames within the frame of the function jumped to, if that function has a frame.
     pub(super) fn drop_left_frames(&mut self, to: &StaticInfo) {
         self.back_to_function(to);
     }
@@ -358,8 +362,8 @@ impl Calls {
         true
     }
 
-    /// Takes the stack that has been parked longest with a frame that returns to this address. Returns its frames, and the number of
-    /// those outside of that frame.
+    /// Takes the stack that has been parked longest with a frame that returns to this address. Returns the stack's frames, and
+    /// the number of frames outside of that frame.
     fn take_parked(&mut self, to: &StaticInfo) -> Option<(Vec<Frame>, usize)> {
         if to.privilege != 0 {
             return None;

@@ -29,7 +29,8 @@ pub(super) fn views(samplers: &[Sampler]) -> Vec<View> {
     views
 }
 
-/// The profile of marked cycles since the region began anew: `marked` is that of all, `before` that until then.
+/// Returns the profile of marked cycles since the region began anew: `marked` is the profile of all marked cycles, `before`
+/// the profile of those until then.
 pub(super) fn since(marked: Profile, before: Option<Profile>) -> Profile {
     let Some(before) = before else {
         return marked;

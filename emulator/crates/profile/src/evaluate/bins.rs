@@ -5,7 +5,7 @@ use crate::oracle::Oracle;
 use crate::{Contexts, ProcessId};
 
 impl Run {
-    /// What the Oracle counted since the last call.
+    /// Takes what the Oracle counted since the last call.
     pub(super) fn take_oracle(&mut self) -> Oracle {
         let mut fresh = Oracle::new();
         fresh.select(self.process, self.by_mark && self.marked);
@@ -15,7 +15,7 @@ impl Run {
         std::mem::replace(&mut self.oracle, fresh)
     }
 
-    /// A bin of time is over.
+    /// Ends a bin of time.
     #[cold]
     #[inline(never)]
     pub(super) fn end_bin(&mut self) {

@@ -14,16 +14,16 @@ use crate::{ContextId, ContextWeights, Contexts, ProcessId};
 /// Sums by context and instruction that the Oracle gathers before the smallest contexts are [`fold`]ed. Most contexts have next
 /// to no time: those of a minute would take gigabytes.
 const MORE_SUMS: usize = if cfg!(test) { 16 } else { 3 << 19 };
-/// Contexts with 1 / `KEPT_PART` of the time so far are kept apart then, and those that began since the last time: they may
-/// only have begun to take time. What is shown has a multiple of that.
+/// Contexts with 1 / `KEPT_PART` of the time so far are not folded, and neither are contexts that are new since the last
+/// time: they may only have begun to take time. The contexts that are shown have a multiple of that part.
 const KEPT_PART: u64 = 8_000;
 
 /// Calling contexts, and the Oracle's time by them.
 pub(super) struct CallStacks {
     pub calls: Calls,
-    /// `None` if it is not asked for.
+    /// What the Oracle was charged in the open bin of time; `None` if it is not asked for.
     oracle: Option<ContextTally>,
-    /// What it was charged in the bins of time that are over.
+    /// What the Oracle was charged in the bins of time that are over.
     before: ContextWeights,
     limit: Limit,
     limit_before: Limit,
@@ -31,9 +31,9 @@ pub(super) struct CallStacks {
 
 /// When the smallest contexts of a list of sums are folded.
 struct Limit {
-    /// Sums at which that is done next.
+    /// Number of sums at which contexts are folded next.
     sums: usize,
-    /// How many contexts there were when it was done last.
+    /// Number of contexts when contexts were folded last.
     known: usize,
 }
 
@@ -55,7 +55,7 @@ impl Limit {
         }
         fold(weights, &shown);
         self.known = contexts.len();
-        // So that all folds together take time in proportion to what is counted.
+        // The limit grows with the list: all folds together take time in proportion to what is counted.
         self.sums = weights.len() + MORE_SUMS.max(weights.len() / 2);
     }
 }
@@ -84,7 +84,7 @@ impl CallStacks {
         all
     }
 
-    /// A bin of time is over: gives what the Oracle was charged in it, which [`Self::take_oracle`] has, too.
+    /// Ends a bin of time, and returns what the Oracle was charged in it; [`Self::take_oracle`] returns that, too.
     pub fn end_bin(&mut self) -> ContextWeights {
         let weights = self.take_open();
         self.before.extend(&weights);
@@ -158,7 +158,7 @@ pub(super) struct Details {
 }
 
 impl Details {
-    /// Of a core with `width` slots a cycle.
+    /// Counters for a core with `width` slots a cycle.
     pub fn new(width: u32) -> Self {
         Self {
             slots: Counter::new(width),
@@ -187,7 +187,8 @@ impl Details {
         self.slots.span(span, static_info) && self.over_time.end_window()
     }
 
-    /// Counts a block that ends in the open window, except the spans that [`Self::waits`] is given; the Oracle has counted `stalled`.
+    /// Counts a block that ends in the open window, except the spans that [`Self::waits`] is given; the Oracle has counted
+    /// `stalled`.
     #[inline(never)]
     pub fn block(&mut self, block: &Block<'_>, stalled: &Stalled, static_info: &[StaticInfo]) {
         self.signatures.block(block);

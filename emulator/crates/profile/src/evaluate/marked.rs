@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-/// Its stretches so far; the last one may be open.
+/// The stretches of marked cycles so far; the last one may be open.
 #[derive(Default)]
 pub(super) struct MarkedIntervals(Vec<Range<u64>>);
 
 impl MarkedIntervals {
-    /// A mark.
+    /// Begins or ends a stretch at a mark.
     pub fn mark(&mut self, cycle: u64, begins: bool) {
         match self.0.last_mut().filter(|last| last.end == u64::MAX) {
             Some(open) if !begins => open.end = cycle,
@@ -16,13 +16,13 @@ impl MarkedIntervals {
         }
     }
 
-    /// The region begins anew: nothing before is of it.
+    /// Begins the region anew at `cycle`: no stretch before is part of it.
     pub fn begin_anew(&mut self, cycle: u64) {
         self.0.clear();
         self.mark(cycle, true);
     }
 
-    /// All of them, in a stream that ends so.
+    /// Returns all stretches, given the cycle at which the stream ends.
     pub fn until(mut self, end: u64) -> Vec<Range<u64>> {
         self.mark(end, false);
         self.0

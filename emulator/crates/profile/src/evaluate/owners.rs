@@ -6,8 +6,8 @@ use commit_trace::StaticInfo;
 
 use crate::{ProcessId, Profile};
 
-/// The process that spent the most time in each user address space. Nothing else tells the owner, and nearly all time is
-/// the owner's: the kernel reports a switch before the first instruction of the new process.
+/// Returns the process that spent the most time in each user address space. Nothing else tells the owner, and nearly all
+/// time is the owner's: the kernel reports a switch before the first instruction of the new process.
 pub(super) fn owners(oracle: &Profile, static_info: &[StaticInfo]) -> BTreeMap<u32, ProcessId> {
     let mut units = BTreeMap::<u32, BTreeMap<ProcessId, u64>>::new();
     let mut add = |space: u32, process: ProcessId, weight: u64| {

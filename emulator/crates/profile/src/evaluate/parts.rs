@@ -9,7 +9,7 @@ use crate::block::Block;
 use crate::oracle::Oracle;
 use crate::{Filter, ProcessId, Profile, ThreadPart};
 
-/// A part for each name: nothing, unless a filter asks for it.
+/// The Oracle's part for each thread name that a filter asks for.
 #[derive(Default)]
 pub(super) struct Parts(Vec<Part>);
 
@@ -17,7 +17,7 @@ struct Part {
     name: String,
     is_open: bool,
     oracle: Oracle,
-    /// What was marked before the region began anew.
+    /// Profile of the cycles that were marked before the region began anew.
     marked_before: Option<Profile>,
 }
 
@@ -34,7 +34,7 @@ impl Parts {
         Self(names.into_iter().map(part).collect())
     }
 
-    /// A thread of this name runs from here on.
+    /// Opens the part of the thread that runs from here on, and closes the others.
     pub fn select(&mut self, thread: &str, process: ProcessId, marked: bool) {
         for part in &mut self.0 {
             part.is_open = part.name == thread;
@@ -44,7 +44,7 @@ impl Parts {
         }
     }
 
-    /// What was marked so far is no part of the region.
+    /// Begins the region anew: cycles that were marked so far are no part of it.
     pub fn begin_anew(&mut self) {
         for part in &mut self.0 {
             part.marked_before = Some(part.oracle.clone().finish().marked);

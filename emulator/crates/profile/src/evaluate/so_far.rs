@@ -3,7 +3,7 @@
 use super::*;
 
 impl Evaluator {
-    /// What the Oracle charged since the last call. [`Self::finish`] then has the rest only. Not with
+    /// Takes what the Oracle charged since the last call. [`Self::finish`] then has the rest only. Not to be called after
     /// [`Self::in_detail`].
     pub(crate) fn take_oracle(&mut self) -> (Profile, CycleStacks, ContextWeights) {
         let charged = self.run.take_oracle().finish();
@@ -16,7 +16,7 @@ impl Evaluator {
         )
     }
 
-    /// How often the region has begun anew. Cycles before the last time are not of the region.
+    /// Returns how often the region has begun anew. Cycles before the last time are no part of it.
     pub(crate) fn region_restarts(&self) -> u32 {
         self.run.region_restarts
     }

@@ -428,7 +428,7 @@ fn the_cycles_of_threads_are_those_that_were_profiled() {
     }
 }
 
-/// A stream in which a shell starts so many programs, one after the other. All execute a few dozen instructions.
+/// A stream in which a shell starts `count` programs, one after the other. All execute a few dozen instructions.
 fn processes(count: u32) -> Vec<Batch> {
     let words = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|w| w.to_le_bytes()).collect() };
     let event = |kind, bytes| Event::SideBand { kind, bytes };
@@ -483,7 +483,7 @@ fn an_evaluation_does_not_grow_with_each_process() {
         )
     };
     let many = evaluated(2000);
-    // Boot and the shell, four of each command, and one for all others of each.
+    // Boot and the shell, four processes of each command, and for each command one for all its other processes.
     assert_eq!(sizes(&many), (12, 12, 12, 12));
     assert_eq!(sizes(&evaluated(100)), sizes(&many));
     let others = { many.processes.iter() }.filter_map(|process| process.stands_for);

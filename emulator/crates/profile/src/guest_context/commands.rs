@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use crate::{Mapping, ProcessId, ThreadId};
 
-/// Processes of one command that have an entry each. What is counted for an entry is kept until the end of a run: a shell script that
-/// starts thousands of programs must not take gigabytes.
+/// Processes of one command that have an entry each. What is counted for an entry is kept until the end of a run: a shell
+/// script that starts thousands of programs must not take gigabytes.
 const OWN_ENTRIES: u32 = if cfg!(test) { 4 } else { 32 };
 /// Entries that there are at most before every command has one for all its further processes.
 const MAX_ENTRIES: usize = if cfg!(test) { 40 } else { 1024 };
@@ -29,11 +29,11 @@ struct Command {
 
 /// The entry that a new process of a command gets.
 pub(super) enum EntryOf {
-    /// One of its own.
+    /// An entry of its own.
     Own,
-    /// The one for further processes of the command, which is not there yet.
+    /// The entry for further processes of the command, which is not there yet.
     NewOthers,
-    /// The one for further processes.
+    /// The entry for further processes of the command.
     Others(ProcessId),
 }
 
@@ -48,12 +48,12 @@ impl Commands {
         command.others.map_or(EntryOf::NewOthers, EntryOf::Others)
     }
 
-    /// From here on the entry `id` is that of a command's further processes.
+    /// Makes `id` the entry of a command's further processes.
     pub(super) fn set_others(&mut self, name: &str, id: ProcessId) {
         self.by_name.entry(name.to_owned()).or_default().others = Some(id);
     }
 
-    /// The thread of an entry for many processes, by its name, which `new` makes if it is not there yet.
+    /// Returns the thread of this name of an entry for many processes; `new` makes it if it is not there yet.
     pub(super) fn thread(
         &mut self,
         process: ProcessId,
@@ -64,7 +64,7 @@ impl Commands {
     }
 }
 
-/// Adds a mapping of one of many processes to those that are known, unless they have it already at its address.
+/// Adds a mapping of one of many processes to the known mappings, unless the last one at its address is the same.
 pub(super) fn add_mapping(known: &mut Vec<Mapping>, mapping: Mapping) {
     let last = { known.iter().rev() }.find(|other| other.contains(mapping.start));
     let is_known = last.is_some_and(|last| {

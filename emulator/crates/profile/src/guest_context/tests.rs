@@ -309,14 +309,14 @@ fn a_process_leaves_those_that_it_was_counted_with_by_a_name_of_its_own() {
     }
     let together = context.current();
     assert_eq!(context.processes()[together.0 as usize].stands_for, Some(6));
-    // Another one of them, which does not run.
+    // Another one of the processes, which does not run.
     context.record(2000, 7, &task(18, 18, "other"));
     assert_eq!(context.current(), together);
     context.record(2001, 1, &task(18, 18, "other"));
     let other = &context.processes()[context.current().0 as usize];
     assert_eq!((other.pid, other.name.as_str()), (Some(18), "other"));
     assert_eq!(context.processes()[together.0 as usize].stands_for, Some(5));
-    // The program that one executes next is its own, and the others' stay where they are.
+    // The program that one of the processes executes next gets its own entry, and the other processes stay where they are.
     context.record(2002, 2, &task(17, 17, "last"));
     assert_eq!(name(&context), "other");
     context.record(2003, 1, &task(17, 17, "last"));

@@ -42,7 +42,7 @@ pub(super) enum SideBand {
     },
     Wake {
         tid: u32,
-        /// `None`: an interrupt.
+        /// The thread that wakes; `None`: an interrupt.
         waker: Option<u32>,
     },
 }
@@ -93,7 +93,7 @@ pub fn describe_side_band(kind: u8, bytes: &[u8]) -> String {
     }
 }
 
-/// `None` for an unknown type or a record that is too short.
+/// Parses a record; `None` for an unknown type or a record that is too short.
 pub(super) fn parse(kind: u8, bytes: &[u8]) -> Option<SideBand> {
     let mut fields = Fields(bytes);
     Some(match kind {

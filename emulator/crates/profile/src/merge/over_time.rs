@@ -7,17 +7,23 @@ use crate::over_time::{ProcessUnits, Spent, kept};
 use crate::packed::summed;
 use crate::{ContextWeights, Contexts, Evaluation, ProcessId, TimeBin};
 
-/// What is spent in a bin: its first and last cycle; by process, weights and the rest; the same by calling context.
+/// What all harts spent in a bin.
 #[derive(Default)]
 struct Sums {
+    /// The bin's first cycle.
     start: u64,
+    /// First cycle after the bin.
     end: u64,
+    /// Units by instruction, and units of instructions that are not kept apart, by process.
     processes: BTreeMap<ProcessId, (Vec<(u64, u64)>, u64)>,
+    /// Units by calling context and instruction.
     by_context: ContextWeights,
+    /// Units that are not kept apart by calling context, by process.
     other_contexts: BTreeMap<ProcessId, u64>,
 }
 
-/// The bins of all harts, as long as the longest, as windows are: those of two harts that begin within the same length are one.
+/// Merges the bins of all harts into bins as long as the longest, as windows are merged: bins that begin within one such
+/// length become one.
 pub(super) fn merged(
     parts: &[(&Evaluation, &MergedNumbers)],
     contexts: Option<&Contexts>,

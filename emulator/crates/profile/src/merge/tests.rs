@@ -119,7 +119,7 @@ fn by_name(evaluation: &Evaluation) -> BTreeMap<(Option<u32>, u32, u64), u64> {
     units
 }
 
-/// The same Oracle, its processes, instructions and address spaces numbered from the other end.
+/// Returns an evaluation with the Oracle of `one`, its processes, instructions and address spaces numbered from the other end.
 fn numbered_backwards(one: &Evaluation) -> Evaluation {
     let process = |id: ProcessId| ProcessId(one.processes.len() as u32 - 1 - id.0);
     let inst = |id: InstId| InstId(one.static_info.len() as u32 - 1 - id.0);

@@ -71,7 +71,7 @@ fn of_too_many_contexts_the_largest_are_kept() {
     let bin = kept(spent, &contexts);
     let kept: Vec<_> = bin[0].by_context().collect();
     assert!(kept.len() <= MAX_CONTEXT_SUMS && kept.len() > MAX_CONTEXT_SUMS / 2);
-    // Of each context the whole time: small ones count as their caller, small instructions as the hottest.
+    // No time of a context is lost: small contexts count as their caller, small instructions as the hottest.
     let of = |id| -> u64 {
         let own = kept.iter().filter(|(context, ..)| *context == id);
         own.map(|(.., units)| units).sum()
@@ -85,7 +85,7 @@ fn of_too_many_contexts_the_largest_are_kept() {
 
 #[test]
 fn what_contexts_have_in_all_bins_is_what_they_have_in_the_run() {
-    // So short that nothing is folded.
+    // Lists that are so short that nothing is folded.
     let weights = |list: &[(u32, u32, u64)]| -> ContextWeights {
         { list.iter() }
             .map(|&(context, inst, units)| (ContextId(context), InstId(inst), units))

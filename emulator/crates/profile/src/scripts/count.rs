@@ -10,8 +10,9 @@ use super::{
 };
 use crate::ProcessId;
 
-/// Functions that are told apart, and entries of all processes' tables: a trace from elsewhere may name any number.
+/// Functions that are told apart at most: a trace from elsewhere may name any number.
 const MAX_FUNCTIONS: usize = 1 << 17;
+/// Entries in the tables of all processes at most.
 const MAX_ENTRIES: usize = 1 << 19;
 
 /// Where a stream is: cycles and instructions that were profiled.
@@ -33,7 +34,7 @@ struct Process {
 pub(crate) struct ScriptSamples {
     functions: Vec<ScriptFunction>,
     numbers: FxHashMap<ScriptFunction, u32>,
-    /// By number in the stream, the number in `functions`.
+    /// The number in `functions` of each function, by its number in the stream.
     defined: Vec<u32>,
     window: Option<Profiled>,
     processes: BTreeMap<ProcessId, Process>,
@@ -42,7 +43,8 @@ pub(crate) struct ScriptSamples {
 }
 
 impl ScriptSamples {
-    /// Takes a record of the simulator's own. `profiled` is where the stream is, if it is profiled there. False if there is no such record.
+    /// Takes a record of the simulator's own. `profiled` is where the stream is, if it is profiled there. False if the bytes
+    /// are no such record.
     pub fn record(
         &mut self,
         (kind, bytes): (u8, &[u8]),
@@ -74,7 +76,7 @@ impl ScriptSamples {
         true
     }
 
-    /// Another thread runs, or the region of interest begins or ends: the window is not one thread's.
+    /// Drops the open window: another thread runs, or the region of interest begins or ends.
     pub fn interrupt(&mut self) {
         self.window = None;
     }
@@ -115,7 +117,7 @@ impl ScriptSamples {
             if depth == 0 {
                 own.add(cycles);
             }
-            // One that calls itself counts once.
+            // A function that calls itself counts once.
             if self.seen.insert(function) {
                 total.add(cycles);
             }
@@ -190,7 +192,7 @@ impl ScriptSamples {
 }
 
 impl Scripts {
-    /// Adds what another hart's samples say, whose processes have other numbers here.
+    /// Adds the samples of another hart; `process` returns the number here of a process of that hart.
     pub(crate) fn merge(&mut self, other: &Self, process: impl Fn(ProcessId) -> ProcessId) {
         let known = self.functions.iter().cloned().zip(0u32..);
         let mut numbers: FxHashMap<ScriptFunction, u32> = known.collect();
@@ -227,7 +229,7 @@ impl ScriptProcess {
         }
     }
 
-    /// Adds another one's samples, whose functions may have other numbers here.
+    /// Adds another process's samples; `number` returns the number here of a function of that process.
     pub(super) fn add(&mut self, other: &Self, number: impl Fn(u32) -> Option<u32>) {
         self.whole.merge(other.whole);
         for time in &other.functions {

@@ -11,7 +11,7 @@ const SAMPLE: u8 = MIN_KIND + 2;
 pub struct ScriptFrame {
     /// Number of the function; [`ScriptFrame::OTHER`] if it has none.
     pub function: u32,
-    /// Line that it is at; 0 if it is not known.
+    /// Line that the function is at; 0 if it is not known.
     pub line: u32,
 }
 
@@ -23,7 +23,7 @@ impl ScriptFrame {
 /// A record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScriptRecord {
-    /// A function of the next number of this hart's stream, from 0 up. Before the first sample that has it.
+    /// A function, which gets the next number of this hart's stream, from 0 up. It comes before the first sample that has it.
     Function {
         /// Qualified name.
         name: String,
@@ -32,9 +32,9 @@ pub enum ScriptRecord {
         /// First line.
         line: u32,
     },
-    /// The instructions of which the next sample tells the cycles begin.
+    /// A window begins: the next sample tells how many cycles its instructions take.
     Window,
-    /// The frames of the thread that runs, an interpreter's.
+    /// The frames of the thread that runs, which is one of an interpreter.
     Sample {
         /// Instructions for which the sample stands.
         instructions: u32,

@@ -30,7 +30,7 @@ pub(crate) struct Counter {
     windows: Windows,
 }
 
-/// Slots that a committing cycle left unused. Their cause is known when the next record comes.
+/// Slots that a committing cycle left unused. The cause is known when the next record comes.
 #[derive(Debug)]
 struct Open {
     process: usize,
@@ -41,7 +41,7 @@ struct Open {
 }
 
 impl Counter {
-    /// Of a core with `width` slots a cycle.
+    /// A counter for a core with `width` slots a cycle.
     pub(crate) fn new(width: u32) -> Self {
         let mut counter = Self {
             width: u64::from(width),
@@ -221,7 +221,7 @@ impl Counter {
         }
     }
 
-    /// Keeps what such processes have, which do not run, in few bytes.
+    /// Packs the counts of inactive processes.
     pub(crate) fn cool(&mut self, processes: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
         let processes = processes.iter().map(|process| process.0 as usize);
         let is_cold = |process| is_cold(ProcessId(process as u32));
@@ -256,13 +256,15 @@ impl Counter {
 #[derive(Debug)]
 struct Windows {
     length: u64,
-    /// First cycle of the window, once there is one, and the first after what was counted.
+    /// First cycle of the open window, once there is one.
     start: Option<u64>,
+    /// First cycle after what was counted.
     end: u64,
+    /// Profiled cycles in the open window.
     cycles: u64,
-    /// Of the process that runs, since it was selected or the window began.
+    /// Slots and cycles of the process that runs, since it was selected or the window began.
     now: SlotsAndCycles,
-    /// Of all processes, up to there.
+    /// Slots and cycles of all processes in the open window, except `now`.
     processes: Vec<(ProcessId, SlotsAndCycles)>,
     list: Vec<SlotWindow>,
 }
@@ -282,7 +284,7 @@ impl Default for Windows {
 }
 
 impl Windows {
-    /// The next cycle to be counted is `cycle`. True if the window before is over.
+    /// Begins a window at `cycle`, the next cycle to be counted, if none is open or the open one is over. True if it was over.
     #[inline]
     fn reach(&mut self, cycle: u64, process: usize) -> bool {
         let start = *self.start.get_or_insert(cycle);

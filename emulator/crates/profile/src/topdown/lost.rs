@@ -5,13 +5,13 @@ use commit_trace::InstId;
 use super::{SLOT_BITS, Slot};
 use crate::dense::{DenseTally, Entry};
 
-/// Slots per process, instruction and leaf of the top-down tree. The dense table has those of each leaf modulo 256: nearly
-/// always a few are added, and the only branch is the one for an overflow, which is well predicted.
+/// Slots per process, instruction and leaf of the top-down tree. The dense table has the slots of each leaf modulo 256:
+/// nearly always a few are added, and the only branch is the one for an overflow, which is well predicted.
 pub(super) type Lost = DenseTally<SLOT_BITS, [u8; Slot::COUNT]>;
 
 impl Entry for [u8; Slot::COUNT] {
     fn sums(self) -> impl Iterator<Item = (u32, u64)> {
-        // Most are 0: they are passed over by their bits, but for the last.
+        // Most leaves have 0 slots: all but the last leaf are passed over by their bits.
         const LAST: usize = Slot::COUNT - 1;
         let mut first = [0; LAST];
         first.copy_from_slice(&self[..LAST]);

@@ -73,10 +73,10 @@ enum Charged {
     LastRedirected,
 }
 
-/// What the slots left over in a committing cycle are lost to, and which instruction is charged. `first` and `last` are
-/// those of the cycle, `next` commits or traps `wait` cycles later.
+/// Returns which instruction is charged the slots left over in a committing cycle, and what they are lost to. `first` and
+/// `last` are the cycle's oldest and youngest instruction, `next` commits or traps `wait` cycles later.
 ///
-/// It is looked up without a branch, as the order of commit groups is what the host's branch predictor predicts worst.
+/// The answer is looked up without a branch, as the order of commit groups is what the host's branch predictor predicts worst.
 #[inline(always)]
 pub(super) fn left_over(
     first: &CommitRecord,
@@ -139,14 +139,15 @@ const CASES: [Charged; 1 << 5] = {
 /// Kinds of records: values of the 10 bits of a record that slots depend on (see [`kind`]).
 const KINDS: usize = 1 << 10;
 
-/// The bits of the packed word that slots depend on: redirect, start of a row, class, and the events `DR_SQ` and `ST_LLC`.
+/// Returns the bits of the packed word that slots depend on: redirect, start of a row, class, and the events `DR_SQ` and
+/// `ST_LLC`.
 #[inline(always)]
 fn kind(record: &CommitRecord) -> usize {
     let flags = record.packed().1;
     (flags & 0xff | flags >> 2 & 0x100 | flags >> 7 & 0x200) as usize
 }
 
-/// A record of such a kind.
+/// Returns a record of this kind (see [`kind`]).
 const fn of_kind(kind: usize) -> CommitRecord {
     let kind = kind as u32;
     let flags = kind & 0xff | (kind & 0x100) << 2 | (kind & 0x200) << 7;

@@ -186,7 +186,7 @@ fn each_rule_of_the_table() {
             class: CycleClass::LoadDram,
             ..commit(2, 3, 6, false)
         },
-        // The next row is in the ROB: the rest of the row before was late, it is that one's fault.
+        // The next row is in the ROB: the rest of the row before was late, and is charged.
         commit(3, 4, 7, true),
         // A short row: the next was there.
         commit(4, 5, 8, true),
@@ -248,7 +248,7 @@ fn what_dispatch_refuses_is_not_the_front_ends_fault() {
 #[test]
 fn a_trap_clears_the_machine() {
     use Slot::*;
-    // It shares the cycle of an instruction of its row, and the handler enters after three cycles.
+    // The trap shares the cycle of an instruction of its row, and the handler enters after three cycles.
     let trap = Commit {
         redirect: Redirect::Exception,
         ..commit(1, 1, 2, false)

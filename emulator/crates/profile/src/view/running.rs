@@ -20,8 +20,8 @@ pub(super) struct Tick {
     pub cycle: u64,
 }
 
-/// A sampler at work. The group of samplers that share its clock knows whether a sample is pending: the methods that may end
-/// that return whether it still is.
+/// A sampler at work. The group of samplers that share its clock knows whether a sample is pending: methods that may end a
+/// pending sample return whether one still is.
 pub(super) struct Running {
     position: usize,
     sampler: Sampler,
@@ -75,7 +75,7 @@ impl Running {
         self.by_context = Some(ContextTally::default());
     }
 
-    /// Also counts time by event, if it sees those, and what it misplaces.
+    /// Also counts time by event, if the profiler sees events, and the time that it misplaces, if `misplaced`.
     pub fn in_detail(&mut self, misplaced: bool) {
         let sees_events = self.sampler.profiler.sees_events();
         self.signatures = sees_events.then(SampleSignatures::default);
@@ -83,7 +83,7 @@ impl Running {
         self.misplaced = misplaced.then(MisplacedCounter::default);
     }
 
-    /// The clock triggers, and no sample is pending. True if one is from here on.
+    /// Takes a trigger while no sample is pending. True if one is from here on.
     #[inline(always)]
     pub fn trigger(
         &mut self,
@@ -99,7 +99,7 @@ impl Running {
         self.settle(tick, outcome, at.span.records, execution)
     }
 
-    /// The same in a group of a block, for a profiler that waits for records: its sample is pending from here on.
+    /// Takes a trigger in a group of a block, for a profiler that waits for records: its sample is pending from here on.
     #[inline(always)]
     pub fn await_records(&mut self, cycle: u64, truth: Truth<'_>) {
         self.await_sample(truth);
@@ -113,14 +113,14 @@ impl Running {
         }
     }
 
-    /// A span passes while a sample is pending; true if it still is.
+    /// Shows a span while a sample is pending; true if the sample still is.
     #[inline(always)]
     pub fn span(&mut self, tick: &Tick, span: &Span<'_>, execution: ExecutionContext<'_>) -> bool {
         let outcome = self.rule.span(span);
         self.settle(tick, outcome, span.records, execution)
     }
 
-    /// Records pass that leave the ROB after cycle `before`, while a sample is pending; true if it still is.
+    /// Shows records that leave the ROB after cycle `before`, while a sample is pending; true if the sample still is.
     #[inline(always)]
     pub fn records(
         &mut self,
@@ -133,8 +133,8 @@ impl Running {
         self.settle(tick, outcome, &[], execution)
     }
 
-    /// Charges a sample as the rule's `outcome` says; true if it is still pending. [`Outcome::All`] splits it over `all`, the records
-    /// of the span that passes.
+    /// Charges a sample as the rule's `outcome` says; true if it is still pending. [`Outcome::All`] splits it over `all`, the
+    /// records of the span that passes.
     #[inline(always)]
     fn settle(
         &mut self,
@@ -152,7 +152,7 @@ impl Running {
         false
     }
 
-    /// Takes a sample, split evenly over `records`. Without a truth, it is the pending sample's.
+    /// Takes a sample, split evenly over `records`. Without `truth`, the truth is the pending sample's.
     #[inline(never)]
     pub fn sample(
         &mut self,
@@ -233,7 +233,7 @@ impl Running {
         }
     }
 
-    /// What is pending never becomes a sample.
+    /// Counts the pending sample as dropped.
     pub fn drop_pending(&mut self) {
         self.dropped += 1;
     }

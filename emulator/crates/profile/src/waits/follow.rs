@@ -11,12 +11,12 @@ use crate::{ContextId, ProcessId, ThreadId};
 
 /// A thread that lives.
 struct LiveThread {
-    /// `None` until it runs.
+    /// The thread's number; `None` until it runs.
     thread: Option<ThreadId>,
     state: State,
-    /// Since this cycle.
+    /// Cycle since which the thread is in `state`.
     since: u64,
-    /// It was woken while it still ran: the record of its switch, on another hart, comes later.
+    /// Who woke the thread while it still ran: the record of its switch, on another hart, comes later.
     woken: Option<Waker>,
 }
 
@@ -62,11 +62,11 @@ struct ThreadTracker<'a> {
     region: Region,
     process: &'a dyn Fn(ThreadId) -> ProcessId,
     used_for: &'a dyn Fn(ProcessId, WaitSite) -> WaitUse,
-    /// The living by the kernel's number.
+    /// The living threads by the kernel's number.
     lives: HashMap<u32, LiveThread>,
-    /// Who runs on each hart.
+    /// The kernel's number of the thread that runs on each hart.
     on_hart: HashMap<u32, u32>,
-    /// By the kernel's number, in order.
+    /// Waits that were not told to have ended before their thread ran, by its kernel's number, in order.
     unwoken: HashMap<u32, Vec<Unwoken>>,
     times: BTreeMap<ThreadId, ThreadTimes>,
     futexes: HashMap<(ProcessId, u64), FutexTimes>,
@@ -107,7 +107,7 @@ impl ThreadTracker<'_> {
                 self.lives.insert(tid, life);
             }
             Transition::Runs(tid, thread) => {
-                // One that was not told to leave: what it does from here on is not known.
+                // The thread before was not told to leave: what it does from here on is not known.
                 if let Some(before) = self.on_hart.insert(hart, tid)
                     && before != tid
                     && matches!(self.state(before), Some(State::Running))
@@ -159,7 +159,7 @@ impl ThreadTracker<'_> {
                 }
                 None => self.life(tid, cycle).woken = Some(waker),
             },
-            // What woke it is of no wait that is known.
+            // The thread is woken from no wait that is known.
             Some(State::Unknown) | None => self.enter(tid, cycle, State::Ready, waker),
             Some(State::Ready) => {}
         }
@@ -178,7 +178,7 @@ impl ThreadTracker<'_> {
         })
     }
 
-    /// A thread comes into another state; `waker` ends its wait, if it had one. Its time in the state before is counted.
+    /// Brings a thread into another state, and counts its time in the state before; `waker` ends its wait, if it waited.
     fn enter(&mut self, tid: u32, cycle: u64, state: State, waker: Waker) {
         let life = self.life(tid, cycle);
         let before = std::mem::replace(&mut life.state, state);

@@ -24,17 +24,17 @@ impl Region {
         Self { stretches: own }
     }
 
-    /// First cycle after it.
+    /// Returns the first cycle after the region.
     pub fn end(&self) -> u64 {
         self.stretches.last().map_or(0, |(range, _)| range.end)
     }
 
-    /// True if a cycle is in it.
+    /// True if a cycle is in the region.
     pub fn contains(&self, cycle: u64) -> bool {
         self.cycles(cycle, cycle.saturating_add(1)) > 0
     }
 
-    /// Its cycles before this one.
+    /// Returns the number of the region's cycles before `cycle`.
     fn until(&self, cycle: u64) -> u64 {
         let after = self
             .stretches
@@ -45,7 +45,7 @@ impl Region {
         }
     }
 
-    /// How many cycles of these are in it.
+    /// Returns how many of the cycles from `from` to before `to` are in the region.
     pub fn cycles(&self, from: u64, to: u64) -> u64 {
         self.until(to).saturating_sub(self.until(from))
     }

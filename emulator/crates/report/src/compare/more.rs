@@ -1,4 +1,4 @@
-//! More than two runs: each beside the first.
+//! Comparison of more than two runs: each is shown beside the first.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -19,7 +19,7 @@ const BESIDE: usize = 3;
 pub struct Compared {
     /// What identifies each run.
     pub runs: Vec<RunTitle>,
-    /// By run: settings of core and spec that are not as in the first, with the values there and here.
+    /// Settings of core and spec, by run, that differ from the first run, with the values in the first run and in this one.
     pub differences: Vec<Vec<String>>,
     /// Why runs are not whole, a sentence each; none if all are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -35,7 +35,7 @@ pub struct Compared {
 /// A command or a function in all runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedRow {
-    /// The command of its processes, or itself if it is one.
+    /// The command whose processes have the function; in the row of a command, its own name.
     pub process: String,
     /// The function; empty for a command.
     pub name: String,

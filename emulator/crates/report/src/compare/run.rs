@@ -20,7 +20,7 @@ pub struct Run {
     pub(super) functions: Vec<Function>,
     pub(super) instructions: Vec<Instruction>,
     pub(super) modules: Vec<Module>,
-    /// Of a report of several harts.
+    /// The harts, if the run has several; only their number is used.
     #[serde(default)]
     pub(super) harts: Vec<IgnoredAny>,
     /// What threads waited for, if the guest's kernel told.

@@ -8,17 +8,17 @@ use super::renamed::now;
 use super::run::{CountAndCycles, Futex, Run, Thread};
 use crate::waiting::UNKNOWN;
 
-/// Share of a run's cycles from which on a program's waiting is compared: the shell that waits for its commands is not.
+/// Least share of a run's cycles for a program's waiting to be compared: the shell that waits for its commands has less.
 const NOTICEABLE: f64 = 0.05;
 
 /// What threads waited for in both runs. Lists begin with the largest change.
 #[derive(Clone, Debug, Serialize)]
 pub struct WaitingChanges {
-    /// By thread; the first row is of all of them together.
+    /// Times of threads; the first row is of all threads together.
     pub threads: Vec<ThreadChange>,
-    /// By what was waited for.
+    /// Waits by reason.
     pub reasons: Vec<WaitChange>,
-    /// By futex.
+    /// Waits by futex.
     pub futexes: Vec<WaitChange>,
 }
 
@@ -38,11 +38,11 @@ pub struct ThreadChange {
 /// Cycles of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ThreadTime {
-    /// On a hart.
+    /// Cycles on a hart.
     pub running: u64,
-    /// Ready, but on no hart.
+    /// Cycles in which the thread was ready, but on no hart.
     pub ready: u64,
-    /// Waiting.
+    /// Cycles in which the thread waited.
     pub waiting: u64,
 }
 
@@ -51,8 +51,8 @@ pub struct ThreadTime {
 pub struct WaitChange {
     /// The program whose threads waited.
     pub process: String,
-    /// What for: a reason, or a futex by the data object that it is in, or else by the function of the program that waited, or that of
-    /// the system call.
+    /// What was waited for: a reason, or a futex, named by its data object, or else by the function of the program that waited
+    /// or that of the system call.
     pub name: String,
     /// Waits of this kind in the run before.
     pub before: WaitTime,

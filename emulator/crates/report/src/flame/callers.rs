@@ -9,21 +9,21 @@ use rustc_hash::FxHashMap;
 use super::{FlameBuilder, FrameKind, LEAST_PART, Placed, Tree};
 use crate::gather::Rows;
 
-/// Nodes of places in the code, by the node of what called them and [`Rows::places`].
+/// Nodes of places in the code, by the node of their caller and by [`Rows::places`].
 type Leaves = FxHashMap<(u32, u32), u32>;
 
-/// The contexts, and what each is shown as.
+/// The calling contexts, and the context that each is shown as.
 pub(super) struct Folded<'a> {
     contexts: &'a Contexts,
     shown: Vec<ContextId>,
     /// Contexts by process.
     of: HashMap<ProcessId, Vec<ContextId>>,
-    /// Node of each context, once it has one.
+    /// Node of each context; 0 until it has one.
     nodes: Vec<u32>,
 }
 
 impl<'a> Folded<'a> {
-    /// Those of an evaluation, if it has any.
+    /// Returns the calling contexts of an evaluation, if it has any.
     pub(super) fn of(evaluation: &'a Evaluation) -> Option<Self> {
         let contexts = evaluation.contexts.as_ref()?;
         let weights = { evaluation.samplers.iter() }.map(|result| &result.by_context);
@@ -105,7 +105,7 @@ impl<'a> FlameBuilder<'a> {
         self.callers = tree;
     }
 
-    /// Weights by context that are of the process: node, row, units.
+    /// Returns those of `weights` that are of the process of `rows`: node, row, units.
     fn charged(
         &mut self,
         tree: &mut Tree,
@@ -137,7 +137,7 @@ impl<'a> FlameBuilder<'a> {
         out
     }
 
-    /// The node of a thread that has another name than its process.
+    /// Returns the node of a thread if its name is not that of its process; `node` otherwise.
     fn thread(&mut self, tree: &mut Tree, node: u32, process: ProcessId, thread: ThreadId) -> u32 {
         let thread = self.evaluation.threads.get(thread.0 as usize);
         let process = self.evaluation.processes.get(process.0 as usize);

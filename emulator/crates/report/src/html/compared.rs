@@ -8,7 +8,7 @@ use super::super::flame::{Flame, FrameKind};
 use super::{STYLE, embed, filled, part_notice, policy, script};
 
 const PAGE: &str = include_str!("compared.html");
-/// Its script shares these parts with the report's page.
+/// Parts of the page's script. All but `compared.js` are parts of the script of the report's page, too.
 const SCRIPT: [&str; 4] = [
     include_str!("base.js"),
     include_str!("table.js"),

@@ -159,7 +159,7 @@ impl<'a> Builder<'a> {
         insts.iter().filter_map(|inst| self.cycles.get(inst)).sum()
     }
 
-    /// Index into the report's processes.
+    /// Returns the loop's process, as an index into the report's processes.
     fn process(&self, report: &Report, found: &Loop) -> usize {
         let process = { self.code.info(found.header) }
             .and_then(|info| self.evaluation.spaces.get(&info.space));
@@ -255,7 +255,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// See [`LoopRow::chases_pointers`]: of most iterations.
+    /// Tells [`LoopRow::chases_pointers`], by the loop's last iterations in the excerpts.
     fn chases_pointers(&self, iterations: &Iterations, graphs: &[Graph<'_>]) -> bool {
         const MAX_ITERATIONS_JUDGED: usize = 16;
         let load = |&(&(inst, _), _): &(&(InstId, Cause), &u64)| {

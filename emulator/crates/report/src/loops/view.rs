@@ -4,21 +4,21 @@ use commit_trace::InstId;
 use critical_path::{Cause, CriticalPath, Edge, Graph, Iteration, Segment};
 use serde_json::{Value, json};
 
-/// Rows of a picture at most,
+/// Rows that a picture has at most.
 const MAX_ROWS: usize = 64;
-/// and those that it has at least, if the excerpt has them.
+/// Rows that a picture has at least, if the excerpt has as many.
 const MIN_ROWS: usize = 28;
 
-/// A picture.
+/// The picture of an iteration: its rows, and some before and after it.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
     /// Cycles of the iteration.
     pub cycles: u64,
     /// Cycle that the picture counts from.
     base: u64,
-    /// The rows of the iteration, among those of the picture.
+    /// First row of the iteration in the picture, and the first row after the iteration.
     iteration: [usize; 2],
-    /// Rows of the iteration that are too many for it.
+    /// Rows of the iteration that do not fit into the picture.
     left_out: usize,
     rows: Vec<ViewRow>,
     edges: Vec<Edge>,
@@ -30,12 +30,12 @@ struct ViewRow {
     label: String,
     text: String,
     segments: Vec<Segment>,
-    /// Rows that it depends on; true: through memory.
+    /// Rows that this row depends on, and whether it does through memory.
     operands: Vec<(usize, bool)>,
 }
 
 impl View {
-    /// Of an iteration; `name` gives label and text of an instruction.
+    /// Makes the picture of an iteration; `name` gives label and text of an instruction.
     pub fn new(
         graph: &Graph<'_>,
         iteration: &Iteration,
@@ -82,7 +82,7 @@ impl View {
         }
     }
 
-    /// For the page's script: rows as arrays, cycles from the picture's first one, causes by number.
+    /// Returns the picture for the page's script: rows as arrays, cycles from the picture's first one, causes by number.
     pub fn json(&self) -> Value {
         let cause = |cause: Cause| Cause::ALL.iter().position(|&other| other == cause);
         let cycle = |cycle: u64| cycle.saturating_sub(self.base);

@@ -16,7 +16,7 @@ const LOSSES: u64 = 1 | 4;
 /// Addresses from here up are the kernel's.
 const KERNEL_HALF: u64 = 1 << 63;
 
-/// Whose area it is: a hart's, or without those a thread's.
+/// The owner of an AUX area: a hart, or a thread if the areas are not of harts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Owner {
     Hart(u32),
@@ -62,12 +62,12 @@ impl TimeConversion {
 #[derive(Debug, Default)]
 pub(super) struct AuxData<'a> {
     chunks: Vec<Chunk>,
-    /// Bytes by where they were in the area.
+    /// Bytes of each area, by their offset in the area.
     areas: BTreeMap<Owner, BTreeMap<u64, &'a [u8]>>,
     conversion: Option<TimeConversion>,
-    /// The last task of each hart that came to its end: process and thread.
+    /// The last task that exited on each hart: process and thread.
     exited: BTreeMap<u32, (u32, u32)>,
-    /// Times that records did not fit.
+    /// Times that records were lost because they did not fit.
     pub gaps: u64,
 }
 
@@ -100,7 +100,7 @@ impl<'a> AuxData<'a> {
         let (offset, size, flags) = (words.u64()?, words.u64()?, words.u64()?);
         self.gaps += u64::from(flags & LOSSES != 0);
         let mut suffix = fields::suffix(record.body, attr)?;
-        // It is the last of a task that the kernel does not number any more.
+        // The last record of a task that exited has no thread id any more: the task is the last one that exited on this hart.
         if let (Some(u32::MAX), Some(cpu)) = (suffix.tid, suffix.cpu)
             && let Some((pid, tid)) = self.exited.get(&cpu)
         {
@@ -129,7 +129,7 @@ impl<'a> AuxData<'a> {
         Some(())
     }
 
-    /// The samples, in the order of time, and how many records are not in the file.
+    /// Returns the samples, in the order of time, and how many records are not in the file.
     pub fn samples(&self, attrs: &[Attr]) -> (Vec<Sample>, u64) {
         let mut samples = Vec::new();
         let mut missing = 0u64;
@@ -186,12 +186,12 @@ impl<'a> AuxData<'a> {
     }
 }
 
-/// The records of the event are AUX data.
+/// True if the event's records are AUX data.
 fn is_aux(attr: &Attr) -> bool {
     attr.pmu == "pdis" && attr.config & AUX != 0
 }
 
-/// What the file has of an area from one place on, up to another: whole records, at least one.
+/// Returns the bytes that the file has of an area from `at` on, up to `end`: whole records, at least one.
 fn bytes_at<'a>(area: &BTreeMap<u64, &'a [u8]>, at: u64, end: u64) -> Option<&'a [u8]> {
     let (start, bytes) = area.range(..=at).next_back()?;
     let bytes = bytes.get(usize::try_from(at - start).ok()?..)?;

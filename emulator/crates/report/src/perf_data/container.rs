@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::PerfDataError;
 use super::cursor::Cursor;
 
-/// What a file begins with.
+/// Magic number at the begin of a file.
 pub(super) const MAGIC: &[u8] = b"PERFILE2";
 const HEADER_BYTES: u64 = 104;
 const PIPE_HEADER_BYTES: u64 = 16;
@@ -20,7 +20,7 @@ pub(super) struct Container<'a> {
     data: &'a [u8],
 }
 
-/// What is needed of a `perf_event_attr`.
+/// The part of a `perf_event_attr` that is used.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Attr {
     pub name: String,
@@ -29,7 +29,7 @@ pub(super) struct Attr {
     pub pmu: String,
     /// The PMU's own configuration.
     pub config: u64,
-    /// More of it: `config1` and `config2`.
+    /// More of the event's configuration: `config1` and `config2`.
     pub more_config: [u64; 2],
     pub period: u64,
     pub is_frequency: bool,

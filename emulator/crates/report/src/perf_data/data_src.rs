@@ -73,12 +73,12 @@ impl DataSrc {
         self.0 >> from & ((1 << width) - 1)
     }
 
-    /// What was done: `load`, `store`.
+    /// Returns the kind of access: `load`, `store`.
     pub fn op(self) -> String {
         bits(self.field(0, 5), &OPERATIONS)
     }
 
-    /// Who answered: `L1 hit`, `L3 miss`, `RAM hit`; empty if it is not known.
+    /// Returns the level that answered: `L1 hit`, `L3 miss`, `RAM hit`; empty if it is not known.
     pub fn level(self) -> String {
         let number = self.field(33, 4);
         let remote = self.field(37, 1) != 0;
@@ -97,7 +97,7 @@ impl DataSrc {
         }
     }
 
-    /// What other caches answered: `HITM` is a line that they had modified.
+    /// Returns what other caches answered: `HITM` is a line that they had modified.
     pub fn snoop(self) -> String {
         let (old, new) = (
             bits(self.field(19, 5), &SNOOPS),
@@ -114,7 +114,7 @@ impl DataSrc {
         self.field(19, 5) & 16 != 0
     }
 
-    /// How the address was translated.
+    /// Returns how the address was translated.
     pub fn tlb(self) -> String {
         bits(self.field(26, 7), &TLBS)
     }

@@ -37,17 +37,17 @@ pub(super) struct Fields<'a> {
     pub thread: Option<u64>,
     pub time: Option<u64>,
     pub addr: Option<u64>,
-    /// Its low half.
+    /// CPU number, in the low half.
     pub cpu: Option<u64>,
     pub period: Option<u64>,
     pub raw: Option<&'a [u8]>,
-    /// One weight, or three packed ones.
+    /// One weight, or three packed ones ([`weight_is_packed`]).
     pub weight: Option<u64>,
     pub data_src: Option<u64>,
     pub phys_addr: Option<u64>,
 }
 
-/// The event id of a sample, which lies where the sample type says.
+/// Returns the event id of a sample, whose position depends on the sample type.
 pub(super) fn id(body: &[u8], sample_type: u64) -> Option<u64> {
     if sample_type & IDENTIFIER != 0 {
         return super::sample::word(body, 0);
@@ -59,7 +59,7 @@ pub(super) fn id(body: &[u8], sample_type: u64) -> Option<u64> {
     super::sample::word(body, 8 * before as usize)
 }
 
-/// What other records than samples say of themselves at their end (`sample_id_all`).
+/// The fields at the end of records that are no samples (`sample_id_all`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Suffix {
     pub pid: Option<u32>,
@@ -69,7 +69,7 @@ pub(super) struct Suffix {
     pub cpu: Option<u32>,
 }
 
-/// The end of a record that is no sample; `None` if it is shorter than the event's samples say.
+/// Reads the fields at the end of a record that is no sample; `None` if it is shorter than the event's sample type says.
 pub(super) fn suffix(body: &[u8], attr: &Attr) -> Option<Suffix> {
     let parts = [TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER];
     let has = |bit: u64| attr.sample_type & bit != 0;
@@ -90,7 +90,7 @@ pub(super) fn suffix(body: &[u8], attr: &Attr) -> Option<Suffix> {
     })
 }
 
-/// Reads a sample; `None` if it is shorter than its type says. Of fields behind the physical address nothing is wanted.
+/// Reads a sample; `None` if it is shorter than its type says. Fields behind the physical address are not read.
 pub(super) fn parse<'a>(body: &'a [u8], attr: &Attr) -> Option<Fields<'a>> {
     let mut rest = Cursor(body);
     let has = |bit: u64| attr.sample_type & bit != 0;
@@ -147,7 +147,7 @@ pub(super) fn parse<'a>(body: &'a [u8], attr: &Attr) -> Option<Fields<'a>> {
     Some(fields)
 }
 
-/// The weight is three packed ones.
+/// True if a sample's weight is three packed ones (`PERF_SAMPLE_WEIGHT_STRUCT`).
 pub(super) fn weight_is_packed(attr: &Attr) -> bool {
     attr.sample_type & WEIGHT_STRUCT != 0
 }

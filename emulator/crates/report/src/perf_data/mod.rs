@@ -85,7 +85,7 @@ pub struct GuestSample {
 /// Why a `perf.data` file was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum PerfDataError {
-    /// The host could not read it.
+    /// The host could not read the file.
     #[error("{path}: {source}")]
     Io {
         /// The file.
@@ -93,16 +93,16 @@ pub enum PerfDataError {
         /// The host's error.
         source: std::io::Error,
     },
-    /// It would take the host's memory: the guest decides how large it is, and can make one that takes no room on a disk.
+    /// The file is too large to hold in the host's memory: the guest decides how large it is, and can make a sparse one.
     #[error("perf.data of {0} bytes: expected at most {MAX_BYTES}")]
     TooLarge(u64),
-    /// No such magic number.
+    /// The file does not begin with the magic number.
     #[error("not a perf.data file (expected it to begin with PERFILE2)")]
     NotPerfData,
-    /// The streamed form.
+    /// The file is in the streamed form.
     #[error("perf.data in pipe format (written with `-o -`): record into a file")]
     Pipe,
-    /// `perf record -z`.
+    /// The file's records are compressed (`perf record -z`).
     #[error("perf.data with compressed records: record without `-z`")]
     Compressed,
     /// A section or record reaches beyond the file.
@@ -118,10 +118,10 @@ pub enum PerfDataError {
     },
 }
 
-/// Bytes of the largest file that is read: all of it is in memory.
+/// Size of the largest file that is read, in bytes: a file is read into memory as a whole.
 const MAX_BYTES: u64 = 2 << 30;
 
-/// The bytes of a file that begins as perf's do.
+/// Returns the bytes of a file that begins with perf's magic number.
 fn read(path: &Path) -> Result<Vec<u8>, PerfDataError> {
     let failed = |source| PerfDataError::Io {
         path: path.to_owned(),
@@ -142,7 +142,7 @@ fn read(path: &Path) -> Result<Vec<u8>, PerfDataError> {
     if bytes != MAGIC {
         return Err(PerfDataError::NotPerfData);
     }
-    // It may grow, or be a pipe.
+    // The file may be a pipe, or grow while it is read.
     { file.take(MAX_BYTES - start) }
         .read_to_end(&mut bytes)
         .map_err(failed)?;
@@ -150,7 +150,7 @@ fn read(path: &Path) -> Result<Vec<u8>, PerfDataError> {
 }
 
 impl GuestProfile {
-    /// Reads the samples of each event of a PMU, or of that name (without modifiers).
+    /// Reads the samples of each event of the PMU `event`, or of the event of that name (without modifiers).
     ///
     /// # Errors
     /// If the file cannot be read, is not a `perf.data` file, or has no such event.
@@ -163,7 +163,7 @@ impl GuestProfile {
         Ok(profiles)
     }
 
-    /// The same from the bytes of a file: at least one.
+    /// Reads the samples of each event of the PMU or name `event` from the bytes of a file; returns at least one profile.
     ///
     /// # Errors
     /// As [`Self::read`].

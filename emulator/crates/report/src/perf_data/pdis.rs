@@ -1,4 +1,5 @@
-//! What a record of instruction sampling (Smpdis, Sspdis) says, in perf's terms: as the kernel's `asm/pdis_record.h` makes samples of them.
+//! Records of instruction sampling (Smpdis, Sspdis) in perf's terms, as the kernel's `asm/pdis_record.h` makes samples of
+//! them.
 
 use commit_trace::{AccessKind, DataSource};
 use sampling_units::pdis::{RECORD_BYTES, header};
@@ -6,7 +7,8 @@ use sampling_units::pdis::{RECORD_BYTES, header};
 use super::DataSrc;
 use super::cursor::Cursor;
 
-/// Latencies that `pdislat` has, in 12 bits each: total, dispatch, issue, execution; and the bit that says that there is an execution.
+/// `pdislat` has four latencies of 12 bits each (total, dispatch, issue, execution), and a bit that says whether there is an
+/// execution.
 const LATENCY_BITS: u32 = 12;
 const EXECUTED: u64 = 1 << 62;
 const LATENCY: u64 = (1 << LATENCY_BITS) - 1;
@@ -44,7 +46,7 @@ const fn level(bit: u32, number: u64) -> u64 {
 }
 
 impl DataSrc {
-    /// What the guest's driver makes of the first word of a record.
+    /// Returns the data source that the guest's driver makes of the first word of a record.
     pub(crate) fn of_record(header: u64) -> Self {
         let record = PdisRecord {
             header,
@@ -66,7 +68,7 @@ pub(super) struct PdisRecord {
 }
 
 impl PdisRecord {
-    /// Bytes of one.
+    /// Size of a record, in bytes.
     pub const BYTES: usize = RECORD_BYTES as usize;
 
     pub fn parse(bytes: &[u8]) -> Option<Self> {
@@ -89,12 +91,13 @@ impl PdisRecord {
         self.header & 7
     }
 
-    /// It retired: it is known to be the one that was selected.
+    /// True if the sampled instruction retired, so that the record's address is exactly that of the selected instruction.
     pub fn is_exact(&self) -> bool {
         !self.has(header::FLUSHED | header::TRAPPED | header::NO_PC)
     }
 
-    /// An address of the mode that it was of: of a wrong path, the flusher's.
+    /// Returns an address that tells the privilege mode: the instruction's, or on a wrong path that of the instruction that
+    /// flushed it.
     pub fn mode_address(&self) -> u64 {
         match self.has(header::NO_PC) {
             true => self.address1,
@@ -102,7 +105,7 @@ impl PdisRecord {
         }
     }
 
-    /// What is accessed, jumped to or fetched; of one that was flushed, who flushed it.
+    /// Returns the address that is accessed, jumped to or fetched; for a flushed instruction, that of the one that flushed it.
     pub fn address(&self) -> u64 {
         match self.kind() {
             header::TYPE_FETCH => self.pc,
@@ -123,7 +126,8 @@ impl PdisRecord {
         self.latencies >> (LATENCY_BITS * number) & LATENCY
     }
 
-    /// Cycles of the execution, from selection to retirement, and from the end of execution to that.
+    /// Returns the cycles of the execution, those from selection to retirement, and those from the end of execution to
+    /// retirement.
     pub fn weights(&self) -> (u64, u16, u16) {
         let total = self.latency(0);
         let execution = match self.latencies & EXECUTED != 0 {
@@ -153,7 +157,7 @@ impl PdisRecord {
         })
     }
 
-    /// Who answered, if that is known. Caches that harts share are the third level.
+    /// Returns the level that answered, if it is known. Caches that harts share are the third level.
     fn answered(&self) -> Option<u64> {
         let number = self.header >> header::DSRC_SHIFT & 15;
         Some(match DataSource::of_number(number as u8)? {
@@ -179,7 +183,7 @@ impl PdisRecord {
         }
     }
 
-    /// Of a store, perf asks whether it hit the first level.
+    /// Returns the level and snoop of a store. perf asks of stores whether they hit the first level.
     fn source_of_store(&self) -> u64 {
         let snoops = SNOOP_NONE | SNOOP_HIT | SNOOP_MISS | SNOOP_HITM;
         match self.answered() {

@@ -18,17 +18,17 @@ const MODES: u16 = 7;
 pub struct SampleFile {
     /// The file's name.
     pub file: String,
-    /// Its events.
+    /// The events that the file has samples of.
     pub events: Vec<SampledEvent>,
-    /// Its samples, in the file's order; then those of AUX data (`pdis/…,aux=1/`), in the order of time.
+    /// The samples in the file's order, and after them those of AUX data (`pdis/…,aux=1/`) in the order of time.
     pub samples: Vec<Sample>,
-    /// What processes had mapped, in order; of code, and of data if perf recorded that.
+    /// The mappings of processes, in order: those of code, and those of data if perf recorded them.
     pub mappings: Vec<MappingRecord>,
     /// Last command name of each process id.
     pub commands: BTreeMap<u32, String>,
     /// Samples that the kernel dropped.
     pub lost: u64,
-    /// Times that AUX data were lost, as they did not fit: how many is not known.
+    /// Times that AUX data were lost because they did not fit; how many records were lost is not known.
     pub aux_gaps: u64,
     /// Times that perf stopped an event, as it sampled too often.
     pub throttled: u64,
@@ -39,15 +39,15 @@ pub struct SampleFile {
 /// An event of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampledEvent {
-    /// As it was asked for, such as `branch-misses:upp`.
+    /// The event's name as it was asked for, such as `branch-misses:upp`.
     pub name: String,
-    /// Its PMU's name, if the file has it.
+    /// Name of the event's PMU; empty if the file does not have it.
     pub pmu: String,
-    /// Its PMU's number: `perf_event_attr.type`.
+    /// Number of the event's PMU: `perf_event_attr.type`.
     pub kind: u32,
-    /// Its PMU's own configuration.
+    /// The event's configuration in its PMU: `perf_event_attr.config`.
     pub config: u64,
-    /// More of it: `config1` and `config2`.
+    /// More of the event's configuration: `config1` and `config2`.
     pub more_config: [u64; 2],
     /// Events between samples, or samples per second if [`Self::is_frequency`].
     pub period: u64,
@@ -55,7 +55,7 @@ pub struct SampledEvent {
     pub is_frequency: bool,
     /// The precision that was asked for: the number of `p` modifiers.
     pub precise: u8,
-    /// By privilege (0 U, 1 S, 3 M): whether it was sampled.
+    /// Whether each privilege mode (0 U, 1 S, 3 M) was sampled.
     pub covers: [bool; 4],
 }
 
@@ -66,31 +66,31 @@ pub struct Sample {
     pub event: usize,
     /// Nanoseconds of the guest's clock.
     pub time: Option<u64>,
-    /// Process id.
+    /// The process id.
     pub pid: Option<u32>,
     /// Thread id.
     pub tid: Option<u32>,
-    /// Hart.
+    /// The hart's number.
     pub cpu: Option<u32>,
-    /// The instruction.
+    /// The instruction's virtual address.
     pub ip: Option<u64>,
-    /// The kernel says that it is the very instruction (`PERF_RECORD_MISC_EXACT_IP`).
+    /// True if the kernel says that `ip` is exactly the sampled instruction (`PERF_RECORD_MISC_EXACT_IP`).
     pub is_exact: bool,
-    /// It is an address of user space.
+    /// True if `ip` is an address of user space.
     pub is_user: bool,
-    /// Events that it stands for.
+    /// Events that the sample stands for.
     pub period: Option<u64>,
     /// Virtual address of the data.
     pub addr: Option<u64>,
     /// Physical address of the data.
     pub phys_addr: Option<u64>,
-    /// What is known of the access.
+    /// The data source: what is known of the access.
     pub data_src: Option<DataSrc>,
-    /// What perf calls `weight`: the latency that the PMU measures, in cycles.
+    /// perf's `weight`: the latency that the PMU measures, in cycles.
     pub weight: Option<u64>,
-    /// What it calls `ins_lat`: the instruction's latency, in cycles.
+    /// perf's `ins_lat`: the instruction's latency, in cycles.
     pub ins_lat: Option<u16>,
-    /// What it calls `retire_lat`: from completion to retirement, in cycles.
+    /// perf's `retire_lat`: the latency from completion to retirement, in cycles.
     pub retire_lat: Option<u16>,
 }
 
@@ -121,7 +121,7 @@ impl SampleFile {
         Ok(file)
     }
 
-    /// The same from the bytes of a file.
+    /// Reads all samples from the bytes of a file.
     ///
     /// # Errors
     /// As [`Self::read`].

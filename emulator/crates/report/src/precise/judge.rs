@@ -1,4 +1,4 @@
-//! The comparison itself.
+//! The comparison of an event's samples with its true counts.
 
 use commit_trace::{InstId, StaticInfo};
 use rustc_hash::FxHashMap;
@@ -11,28 +11,28 @@ use crate::columns::LevelError;
 use crate::error::{Sums, Truth as Weights, Whole};
 use crate::perf_data::{Sample, SampleFile};
 
-/// Processes with less of an event's samples are left out: perf itself before it starts the program.
+/// Least share of an event's samples for a process to be judged. perf's own process, before it starts the program, has less.
 const NOTICEABLE: f64 = 0.05;
-/// Counts are compared as whole numbers: the Oracle splits a cycle over so many.
+/// Units per event: counts are compared as whole numbers of units, as the Oracle splits a cycle into so many.
 const UNITS: f64 = 840.0;
 /// Addresses from here up are the kernel's.
 const KERNEL_HALF: u64 = 1 << 63;
 
-/// The truth, of all harts together, by what a sample says.
+/// The true counts of all harts together, indexed by the process and the address that a sample has.
 pub(super) struct TruthIndex<'a> {
     pub(super) truth: &'a Truth,
-    /// An instruction of each process and address; the others of that key are counted with it.
+    /// One instruction for each process and address; other instructions with the same process and address count with it.
     pub(super) rows: Vec<&'a Instruction>,
     /// Row of each of the truth's instructions.
     pub(super) row_of: Vec<u32>,
-    /// By row, the address of its basic block.
+    /// Address of each row's basic block.
     blocks: Vec<u64>,
     by_address: FxHashMap<(Option<u32>, u64), u32>,
 }
 
-/// What is compared.
+/// The programs that are compared.
 pub(super) struct Scope {
-    /// By process of the truth.
+    /// Whether each process of the truth is compared.
     processes: Vec<bool>,
     kernel: bool,
 }
@@ -46,11 +46,11 @@ impl Scope {
     }
 }
 
-/// Weights of the same symbols by truth and samples.
+/// Weights of symbols by the truth and by the samples.
 pub(super) struct Sides {
     pub truth: Vec<u64>,
     pub sampled: Vec<u64>,
-    /// At what the truth does not have.
+    /// Weight of samples at instructions that the truth does not have.
     pub unmatched: u64,
     samples: u64,
 }
@@ -59,7 +59,7 @@ pub(super) struct Sides {
 pub(super) type Placed<'a> = (&'a Sample, Option<u32>);
 
 impl Sides {
-    /// The weight of all samples.
+    /// Returns the weight of all samples.
     pub fn all(&self) -> u64 {
         self.sampled.iter().sum::<u64>() + self.unmatched
     }
@@ -75,7 +75,7 @@ impl Sides {
         sums.error(&whole)
     }
 
-    /// The same by coarser symbols.
+    /// Sums the weights into coarser symbols: rows with the same `key` become one.
     fn by<K: std::hash::Hash + Eq>(&self, key: impl Fn(usize) -> K) -> Self {
         let mut known = FxHashMap::default();
         let mut out = Self {
@@ -119,7 +119,7 @@ impl<'a> TruthIndex<'a> {
         }
     }
 
-    /// The programs that have the event's samples.
+    /// Returns the programs that have enough of the event's samples to be judged.
     fn scope(&self, file: &SampleFile, event: usize) -> Scope {
         let own = || file.samples.iter().filter(|s| s.event == event);
         let all = own().count().max(1) as f64;
@@ -138,7 +138,8 @@ impl<'a> TruthIndex<'a> {
         }
     }
 
-    /// The row of a sample, of one of the programs of its process id, the last first; `Err(false)`: it is not in the scope.
+    /// Returns the row of a sample: that of the last program with its process id that has one. `Err(true)` if none has one,
+    /// `Err(false)` if the sample is not in the scope.
     fn row(&self, sample: &Sample, scope: &Scope) -> Result<u32, bool> {
         let ip = sample.ip.ok_or(true)?;
         let at = |process| self.by_address.get(&(process, ip)).copied();
@@ -157,7 +158,7 @@ impl<'a> TruthIndex<'a> {
         own.find_map(|process| at(Some(process))).ok_or(true)
     }
 
-    /// The samples of an event beside its true counts; `None` if there is nothing to compare.
+    /// Compares the samples of an event with its true counts; `None` if there is nothing to compare.
     pub fn judge(
         &self,
         file: &SampleFile,
@@ -235,7 +236,8 @@ impl<'a> TruthIndex<'a> {
         })
     }
 
-    /// By cache line, of the samples that have addresses.
+    /// Returns the weights by cache line, of the samples that have addresses; `None` if no sample has one, or the metric is not
+    /// known by line.
     fn lines(&self, own: &[Placed<'_>], metric: Metric, scope: &Scope) -> Option<Sides> {
         let lines = &self.truth.lines;
         let size = self.truth.line_bytes.max(1);
@@ -272,14 +274,14 @@ impl<'a> TruthIndex<'a> {
         (sides.samples > 0).then_some(sides)
     }
 
-    /// The data object of a line; without one the line stands for itself.
+    /// Returns the data object of a line; a line without one stands for itself.
     fn object(&self, line: usize) -> Result<&str, usize> {
         let name = self.truth.lines[line].object.split("+0x").next();
         name.filter(|name| !name.is_empty()).ok_or(line)
     }
 
-    /// Known where most instructions do not have the event: of samples at these, how many executed instructions of the function lie
-    /// between them and the nearest before that has it.
+    /// Returns the skid of samples: their distance, in executed instructions of the function, from the nearest instruction
+    /// before them that has the event. `None` if most instructions have the event.
     fn skid(&self, sides: &Sides, scope: &Scope) -> Option<Skid> {
         let mut order: Vec<usize> = (0..self.rows.len())
             .filter(|row| scope.has(self.rows[*row].process))
@@ -316,7 +318,7 @@ impl<'a> TruthIndex<'a> {
     }
 }
 
-/// What tells basic blocks apart.
+/// Returns what is known of the instructions to tell basic blocks apart.
 fn static_info(rows: &[&Instruction]) -> Vec<StaticInfo> {
     let info = |(number, row): (u32, &&Instruction)| StaticInfo {
         id: InstId(number),
@@ -331,7 +333,7 @@ fn static_info(rows: &[&Instruction]) -> Vec<StaticInfo> {
     (0..).zip(rows).map(info).collect()
 }
 
-/// The function, with the distance from its start.
+/// Returns the instruction's function, with the distance from its start.
 pub(crate) fn label(truth: &Truth, instruction: &Instruction) -> String {
     let name = { truth.functions.get(instruction.function as usize) }.map_or("?", |name| name);
     match instruction.offset {

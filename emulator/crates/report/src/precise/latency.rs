@@ -9,7 +9,7 @@ use super::judge::{Placed, Scope, TruthIndex};
 use super::{Latency, SourceBias};
 use crate::perf_data::DataSrc;
 
-/// How often, and the sum of perf's weights.
+/// A number of executions or samples, and the sum of their latencies (perf's weights), in cycles.
 #[derive(Clone, Copy, Debug, Default)]
 struct Weights {
     times: u64,
@@ -27,11 +27,11 @@ impl Weights {
     }
 }
 
-/// Of the samples of an event, by row.
+/// Latencies by row and data sources, of an event's samples and of all executions that the event counts.
 pub(super) struct Latencies {
     truth: FxHashMap<usize, Weights>,
     sampled: FxHashMap<usize, Weights>,
-    /// By data source, in all: true executions, and samples.
+    /// Counts by data source, over all rows: true executions, and samples.
     sources: BTreeMap<&'static str, [u64; 2]>,
 }
 
@@ -72,7 +72,7 @@ impl Latencies {
         own
     }
 
-    /// Of a row, if it was sampled with its latency and the event's executions of it are known.
+    /// Returns the mean latencies of a row, if its samples have latencies and its executions that the event counts are known.
     pub fn of(&self, row: usize) -> Option<Latency> {
         Some(Latency {
             sampled: self.sampled.get(&row)?.mean()?,
@@ -80,7 +80,7 @@ impl Latencies {
         })
     }
 
-    /// Of all samples; each has its row's true mean.
+    /// Returns the mean latency of all samples, and as the true one the mean in which each sample has its row's true latency.
     pub fn whole(&self) -> Option<Latency> {
         let mut times = 0;
         let mut sums = Latency::default();
@@ -97,7 +97,7 @@ impl Latencies {
         })
     }
 
-    /// Shares; nothing if either side says none.
+    /// Returns the shares of data sources; nothing if the truth or the samples have none.
     pub fn sources(&self) -> Vec<SourceBias> {
         let all = |side: usize| {
             self.sources
@@ -121,7 +121,7 @@ impl Latencies {
     }
 }
 
-/// Who answered, in a word; `None` of what is no access.
+/// Returns the level that answered, in a word; `None` if the record is of no access.
 fn answered(source: DataSrc) -> Option<&'static str> {
     let shared = match source.snoop().as_str() {
         "hit" => 1,

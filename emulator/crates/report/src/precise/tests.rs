@@ -100,7 +100,7 @@ fn truth() -> Truth {
             _ => instruction(at, Class::Int, 0, executed(1000, 0)),
         })
         .collect();
-    // Of a program that nobody samples.
+    // A branch of a program that nobody samples.
     instructions.push(instruction(2, Class::Branch, 1, executed(9000, 9000)));
     let process = |pid| Process {
         pid: Some(pid),
@@ -141,7 +141,7 @@ fn sample(at: u64) -> SyntheticSample {
     }
 }
 
-/// The file of one event with these samples.
+/// Returns a file with one event and these samples.
 fn file(event: &str, samples: &[SyntheticSample]) -> SampleFile {
     let mut file = SyntheticFile::new(&[(event, 10, 2)]);
     samples.iter().for_each(|sample| file.sample(sample));
@@ -182,7 +182,7 @@ fn exact_samples_have_no_error() {
 
 #[test]
 fn skid_is_seen_at_instructions_and_not_at_functions() {
-    // Three instructions behind.
+    // The samples are three instructions behind.
     let samples = [vec![sample(5); 30], vec![sample(15); 10]].concat();
     let found = judged(Metric::Mispredicts, &samples);
     assert_eq!((found.instruction.error, found.function.error), (1.0, 0.0));
@@ -251,7 +251,7 @@ fn addresses_are_judged_by_line_and_object() {
     let (line, object) = (found.line.unwrap(), found.object.unwrap());
     assert!((line.error - 0.2).abs() < 1e-9, "{line:?}");
     assert_eq!(object.error, 0.0);
-    // As executed: 10 cycles at one, 100 at the other.
+    // The samples have the true latencies: 10 cycles at one load, 100 at the other.
     let latency = found.latency.unwrap();
     assert!((latency.sampled - 46.0).abs() < 1e-9 && (latency.truth - 46.0).abs() < 1e-9);
 }

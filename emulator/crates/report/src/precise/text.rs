@@ -21,7 +21,7 @@ impl PreciseProfile {
         }
     }
 
-    /// `12.3 / 4.5`: the error, and what so many random samples would have.
+    /// Returns `12.3 / 4.5`: the error, and the error of as many random samples, in %.
     fn pair(error: Option<LevelError>) -> String {
         error.map_or("-".to_owned(), |error| {
             format!("{} / {}", fixed(error.error), fixed(error.sampling))
@@ -37,7 +37,7 @@ impl PreciseProfile {
         format!("{:.3}", self.estimate / self.truth)
     }
 
-    /// Latencies, if there is anything to say of them.
+    /// Returns sentences on latencies, if they are known.
     fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(latency) = self.latency {
@@ -49,7 +49,7 @@ impl PreciseProfile {
         notes
     }
 
-    /// Shares by class, slot and data source: true and sampled.
+    /// Returns true and sampled shares, by class, slot and data source.
     fn biases(&self) -> Vec<String> {
         let share = |name: String, truth: f64, sampled: f64| {
             format!("{name} {} / {}", fixed(truth), fixed(sampled))
@@ -258,7 +258,7 @@ impl Report {
         Ok(())
     }
 
-    /// The same as tables of the page; empty if nothing was judged.
+    /// Returns the judged profiles as tables of the page; empty if nothing was judged.
     pub(crate) fn precise_html(&self) -> String {
         let Some(precise) = &self.precise else {
             return String::new();

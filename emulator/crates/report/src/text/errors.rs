@@ -10,7 +10,7 @@ use crate::model::Report;
 
 pub(super) fn write(out: &mut String, report: &Report, process: usize) -> std::fmt::Result {
     let process = &report.processes[process];
-    // Those on a curve have tables of their own.
+    // Samplers on an error curve have tables of their own.
     let curves = !report.sensitivity().is_empty();
     let listed = |column: &Column| {
         !curves || column.primary || column.profiler.is_none() || column.filter != Filter::NONE

@@ -2,7 +2,7 @@
 
 use crate::printable;
 
-/// At most `width` characters of a [`printable`] name; a cut name ends in `…`.
+/// Returns at most `width` characters of a [`printable`] name; a cut name ends in `…`.
 pub(crate) fn fit(text: &str, width: usize) -> String {
     let text = printable(text);
     if text.chars().count() <= width {
@@ -27,13 +27,13 @@ pub fn fit_name(name: &str, width: usize) -> String {
     }
 }
 
-/// Fits a place, `function+0x12`: as [`fit_name`], and the offset stays.
+/// Returns a place, `function+0x12`, in at most `width` characters: [`fit_name`] shortens the function, and the offset stays.
 pub(crate) fn fit_label(label: &str, width: usize) -> String {
     let (name, offset) = label.split_at(label.rfind("+0x").unwrap_or(label.len()));
     fit_name(name, width.saturating_sub(offset.len())) + &fit(offset, width)
 }
 
-/// A name with an ellipsis in place of what is between these brackets.
+/// Returns a name with an ellipsis in place of what is between the brackets `open` and `close`.
 fn without(name: &str, open: char, close: char) -> String {
     let mut out = String::new();
     let mut depth = 0_usize;
@@ -61,7 +61,7 @@ fn without(name: &str, open: char, close: char) -> String {
     out
 }
 
-/// As [`fit`], but keeps the end.
+/// Returns at most `width` characters of a [`printable`] name; a cut name begins with `…` and keeps its end.
 pub(crate) fn fit_end(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {
@@ -87,12 +87,12 @@ pub(crate) fn count(value: f64) -> String {
     out
 }
 
-/// A fraction as per cent with one decimal.
+/// Returns a fraction as per cent with one decimal.
 pub(crate) fn fixed(share: f64) -> String {
     format!("{:.1}", share * 100.0)
 }
 
-/// As [`fixed`], but `·` for nothing at all.
+/// Returns a fraction as per cent with one decimal; `·` for 0.
 pub(crate) fn percent(share: f64) -> String {
     if share == 0.0 {
         "·".to_owned()
@@ -101,7 +101,7 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// Lines of at most `width` characters, broken at spaces where there are any, but not between a number and its `%`.
+/// Returns lines of at most `width` characters, broken at spaces where there are any, but not between a number and its `%`.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut words: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! From an evaluation's waits to the section's rows.
+//! The section's rows, made from an evaluation's waits.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,17 +16,17 @@ use super::{
 };
 use crate::model::Report;
 
-/// Rows of report.json.
+/// Rows that report.json has at most: threads, and futexes.
 const MAX_THREADS: usize = 500;
 const MAX_FUTEXES: usize = 50;
-/// Of each futex.
+/// Rows of each futex that report.json has at most: pairs, places, and callers.
 const MAX_PAIRS: usize = 20;
 const MAX_PLACES: usize = 6;
 const MAX_CALLERS: usize = 6;
-/// Wakers of a thread's reason.
+/// Wakers that report.json has at most of a thread's waits for one reason.
 const MAX_WAKERS: usize = 6;
 
-/// The waits of the report's processes; `None` if the guest's kernel does not tell.
+/// Returns the waits of the report's processes; `None` if the guest's kernel does not tell.
 pub(super) fn waiting(
     report: &Report,
     evaluation: &Evaluation,
@@ -129,7 +129,7 @@ pub(super) fn reason(reason: WaitReason) -> String {
     }
 }
 
-/// An operation of `futex`, as its constant is called.
+/// Returns the name of the constant of an operation of `futex`.
 fn operation(argument: u32) -> String {
     // Whoever asked for another operation did not wait for the futex.
     let name = futex_wait(argument).unwrap_or("?");

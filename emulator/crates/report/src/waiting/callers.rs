@@ -1,5 +1,5 @@
-//! Who waits: from where a thread entered the kernel to the innermost function of the program's own code, and what the wait is for, by
-//! the names of the functions that called each other.
+//! Functions that wait: from the place where a thread entered the kernel to the innermost function of the program's own code,
+//! and what the wait is for, by the names of the functions that called each other.
 
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -109,7 +109,7 @@ pub(super) struct NamedSite {
     pub label: String,
     /// What the wait is for.
     pub used_for: WaitUse,
-    /// `None` if calls were not followed or nobody of the program is among the callers.
+    /// Function of the program's own code that waits; `None` if calls were not followed or no caller is of the program.
     pub caller: Option<Caller>,
 }
 
@@ -118,7 +118,7 @@ pub(super) struct NamedSite {
 pub(super) struct NamedSites(HashMap<(ProcessId, WaitSite), NamedSite>);
 
 impl NamedSites {
-    /// Names all of them at once, so that each file is read once.
+    /// Names all places at once, so that each file is read once.
     pub fn new(evaluation: &Evaluation, symbolizer: &Symbolizer) -> Self {
         let sites = RefCell::new(BTreeSet::new());
         let waits = evaluation.waits(|process, site| {

@@ -21,7 +21,7 @@ const NAMED_REASONS: usize = 2;
 /// Threads that run but for less than this share of their time are not listed.
 const WORTH_A_ROW: f64 = 0.001;
 
-/// What a thread waits for, the longest first.
+/// Returns what a thread waits for, the longest waits first.
 pub(super) fn reasons(thread: &ThreadWaiting) -> Vec<String> {
     let reasons = thread.waits.iter().map(|wait| {
         let wakers: Vec<&str> = { wait.wakers.iter() }
@@ -40,7 +40,7 @@ pub(super) fn reasons(thread: &ThreadWaiting) -> Vec<String> {
     reasons.collect()
 }
 
-/// Who waits there, and who wakes them.
+/// Returns the threads that wait for a futex, and those that wake them.
 pub(super) fn pairs(futex: &FutexRow, most: usize) -> Vec<String> {
     let pairs = { futex.pairs.iter() }.take(most).map(|pair| {
         format!(
@@ -58,7 +58,7 @@ pub(super) fn pairs(futex: &FutexRow, most: usize) -> Vec<String> {
     pairs
 }
 
-/// Where it is waited for: the functions of the program's own code, or else that of the system call.
+/// Returns where a futex is waited for: the functions of the program's own code, or else that of the system call.
 pub(super) fn places(futex: &FutexRow, most: usize) -> Vec<String> {
     if futex.callers.is_empty() {
         return { futex.places.iter().take(most) }

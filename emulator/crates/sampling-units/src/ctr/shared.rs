@@ -1,4 +1,4 @@
-//! The records with two owners: the hart has their registers, the commit stage tells them what passes.
+//! Control transfer records with two owners: the hart has their registers, the commit stage tells them what passes.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,22 +7,22 @@ use snapshot::{Archive, Snapshot};
 
 use super::TransferRecords;
 
-/// [`TransferRecords`] of a hart and its commit stage.
+/// [`TransferRecords`] that a hart and its commit stage share.
 #[derive(Clone, Debug, Default)]
 pub struct SharedTransferRecords {
     records: Arc<Mutex<TransferRecords>>,
-    /// [`TransferRecords::is_active`], so that a commit costs next to nothing while they are not.
+    /// [`TransferRecords::is_active`], so that a commit costs next to nothing while the records are not.
     active: Arc<AtomicBool>,
 }
 
 impl SharedTransferRecords {
-    /// They want to hear of every instruction. Only the hart changes that, while nothing commits.
+    /// Returns [`TransferRecords::is_active`]. Only the hart changes it, while nothing commits.
     #[inline(always)]
     pub fn is_active(&self) -> bool {
         self.active.load(Relaxed)
     }
 
-    /// Reads or changes them.
+    /// Reads or changes the records.
     pub fn with<R>(&self, act: impl FnOnce(&mut TransferRecords) -> R) -> R {
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
         let result = act(&mut records);

@@ -1,7 +1,7 @@
 //! The memory buffer of the records: an instance of Ssamb (draft of March 2026).
 //!
-//! Where a record goes is decided when it is made; it is written when the hart asks for it, before software can know. Translation is that
-//! of supervisor mode, always.
+//! The address of a record is decided when it is made; the record is written when the hart asks for it, before software can
+//! know. Addresses are translated as in supervisor mode, always.
 
 use std::collections::VecDeque;
 
@@ -9,38 +9,38 @@ use super::record::{RECORD_BYTES, Record};
 
 /// Fields of `spdisambcs`.
 pub mod buffer_control {
-    /// It takes records.
+    /// The buffer takes records.
     pub const EN: u64 = 1 << 0;
-    /// 2^(SIZE + 12) bytes, at bit 1.
+    /// SIZE, at bit 1: the buffer has 2^(SIZE + 12) bytes.
     pub const SIZE_SHIFT: u32 = 1;
-    /// The two top bits of the place at which [`BMI`] is set, at bit 9.
+    /// BMITH, at bit 9: the two top bits of the offset at which [`BMI`] is set.
     pub const BMITH_SHIFT: u32 = 9;
-    /// Reaching it makes an interrupt pending.
+    /// Reaching the threshold makes an interrupt pending.
     pub const BMIEN: u64 = 1 << 11;
-    /// Page of the buffer that could not be written, at bit 12.
+    /// TFPTR, at bit 12: page of the buffer that could not be written.
     pub const TFPTR_SHIFT: u32 = 12;
-    /// It stops when it is full.
+    /// The buffer stops when it is full.
     pub const SOF: u64 = 1 << 32;
     /// A page could not be written.
     pub const TF: u64 = 1 << 59;
     /// The threshold was reached.
     pub const BMI: u64 = 1 << 60;
-    /// It was full at least once.
+    /// The buffer was full at least once.
     pub const WRAP: u64 = 1 << 61;
-    /// Nothing is on its way.
+    /// No record is on its way to memory.
     pub const EMPTY: u64 = 1 << 62;
-    /// The page is translated.
+    /// The buffer's page is translated.
     pub const TRV: u64 = 1 << 63;
 }
 use buffer_control::*;
 
 /// Largest SIZE: 4 MiB.
 const MOST: u64 = 10;
-/// Records that are on their way, about.
+/// Most records that are on their way to memory, about.
 const MOST_WAITING: u64 = 4096;
 const SIZE: u64 = 31 << SIZE_SHIFT;
 const TFPTR: u64 = 0xf_ffff << TFPTR_SHIFT;
-/// What software writes.
+/// Bits that software writes.
 const WRITABLE: u64 = EN | SIZE | 3 << BMITH_SHIFT | BMIEN | TFPTR | SOF | TF | BMI | WRAP;
 
 /// Registers and records of the buffer.
@@ -48,9 +48,9 @@ const WRITABLE: u64 = EN | SIZE | 3 << BMITH_SHIFT | BMIEN | TFPTR | SOF | TF | 
 pub struct Buffer {
     control: u64,
     address: u64,
-    /// What is not written yet, and where it goes.
+    /// Records that are not written yet, with their addresses.
     waiting: VecDeque<(u64, Record)>,
-    /// Its interrupt is to become pending.
+    /// True if the buffer's interrupt is to become pending.
     interrupt: bool,
 }
 
@@ -62,14 +62,14 @@ snapshot::snapshot!(Buffer {
 });
 
 impl Buffer {
-    /// `spdisambcs`.
+    /// Returns `spdisambcs`.
     pub fn control(&self) -> u64 {
         let empty = if self.waiting.is_empty() { EMPTY } else { 0 };
         let ready = if self.control & EN != 0 { TRV } else { 0 };
         self.control | empty | ready
     }
 
-    /// `spdisambaddr`.
+    /// Returns `spdisambaddr`.
     pub fn address(&self) -> u64 {
         self.address
     }
@@ -89,14 +89,14 @@ impl Buffer {
         1 << (((self.control & SIZE) >> SIZE_SHIFT) + 12)
     }
 
-    /// Takes a record; false if it takes none.
+    /// Adds a record; returns false if the buffer takes none.
     pub(super) fn push(&mut self, record: Record) -> bool {
         let place = self.place();
         self.waiting.extend(place.map(|address| (address, record)));
         place.is_some()
     }
 
-    /// Records that it takes until it stops.
+    /// Returns the number of records that the buffer takes until it stops.
     pub(crate) fn room(&self) -> u64 {
         let stops = self.control & SOF != 0;
         if self.control & EN == 0 || self.control & TF != 0 || stops && self.control & WRAP != 0 {
@@ -108,7 +108,7 @@ impl Buffer {
         }
     }
 
-    /// Where the next record goes, which it is the turn of the one after it then; `None` if it takes none.
+    /// Returns the address of the next record, and moves on to the one after it; `None` if the buffer takes none.
     pub fn place(&mut self) -> Option<u64> {
         if self.room() == 0 {
             return None;
@@ -130,7 +130,8 @@ impl Buffer {
         Some(place)
     }
 
-    /// Records until its interrupt, or until so many are on their way that they have to be written.
+    /// Returns the number of records until the buffer's interrupt, or until so many are on their way that they have to be
+    /// written.
     pub(super) fn records_to_write(&self) -> u64 {
         let room = MOST_WAITING.saturating_sub(self.waiting.len() as u64);
         if self.control & BMIEN == 0 || self.control & EN == 0 {
@@ -143,17 +144,17 @@ impl Buffer {
         (to_go / RECORD_BYTES).min(room).max(1)
     }
 
-    /// The next record that is to be written, and where.
+    /// Takes the next record that is to be written, with its address.
     pub(super) fn take_record(&mut self) -> Option<(u64, Record)> {
         self.waiting.pop_front()
     }
 
-    /// Nothing is on its way.
+    /// Returns whether no record is on its way.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// The page at `address` cannot be written: what is on its way is lost; how many records.
+    /// Says that the page at `address` cannot be written: records on their way are lost. Returns how many.
     pub fn fault(&mut self, address: u64) -> u64 {
         let page = (address & (self.bytes() - 1)) >> 12;
         self.control = self.control & !TFPTR | TF | page << TFPTR_SHIFT;
@@ -163,7 +164,7 @@ impl Buffer {
         lost
     }
 
-    /// The buffer's interrupt (`sip.LAMBIP`) is to become pending; once.
+    /// Returns, once, that the buffer's interrupt (`sip.LAMBIP`) is to become pending.
     pub fn take_interrupt(&mut self) -> bool {
         std::mem::take(&mut self.interrupt)
     }

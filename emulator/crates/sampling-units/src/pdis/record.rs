@@ -7,70 +7,70 @@ use crate::{Observed, Outcome};
 
 /// Bytes of a record in memory.
 pub const RECORD_BYTES: u64 = 64;
-/// Latencies of a record.
+/// Number of latencies in a record.
 pub const LATENCIES: usize = 5;
 
 /// Fields of `pdishdrev`, the first word.
 pub mod header {
-    /// `TYPE`: [`commit_trace::AccessKind`], or one of the following.
+    /// Field `TYPE`: [`commit_trace::AccessKind`], or one of the following.
     pub const TYPE: u64 = 7;
-    /// `TYPE`: of a fetch. The draft reserves 5.
+    /// Value of `TYPE` for a fetch. The draft reserves 5.
     pub const TYPE_FETCH: u64 = 5;
-    /// `TYPE`: of a control transfer.
+    /// Value of `TYPE` for a control transfer.
     pub const TYPE_TRANSFER: u64 = 4;
-    /// An address in the fifth word, and
+    /// The fifth word has an address.
     pub const ADR1V: u64 = 1 << 32;
-    /// one in the sixth.
+    /// The sixth word has an address.
     pub const ADR2V: u64 = 1 << 33;
-    /// It was thrown away by an older instruction.
+    /// The instruction was thrown away by an older one.
     pub const FLUSHED: u64 = 1 << 34;
-    /// By what, in two bits: 1 a misprediction, 2 a load that failed its order, 3 something else.
+    /// What threw the instruction away, in two bits: 1 a misprediction, 2 a load that failed its order, 3 something else.
     pub const FLUSH_SHIFT: u32 = 35;
-    /// Only some of it was sampled.
+    /// Only some of the instruction's life was sampled.
     pub const PARTIAL: u64 = 1 << 37;
-    /// Its packet missed in the ITLB,
+    /// The instruction's packet missed in the ITLB.
     pub const ITMISS: u64 = 1 << 39;
-    /// or in the L1 instruction cache;
+    /// The instruction's packet missed in the L1 instruction cache.
     pub const ICMISS: u64 = 1 << 40;
-    /// which is known.
+    /// [`ITMISS`] and [`ICMISS`] are known.
     pub const ICITV: u64 = 1 << 41;
-    /// Loads and stores: missed in the first TLB,
+    /// Loads and stores: the access missed in the first-level TLB.
     pub const L1TLBMISS: u64 = 1 << 42;
-    /// and the second,
+    /// Loads and stores: the access missed in the second-level TLB.
     pub const LLTLBMISS: u64 = 1 << 43;
-    /// in the L1 data cache,
+    /// Loads and stores: the access missed in the L1 data cache.
     pub const L1MISS: u64 = 1 << 44;
-    /// and the last-level cache.
+    /// Loads and stores: the access missed in the last-level cache.
     pub const LLMISS: u64 = 1 << 45;
-    /// `DSRC`: [`commit_trace::DataSource`].
+    /// Field `DSRC`: [`commit_trace::DataSource`].
     pub const DSRC_SHIFT: u32 = 46;
-    /// Control transfers: bit `39 + n` for `ctrdata.TYPE` n.
+    /// Control transfers: bit `39 + n` is set for `ctrdata.TYPE` n.
     pub const TRANSFER_SHIFT: u32 = 39;
-    /// and mispredicted.
+    /// Control transfers: the transfer was mispredicted.
     pub const MISPRED: u64 = 1 << 55;
-    /// Ours, of WPRI bits: it trapped, or is executed again; it did not retire.
+    /// Ours, in WPRI bits: the instruction trapped or is executed again, and did not retire.
     pub const TRAPPED: u64 = 1 << 56;
-    /// Ours: it was of a wrong path, and its address is not known.
+    /// Ours: the instruction was of a wrong path, and its address is not known.
     pub const NO_PC: u64 = 1 << 57;
 }
 
-/// Latencies, and fields of `pdislat`, the fourth word.
+/// Latencies in cycles, and fields of `pdislat`, the fourth word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latencies {
-    /// From decode to the end.
+    /// Cycles from decode to the end.
     pub total: u64,
-    /// From decode to dispatch.
+    /// Cycles from decode to dispatch.
     pub dispatch: Option<u64>,
-    /// From dispatch to issue, with address translation.
+    /// Cycles from dispatch to issue, with address translation.
     pub issue: Option<u64>,
-    /// From there to the result; of a store, from commit to the write of its line.
+    /// Cycles from issue, with the address translated, to the result; of a store, from commit to the write of its line.
     pub execution: Option<u64>,
-    /// From where it is the oldest to the end.
+    /// Cycles from becoming the oldest in the ROB to the end.
     pub oldest: Option<u64>,
 }
 
 impl Latencies {
-    /// As in the record: each saturates.
+    /// Returns the fourth word of a record: each latency saturates.
     fn pack(&self) -> u64 {
         let fields = [self.dispatch, self.issue, self.execution, self.oldest];
         let field = |latency: u64, at: usize| latency.min(0xfff) << (12 * at);
@@ -80,7 +80,7 @@ impl Latencies {
             .fold(field(self.total, 0), |word, bits| word | bits)
     }
 
-    /// By number of `spdisfilter.LATSEL`, as far as a record holds them.
+    /// Returns the latencies by number of `spdisfilter.LATSEL`, as far as a record holds them.
     pub fn by_number(&self) -> [u64; LATENCIES] {
         [
             Some(self.total),
@@ -93,7 +93,7 @@ impl Latencies {
     }
 }
 
-/// A sample record. Its time is the core's cycle until somebody reads it.
+/// A sample record. Its time is a cycle of the core until somebody reads the record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// `pdishdrev`.
@@ -120,7 +120,7 @@ snapshot::snapshot!(Record {
 });
 
 impl Record {
-    /// Its words, with that time.
+    /// Returns the words of the record; `time` is the third.
     pub fn words(&self, time: u64) -> [u64; 8] {
         let Self {
             header,
@@ -133,7 +133,7 @@ impl Record {
         [header, pc, time, latencies, address1, address2, 0, 0]
     }
 
-    /// That of an instruction, and its latencies. `physical`: with the physical address of its access.
+    /// Returns the record of an instruction, and its latencies. `physical`: with the physical address of its access.
     pub fn of(observed: &Observed<'_>, physical: bool) -> (Self, Latencies) {
         let Observed { passed, detail, .. } = *observed;
         let access = passed.kind.access();
@@ -148,7 +148,7 @@ impl Record {
             record.header |= header::TRAPPED;
         }
         if access != AccessKind::None && detail.access.kind != AccessKind::None {
-            // What a page fault wanted has no physical address.
+            // An access that faulted has no physical address.
             record.access(detail, physical && passed.outcome.retires());
         }
         if let Some(kind) = transfer {
@@ -162,7 +162,7 @@ impl Record {
         (record, latencies)
     }
 
-    /// That of an instruction of a wrong path, which the one that passed had thrown away.
+    /// Returns the record of an instruction of a wrong path, which the one that passed had thrown away.
     pub fn flushed(observed: &Observed<'_>) -> (Self, Latencies) {
         let Observed { passed, detail, .. } = *observed;
         let flush = match passed.outcome {
@@ -186,14 +186,14 @@ impl Record {
         (record, latencies)
     }
 
-    /// That of a packet of a wrong path: who aborted it is known, and no more.
+    /// Returns the record of a packet of a wrong path: which instruction aborted it is known, and no more.
     pub fn aborted(observed: &Observed<'_>) -> (Self, Latencies) {
         let (mut record, latencies) = Self::flushed(observed);
         record.header |= header::TYPE_FETCH;
         (record, latencies)
     }
 
-    /// That of the packet that an instruction starts.
+    /// Returns the record of the packet that an instruction starts.
     pub fn of_packet(observed: &Observed<'_>, physical: bool) -> (Self, Latencies) {
         let Observed { passed, detail, .. } = *observed;
         let packet = &detail.packet;
@@ -229,7 +229,7 @@ impl Record {
         (record, latencies)
     }
 
-    /// What it accessed.
+    /// Adds the data access to the record.
     fn access(&mut self, detail: &Detail, physical: bool) {
         let access = &detail.access;
         let flag = |set: bool, flag: u64| if set { flag } else { 0 };
@@ -250,7 +250,7 @@ impl Record {
         }
     }
 
-    /// The transfer that it is went to `target`; `prior`: where the one before went, if that is wanted.
+    /// Adds the target of a control transfer to its record; `prior`: the target of the transfer before, if that is wanted.
     pub fn transferred(&mut self, target: u64, following: u64, prior: Option<u64>) {
         let taken = Kind::Taken as u32;
         let bit = |kind: u32| 1u64 << (header::TRANSFER_SHIFT + kind);
@@ -266,7 +266,7 @@ impl Record {
     }
 }
 
-/// What the packet that an instruction starts met.
+/// Returns the misses of the packet that an instruction starts.
 fn packet_events(detail: &Detail) -> u64 {
     let packet = &detail.packet;
     let mut events = 0;

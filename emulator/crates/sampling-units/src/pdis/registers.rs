@@ -4,36 +4,36 @@
 pub mod control {
     /// Which instructions are counted: 0 all, 1 loads, 2 stores, 3 both, 4 control transfers.
     pub const SEL: u64 = 7;
-    /// By counter: record whether the instruction incurred its event.
+    /// By counter: records whether the instruction incurred the counter's event.
     pub const HPM: u64 = 0xffff_fff8;
     /// Records go to memory.
     pub const MEM: u64 = 1 << 32;
     /// After a record that was discarded, the next instruction is selected.
     pub const ACC: u64 = 1 << 33;
-    /// With time,
+    /// Records have the time.
     pub const TS: u64 = 1 << 34;
-    /// physical address,
+    /// Records have the physical address.
     pub const PA: u64 = 1 << 35;
-    /// and the target of the control transfer before.
+    /// Records have the target of the control transfer before.
     pub const EPT: u64 = 1 << 36;
     /// Custom: intervals are random, by up to 128 more or less.
     pub const RAND: u64 = 1 << 57;
-    /// Custom: cycles are counted, and the instruction selected that is decoded next.
+    /// Custom: cycles are counted, and the instruction that is decoded next is selected.
     pub const CYC: u64 = 1 << 58;
     /// Custom: fetch packets are counted and sampled.
     pub const FETCH: u64 = 1 << 59;
-    /// In user mode,
+    /// Samples in user mode.
     pub const U: u64 = 1 << 60;
-    /// supervisor mode,
+    /// Samples in supervisor mode.
     pub const S: u64 = 1 << 61;
-    /// and machine mode.
+    /// Samples in machine mode.
     pub const M: u64 = 1 << 62;
-    /// A record was made since this was cleared.
+    /// A record was made since this bit was cleared.
     pub const OF: u64 = 1 << 63;
-    /// What `mpdisctl` holds.
+    /// Bits that `mpdisctl` holds.
     pub const MACHINE: u64 =
         SEL | HPM | MEM | ACC | TS | PA | EPT | RAND | CYC | FETCH | U | S | M | OF;
-    /// What `spdisctl` shows of it.
+    /// Bits of `mpdisctl` that `spdisctl` shows.
     pub const SUPERVISOR: u64 = MACHINE & !M;
 }
 
@@ -58,18 +58,18 @@ pub enum Register {
     BufferAddress,
 }
 
-/// What became of the counter's overflows (the draft's PDIS.SAMPLES, and so on); a sample that is active is not among them.
+/// What became of the counter's overflows (the draft's PDIS.SAMPLES, and so on); a sample that is active is not counted yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Overflows, and selections after a discarded record.
     pub selected: u64,
-    /// Recorded.
+    /// Samples that were recorded.
     pub samples: u64,
-    /// Overflowed while a sample was active.
+    /// Overflows while a sample was active.
     pub collisions: u64,
-    /// Discarded by a filter.
+    /// Samples that a filter discarded.
     pub filtered: u64,
-    /// Lost, since nobody had taken the record before, or the buffer takes none.
+    /// Samples that were lost, since nobody had taken the record before, or the buffer takes none.
     pub dropped: u64,
 }
 

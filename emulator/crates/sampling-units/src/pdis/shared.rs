@@ -1,4 +1,5 @@
-//! The units that look at every instruction, with two owners: the hart has their registers, the commit stage tells them what passes.
+//! The units that look at every instruction, with two owners: the hart has their registers, the commit stage tells them what
+//! passes.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,12 +9,12 @@ use snapshot::{Archive, Snapshot};
 use super::SamplingUnit;
 use crate::precise::PreciseSamples;
 
-/// The units of a hart.
+/// The units of a hart that look at every instruction.
 #[derive(Clone, Debug, Default)]
 pub struct SamplingUnits {
-    /// Sampled instructions.
+    /// The unit that samples instructions.
     pub instructions: SamplingUnit,
-    /// To which instruction an overflow is due.
+    /// The unit that attributes overflows to instructions.
     pub precise: PreciseSamples,
 }
 
@@ -23,28 +24,28 @@ snapshot::snapshot!(SamplingUnits {
 });
 
 impl SamplingUnits {
-    /// One of them wants to know of every instruction.
+    /// Returns whether one of the units has to be told every instruction.
     pub fn is_active(&self) -> bool {
         self.instructions.is_active() || self.precise.is_active()
     }
 }
 
-/// [`SamplingUnits`] of a hart and its commit stage.
+/// [`SamplingUnits`] that a hart and its commit stage share.
 #[derive(Clone, Debug, Default)]
 pub struct SharedSamplingUnits {
     units: Arc<Mutex<SamplingUnits>>,
-    /// [`SamplingUnits::is_active`], so that a commit costs next to nothing while they are not.
+    /// [`SamplingUnits::is_active`], so that a commit costs next to nothing while the units are not.
     active: Arc<AtomicBool>,
 }
 
 impl SharedSamplingUnits {
-    /// They want to hear of every instruction. Only the hart changes that, while nothing commits.
+    /// Returns [`SamplingUnits::is_active`]. Only the hart changes it, while nothing commits.
     #[inline(always)]
     pub fn is_active(&self) -> bool {
         self.active.load(Relaxed)
     }
 
-    /// Reads or changes them.
+    /// Reads or changes the units.
     pub fn with<R>(&self, act: impl FnOnce(&mut SamplingUnits) -> R) -> R {
         let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
         let result = act(&mut units);

@@ -1,4 +1,5 @@
-//! Samples of counters that go to memory, without an interrupt each (ours; Intel's PEBS has the like): which counters, with what, where to.
+//! Samples of counters that go to memory, without an interrupt each (ours; Intel's PEBS is similar): which counters, with what,
+//! where to.
 
 use crate::pdis::{Buffer, RECORD_BYTES, Record};
 
@@ -6,24 +7,24 @@ use crate::pdis::{Buffer, RECORD_BYTES, Record};
 pub mod sample_control {
     /// The counters whose overflows are recorded in memory, by bit.
     pub const COUNTERS: u64 = 0xffff_fff8;
-    /// With the general registers,
+    /// Samples have the general registers.
     pub const REGS: u64 = 1 << 32;
-    /// and the control transfer records.
+    /// Samples have the control transfer records.
     pub const TRANSFERS: u64 = 1 << 33;
 }
 use sample_control::{COUNTERS, REGS, TRANSFERS};
 
 /// Fields of a sample's seventh word.
 pub mod sample_info {
-    /// Bytes of the sample, in units of 64, at bit 8. Below is the counter's number.
+    /// Size of the sample, in units of 64 bytes, at bit 8. The counter's number is below.
     pub const UNITS_SHIFT: u32 = 8;
     /// The hart's privilege when the groups were recorded, at bit 16.
     pub const PRIVILEGE_SHIFT: u32 = 16;
-    /// General registers follow,
+    /// The general registers follow.
     pub const REGS: u64 = 1 << 18;
-    /// and control transfer records.
+    /// The control transfer records follow.
     pub const TRANSFERS: u64 = 1 << 19;
-    /// Both are those right after the instruction.
+    /// Both groups are as right after the instruction.
     pub const EXACT: u64 = 1 << 62;
 }
 
@@ -35,22 +36,22 @@ const TRANSFER_WORDS: u64 = 3;
 /// A counter that overflowed, and whose sample is to be recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Awaited {
-    /// 3 to 31.
+    /// Number of the counter, 3 to 31.
     pub counter: u8,
-    /// So many of its periods are over.
+    /// Periods of the counter that are over.
     pub periods: u64,
 }
 
 snapshot::snapshot!(Awaited { counter, periods });
 
-/// What a counter's overflow is due to.
+/// The instruction that a counter's overflow is due to.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Due {
     pub counter: u8,
     pub record: Record,
-    /// It is known.
+    /// True if the instruction is known.
     pub precise: bool,
-    /// How many instructions had left when it did, with it.
+    /// Number of instructions that had left with this one.
     pub number: u64,
 }
 
@@ -64,23 +65,23 @@ snapshot::snapshot!(Due {
 /// A sample that is to be recorded.
 #[derive(Clone, Copy, Debug)]
 pub struct MemorySample {
-    /// The instruction's.
+    /// Record of the instruction.
     pub record: Record,
-    /// Its seventh and eighth word, but for what the hart knows: the privilege.
+    /// Seventh word of the sample, without what the hart adds: its privilege, the groups and the size.
     pub info: u64,
-    /// So many periods it stands for.
+    /// Periods that the sample stands for.
     pub periods: u64,
 }
 
-/// Registers and buffer.
+/// Registers and buffer of the samples in memory.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     control: u64,
-    /// `shpmsambcs`, `shpmsambaddr`. Nothing waits in it.
+    /// `shpmsambcs` and `shpmsambaddr`. No record waits in this buffer.
     pub buffer: Buffer,
     pub(super) due: Vec<Due>,
     pub(super) awaited: Vec<Awaited>,
-    /// The next samples of these counters, by bit, are not recorded: there was no room.
+    /// Counters, by bit, whose next sample is not recorded: there was no room.
     pub(super) not_recorded: u32,
 }
 
@@ -93,7 +94,7 @@ snapshot::snapshot!(Memory {
 });
 
 impl Memory {
-    /// `shpmsctl`.
+    /// Returns `shpmsctl`.
     pub fn control(&self) -> u64 {
         self.control
     }
@@ -103,12 +104,12 @@ impl Memory {
         self.control = value & (COUNTERS | REGS | TRANSFERS);
     }
 
-    /// The counters, by bit.
+    /// Returns the counters whose samples go to memory, by bit.
     pub fn counters(&self) -> u32 {
         (self.control & COUNTERS) as u32
     }
 
-    /// The next sample of a counter is recorded.
+    /// Returns whether the next sample of a counter is recorded.
     pub(super) fn records(&mut self, counter: u8) -> bool {
         let bit = 1 << counter;
         let not = self.not_recorded & bit != 0;
@@ -116,17 +117,17 @@ impl Memory {
         self.counters() & bit != 0 && !not
     }
 
-    /// With general registers.
+    /// Returns whether samples have the general registers.
     pub fn has_regs(&self) -> bool {
         self.control & REGS != 0
     }
 
-    /// With control transfer records.
+    /// Returns whether samples have the control transfer records.
     pub fn has_transfers(&self) -> bool {
         self.control & TRANSFERS != 0
     }
 
-    /// Units of [`RECORD_BYTES`] of a sample, where there are so many control transfer records.
+    /// Returns the size of a sample in units of [`RECORD_BYTES`], where there are `transfers` control transfer records.
     pub fn units(&self, transfers: u64) -> u64 {
         let regs = if self.has_regs() { REGS_WORDS } else { 0 };
         let transfers = match self.has_transfers() {
@@ -136,12 +137,12 @@ impl Memory {
         1 + ((regs + transfers) * 8).div_ceil(RECORD_BYTES)
     }
 
-    /// Samples are awaited.
+    /// Returns whether samples are awaited.
     pub fn awaits(&self) -> bool {
         !self.awaited.is_empty()
     }
 
-    /// It takes so many samples of so many units.
+    /// Returns the number of samples of `units` units for which there is room.
     pub fn room(&self, units: u64) -> u64 {
         let awaited = self.awaited.len() as u64;
         (self.buffer.room() / units.max(1)).saturating_sub(awaited)
@@ -170,7 +171,7 @@ mod tests {
             assert!(samples.take_sample(cycle).is_none());
         }
         assert_eq!(samples.memory.awaited.len(), 1);
-        // The counter counts something else now.
+        // The counter counts something else from here on.
         samples.cycles.clear();
         let sample = samples.take_sample(2000).unwrap();
         assert_eq!((sample.info, sample.periods), (3, 10));

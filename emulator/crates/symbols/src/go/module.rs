@@ -7,7 +7,7 @@ use object::{Object, ObjectSection, RelocationTarget};
 use super::{TableVersion, u64_at};
 use crate::elf::Elf;
 
-/// Sections that may have it.
+/// Sections that may have Go's `runtime.moduledata`.
 const MODULE_SECTIONS: [&str; 5] = [
     ".go.module",
     ".noptrdata",
@@ -18,15 +18,16 @@ const MODULE_SECTIONS: [&str; 5] = [
 /// Index of the 8-byte word of Go's `runtime.moduledata` that has the start of the code; word 0 points to the function table.
 const TEXT_WORD: u64 = 22;
 
-/// What is used of it.
+/// The part of Go's `runtime.moduledata` that is used.
 pub(super) struct ModuleData<'data> {
     pub text: u64,
-    /// What the data of functions is counted from, from there to its section's end.
+    /// Bytes from the base of the functions' data offsets to the end of its section.
     functions: &'data [u8],
 }
 
 impl<'data> ModuleData<'data> {
-    /// Finds it by its pointer to the table at `address`. Position-independent programs have pointers as relocations.
+    /// Finds `runtime.moduledata` by its pointer to the table at `address`. Position-independent programs have pointers as
+    /// relocations.
     pub fn find(elf: &Elf<'data>, address: u64, version: TableVersion) -> Option<Self> {
         let functions = match version {
             TableVersion::Go2 | TableVersion::Go16 => return None,

@@ -6,7 +6,7 @@ use crate::name::demangle;
 use crate::symbols::{Function, FunctionId, Location, ModuleId};
 use crate::table::Entry;
 
-/// What names of PLTs begin with.
+/// Start of the names of PLTs.
 const PLT_OF: &str = "[plt of ";
 
 /// True if a function of this name stands for a module's PLT.
@@ -17,7 +17,7 @@ pub fn is_plt(function: &str) -> bool {
 /// Identifies a function.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) enum FunctionKey {
-    /// By its start address.
+    /// A function of a module, by its start address.
     At(ModuleId, u64),
     /// All code in a module's PLT.
     Plt(ModuleId),
@@ -30,7 +30,7 @@ pub(super) enum FunctionKey {
 }
 
 impl Resolution<'_> {
-    /// The function of a table entry.
+    /// Returns the function of a table entry, and adds it if it is new.
     pub(super) fn function_of(
         &mut self,
         view: &ModuleTables<'_, '_, '_>,

@@ -124,7 +124,7 @@ fn a_shared_folder_is_a_root_with_its_links() {
         "/out/system/usr/lib/real",
         "/out/system/usr/absolute",
         "/out/system/usr/relative",
-        // As `chroot system` has it.
+        // Paths that a program sees after `chroot system`.
         "/usr/absolute",
         "/usr/lib/real",
     ] {

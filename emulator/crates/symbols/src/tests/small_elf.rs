@@ -13,7 +13,7 @@ const TEXT_SIZE: u64 = 0x100;
 /// Symbols as (name, address, size, type).
 pub struct SmallElf {
     symbols: Vec<(&'static str, u64, u64, u8)>,
-    /// Its `.gnu_debugdata`.
+    /// The content of the section `.gnu_debugdata`.
     pub packed: Vec<u8>,
     /// The symbols are `.dynsym`'s, the only ones of a stripped file.
     pub dynamic: bool,

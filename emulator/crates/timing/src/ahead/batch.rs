@@ -36,17 +36,18 @@ pub(super) enum Question {
     #[default]
     Nothing,
     Count(PerfEvent),
-    /// Of what a counter is set to.
+    /// The total of the events that a counter is set to.
     Selected(usize),
 }
 
 /// What the core says after a batch.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Answer {
-    /// The last cycle of a decode.
+    /// Cycle in which the last instruction was decoded.
     pub decoded: u64,
-    /// Of a serialising instruction now.
+    /// Cycle in which a CSR instruction that was fetched last accesses its register ([`Pipeline::now`]).
     pub now: u64,
+    /// The total that the batch's [`Question`] asks for; 0 without one.
     pub count: u64,
 }
 
@@ -64,7 +65,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// The batch has nothing but notes, which can wait.
+    /// Returns true if the batch has nothing but notes, which can wait.
     pub fn is_empty(&self) -> bool {
         self.calls.len() == self.notes.len()
     }
@@ -73,7 +74,7 @@ impl Batch {
         !self.notes.is_empty()
     }
 
-    /// It has so many instructions, or as many calls as go together.
+    /// Returns true if the batch has at least `instructions` instructions, or as many calls as a batch may have.
     pub fn is_full(&self, instructions: usize) -> bool {
         self.instructions >= instructions || self.calls.len() - self.notes.len() >= CALLS
     }
@@ -100,7 +101,7 @@ impl Batch {
         self.push(Call::Run(extent));
     }
 
-    /// The next instruction is the one of length `len` at `pc`, whose page is at physical address `page`.
+    /// Fetches the next instruction, which is at `pc`, has `len` bytes, and is in the page at physical address `page`.
     pub fn fetch(&mut self, pc: u64, len: u8, page: u64, translated: bool, path: &mut Path) {
         let packet = path.fetch(pc, len, page, translated, &mut self.output);
         self.push(Call::Fetch(packet));
@@ -127,7 +128,7 @@ impl Batch {
 /// The half that keeps time, doing what batches say.
 pub(super) struct Server<'a, S> {
     pipeline: &'a mut Pipeline<S>,
-    /// The last cycle of a decode.
+    /// Cycle in which the last instruction was decoded.
     decoded: u64,
 }
 
@@ -137,7 +138,7 @@ impl<'a, S: CommitSink> Server<'a, S> {
         Self { pipeline, decoded }
     }
 
-    /// Does what a batch says: the cycle to which that takes the core, and the answer.
+    /// Does what a batch says; returns the cycle to which that takes the core, and the answer.
     pub fn serve(&mut self, batch: &Batch) -> (u64, Answer) {
         let Self { pipeline, decoded } = self;
         let mut output = batch.output.read();

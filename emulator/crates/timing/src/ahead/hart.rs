@@ -12,9 +12,10 @@ use super::link::{BATCHES, BatchChannel};
 use super::reach::Reach;
 use crate::path::Path;
 
-/// Instructions of a batch, about: some ten microseconds of work.
+/// Instructions of a batch, about: some ten microseconds of the core's work.
 const STEPS: usize = 1024;
-/// Of one that the core waits for.
+/// Instructions of the first batch, and of the next one after the hart waited for the core: the core has nothing to do
+/// until it comes.
 const FIRST_STEPS: usize = 64;
 
 /// The timing model that the hart sees.
@@ -25,16 +26,17 @@ pub struct Ahead<'a>(RefCell<Queue<'a>>);
 /// What core and machine say to each other beside the timing model's calls.
 #[derive(Clone, Copy)]
 pub struct Lines<'a> {
-    /// A commit up to this cycle does nothing to the machine that the hart could see; `u64::MAX`: none ever does. The
-    /// machine may change it while the core has nothing to do, the core's sink after that cycle, and at a change of
-    /// privilege one that was not `u64::MAX` before.
+    /// Cycle up to which no commit does anything to the machine that the hart could see; `u64::MAX`: no commit ever
+    /// does. The machine may change it while the core has nothing to do. The core's sink may change it after that cycle
+    /// and, unless it is `u64::MAX`, at a change of privilege.
     pub quiet: &'a SharedCycle,
-    /// The core's sink sets it to a cycle in which an interrupt becomes pending,
+    /// Cycle in which an interrupt becomes pending, as the core's sink tells; `u64::MAX`: none does.
     pub raised: &'a SharedCycle,
-    /// and this is brought forward to it when the hart looks.
+    /// The machine's cycle of the next interrupt. The hart brings it forward to [`Self::raised`] when it waits for the
+    /// core.
     pub irq_at: &'a SharedCycle,
-    /// Does something else, some microseconds of it, if there is anything that the other thread does not do: with two
-    /// threads, whichever has to wait for the other.
+    /// Does some microseconds of other work, unless there is none that the other thread does not do already; returns
+    /// true if there was some. With two threads, the one that waits for the other calls it.
     pub spare: &'a (dyn Fn(Spare) -> bool + Sync),
 }
 
@@ -47,28 +49,30 @@ pub enum Spare {
     Urgent,
 }
 
-/// What is given to the core, and what is not yet.
+/// The hart's calls on their way to the core: batches that were sent, and the one that was not yet.
 struct Queue<'a> {
     path: &'a mut Path,
     channel: &'a mut dyn BatchChannel,
     batch: Batch,
-    /// Steps with which it goes.
+    /// Instructions with which the batch is sent.
     most: usize,
-    /// Batches given, and instructions given or in the batch.
+    /// Batches sent.
     sent: u64,
+    /// Instructions sent or in the batch.
     instructions: u64,
-    /// Instructions up to the end of each batch: of the last ones that were sent.
+    /// Instructions up to the end of each of the last batches sent, by the batch's number modulo [`BATCHES`].
     until: [u64; BATCHES as usize],
-    /// What is known is up to this batch.
+    /// Number of the last batch whose finish cycle is known.
     known: u64,
     reach: Reach,
     lines: Lines<'a>,
     /// [`Lines::quiet`], as it was when the core had nothing to do.
     quiet: u64,
-    /// What the core said when it had nothing to do, if it still has not.
+    /// The core's last answer, while the core has nothing to do.
     answer: Option<Answer>,
-    /// An instruction was fetched whose cycle the hart wanted to know: so is what its retirement leads to.
+    /// The hart asked for the cycle of the instruction fetched last, whose retirement may do something to the machine.
     exact: bool,
+    /// How often the hart has waited for the core.
     waits: u64,
 }
 
@@ -97,12 +101,12 @@ impl<'a> Ahead<'a> {
         }))
     }
 
-    /// How often the hart waited for the core until now.
+    /// Returns how often the hart has waited for the core.
     pub fn waits(&self) -> u64 {
         self.0.borrow().waits
     }
 
-    /// Gives on what is left, and waits until it is done.
+    /// Sends the calls that are left, and waits until the core has done them.
     pub(super) fn finish(self) {
         let mut queue = self.0.into_inner();
         match queue.batch.has_notes() {
@@ -113,7 +117,7 @@ impl<'a> Ahead<'a> {
 }
 
 impl Queue<'_> {
-    /// Gives the batch to the core.
+    /// Sends the batch to the core.
     fn send(&mut self) {
         self.look_whether_quiet();
         self.channel.send(&mut self.batch, self.instructions);
@@ -122,13 +126,13 @@ impl Queue<'_> {
         self.sent += 1;
         self.until[(self.sent % BATCHES) as usize] = self.instructions;
         self.answer = None;
-        // The place of an older one is used again.
+        // The next batch takes the place of an old one in `until`.
         if self.sent - self.known > BATCHES - 1 {
             self.learn();
         }
     }
 
-    /// Waits for the next batch of which nothing is known yet.
+    /// Waits for the oldest batch whose finish cycle is not known yet.
     fn learn(&mut self) {
         self.known += 1;
         let cycle = self.channel.finish_cycle(self.known);
@@ -136,7 +140,7 @@ impl Queue<'_> {
         self.reach.learn(cycle, until);
     }
 
-    /// Waits until everything is done that was given; what the core says then.
+    /// Waits until the core has done everything that it was given; returns its answer.
     fn ask(&mut self) -> Answer {
         match self.answer {
             Some(answer) if self.batch.is_empty() => answer,
@@ -162,25 +166,25 @@ impl Queue<'_> {
         answer
     }
 
-    /// The core changes it while it works, the hart while it does not.
+    /// Reads [`Lines::quiet`] if the core has nothing to do; while the core works, its sink may change it.
     fn look_whether_quiet(&mut self) {
         if self.answer.is_some() {
             self.quiet = self.lines.quiet.get();
         }
     }
 
-    /// A call whose cycle the hart does not ask for.
+    /// Adds a call whose cycle the hart does not ask for.
     #[inline]
     fn note(&mut self, call: Call) {
         self.batch.push(call);
     }
 
-    /// A cycle that the core will hardly have passed with all that it is given by now, if the hart need not know
-    /// what happens until then.
+    /// Returns a cycle that the core will hardly have passed with all that it is given by now; `None` if something may
+    /// happen until then that the hart has to know.
     #[inline]
     fn reaches(&mut self, before: u64) -> Option<u64> {
         self.look_whether_quiet();
-        // What reaches the quiet cycle is quiet, still.
+        // A commit in the quiet cycle itself is quiet, too.
         let deadline = before.min(self.quiet.saturating_add(1));
         loop {
             let cycle = self.reach.after(self.instructions);
@@ -241,7 +245,7 @@ impl TimingModel for Ahead<'_> {
     fn retire(&mut self, executed: &Executed) {
         let queue = self.0.get_mut();
         queue.batch.retire(executed, queue.path);
-        // It may do something to the machine.
+        // The retirement may do something to the machine.
         if queue.exact && queue.reaches(u64::MAX).is_none() {
             queue.ask();
         } else if queue.batch.is_full(queue.most) {
@@ -320,7 +324,7 @@ impl TimingModel for Ahead<'_> {
         let queue = self.0.get_mut();
         queue.note(Call::Privilege(privilege));
         if queue.lines.quiet.get() != u64::MAX {
-            // It may be quiet for longer, or not as long.
+            // The change may move the quiet cycle, to a later or an earlier one.
             queue.ask();
         }
     }

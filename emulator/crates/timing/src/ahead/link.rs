@@ -15,32 +15,33 @@ use crate::pipeline::Pipeline;
 
 /// Batches on their way or at work. Enough to even the two sides out, and few enough for the host's caches.
 pub(super) const BATCHES: u64 = 16;
-/// A thread that waits first spins so many times, some microseconds, then yields its processor so many times, and then sleeps:
-/// to be woken takes as long as many spins.
+/// Spins of a thread that waits, some microseconds in all, before it yields its processor.
 const SPINS: u32 = 300;
+/// Yields of a thread that waits, before it sleeps: to be woken takes as long as many spins.
 const YIELDS: u32 = 400;
-/// The longest sleep. A thread that goes to sleep just when the other looks whether it does is not woken: to wait until
-/// each write has reached the other processor would cost more, with every batch.
+/// The longest sleep of a thread that waits. A thread that goes to sleep just when the other looks whether it does is
+/// not woken: to wait until each write has reached the other processor would cost more, with every batch.
 const MAX_SLEEP: Duration = Duration::from_micros(200);
 
 /// Backlog of the core, in instructions, from which on the hart's thread does spare work after it sent a batch.
 const HELP_BACKLOG: u64 = 4 << 10;
-/// The same where the hart's thread has to wait anyway.
+/// Backlog of the core, in instructions, from which on the hart's thread does spare work while it waits.
 const WAITING_BACKLOG: u64 = 1 << 8;
 /// Backlog, in instructions, from which on the waiting hart's thread sleeps by itself: to wake it would take the core's thread
 /// some microseconds.
 const SLEEP_BACKLOG: u64 = 12 << 10;
-/// How long it then sleeps.
+/// How long the waiting hart's thread sleeps by itself, from [`SLEEP_BACKLOG`] on.
 const BACKLOG_SLEEP: Duration = Duration::from_micros(50);
 
 /// Carries batches from the hart to the core, and the core's answers back.
 pub(super) trait BatchChannel {
-    /// Gives a batch to the core, after which that has had `instructions`. Leaves one that was done, to be cleared. Waits until
-    /// fewer than [`BATCHES`] are on their way.
+    /// Gives a batch to the core, which has had `instructions` instructions with it, and leaves one that was done in
+    /// its place, to be cleared. Waits until fewer than [`BATCHES`] are on their way.
     fn send(&mut self, batch: &mut Batch, instructions: u64);
-    /// The cycle to which batch `number` (from 1) took the core: one of the last [`BATCHES`]. Waits until it is done.
+    /// Returns the cycle to which batch `number` (from 1), one of the last [`BATCHES`], took the core. Waits until the
+    /// batch is done.
     fn finish_cycle(&mut self, number: u64) -> u64;
-    /// The core's answer to the last batch, once it is done.
+    /// Returns the core's answer to the last batch. Waits until the batch is done.
     fn answer(&mut self) -> Answer;
 }
 
@@ -93,8 +94,8 @@ pub(super) struct Link<'a> {
 #[repr(align(128))]
 struct Line<T>(T);
 
-/// A slot of the ring: a batch on its way, and the cycle to which it took the core. Nobody ever waits for the lock: the counts of
-/// batches sent and done say whose it is.
+/// A slot of the ring: a batch on its way, and the cycle to which it took the core. Nobody ever waits for the lock: the
+/// counts of batches sent and done say whose it is.
 #[derive(Default)]
 struct Slot {
     batch: Mutex<Batch>,
@@ -120,20 +121,20 @@ struct HartSide {
     waits: AtomicBool,
 }
 
-/// What either says rarely; so the other may look often.
+/// What either thread writes rarely, so that the other may read it often.
 #[derive(Default)]
 struct Sleep {
     /// The core's thread sleeps until there is a batch.
     core: AtomicBool,
-    /// The hart's thread sleeps until so many batches are done; 0: it is awake.
+    /// Number of done batches until which the hart's thread sleeps; 0: it is awake.
     hart: AtomicU64,
     /// There will be no more batches.
     over: AtomicBool,
-    /// The core's thread is gone before its time.
+    /// The core's thread has panicked.
     gone: AtomicBool,
 }
 
-/// Spins until `condition` is true, for some microseconds at most; its last value.
+/// Spins until `condition` is true, for some microseconds at most; returns its last value.
 fn spin_until(mut condition: impl FnMut() -> bool) -> bool {
     (0..SPINS).any(|_| {
         let found = condition();
@@ -144,7 +145,7 @@ fn spin_until(mut condition: impl FnMut() -> bool) -> bool {
     })
 }
 
-/// Spins, then yields, until `condition` is true or a sleep is cheaper; its last value.
+/// Spins, then yields, until `condition` is true or a sleep is cheaper; returns its last value.
 fn spin_or_yield_until(mut condition: impl FnMut() -> bool) -> bool {
     spin_until(&mut condition)
         || (0..YIELDS).any(|_| {
@@ -154,7 +155,7 @@ fn spin_or_yield_until(mut condition: impl FnMut() -> bool) -> bool {
 }
 
 impl<'a> Link<'a> {
-    /// That of the hart on `hart_thread`. `spare`: see [`Lines::spare`](super::Lines::spare).
+    /// Returns the link of the hart on `hart_thread`. `spare`: see [`Lines::spare`](super::Lines::spare).
     pub fn new(hart_thread: Thread, spare: &'a (dyn Fn(Spare) -> bool + Sync)) -> Self {
         Self {
             slots: std::array::from_fn(|_| Line(Slot::default())),
@@ -166,7 +167,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// The hart's end; the core is on `core_thread`.
+    /// Returns the hart's end of the link to the core on `core_thread`.
     pub fn sender(&'a self, core_thread: Thread) -> Sender<'a> {
         Sender {
             link: self,
@@ -186,12 +187,12 @@ impl<'a> Link<'a> {
     }
 }
 
-/// The hart's end.
+/// The hart's end of a link.
 pub(super) struct Sender<'a> {
     link: &'a Link<'a>,
     core_thread: Thread,
     sent: u64,
-    /// Instructions up to the end of each batch: of the last ones that were sent.
+    /// Instructions up to the end of each of the last batches sent, by the batch's number modulo the length.
     until: [u64; BATCHES as usize + 1],
 }
 
@@ -200,22 +201,22 @@ impl Sender<'_> {
         self.until[(batch % (BATCHES + 1)) as usize]
     }
 
-    /// Instructions that are not done yet.
+    /// Returns how many instructions the core has still to do.
     fn left(&self) -> u64 {
         self.until(self.sent) - self.until(self.link.core.0.done.load(Relaxed))
     }
 
-    /// Does something else as long as the core has so many instructions to do, or more.
+    /// Does spare work as long as the core has at least `instructions` instructions to do.
     fn spend(&self, instructions: u64) {
         while self.left() >= instructions && (self.link.spare)(Spare::Any) {}
     }
 
-    /// Waits until so many batches are done.
+    /// Waits until `batches` batches are done.
     fn wait_for(&self, batches: u64) {
         let Link { core, sleep, .. } = self.link;
         let is_done = || {
             if sleep.0.gone.load(Relaxed) {
-                // Not a panic of its own: it ends with that of the core.
+                // No message of this thread's own: it ends with the panic of the core's thread.
                 resume_unwind(Box::new("the timing core is gone"));
             }
             core.0.done.load(Acquire) >= batches
@@ -223,7 +224,7 @@ impl Sender<'_> {
         if is_done() {
             return;
         }
-        // Now, so that the core's thread leaves it what else there is to do.
+        // Set now, so that the core's thread leaves spare work to this one.
         let waits = &self.link.hart.0.waits;
         waits.store(true, Relaxed);
         let spare = || (self.link.spare)(Spare::Any);
@@ -234,7 +235,7 @@ impl Sender<'_> {
             if self.left() < SLEEP_BACKLOG {
                 break;
             }
-            // The core's thread may be at it still.
+            // The core's thread may still be doing spare work.
             if !spin_until(|| is_done() || spare()) {
                 thread::sleep(BACKLOG_SLEEP);
             }
@@ -298,7 +299,7 @@ impl Drop for Sender<'_> {
     }
 }
 
-/// Tells the hart's thread if the core's panics.
+/// Tells the hart's thread if the core's thread panics.
 struct Alarm<'a>(&'a Link<'a>);
 
 impl Drop for Alarm<'_> {
@@ -310,14 +311,14 @@ impl Drop for Alarm<'_> {
     }
 }
 
-/// The core's thread: does what comes, in order, until no more does.
+/// Runs the core's thread: does the batches in order, until no more come.
 pub(super) fn serve<S: CommitSink>(pipeline: &mut Pipeline<S>, link: &Link<'_>) {
     let _alarm = Alarm(link);
     let mut server = Server::new(pipeline);
     let mut done = 0;
     while wait_for_batch(link, done + 1) {
         done += 1;
-        // The hart's thread would wait for that, too.
+        // While the hart's thread waits, spare work would hold it up, too.
         let waits = || link.hart.0.waits.load(Relaxed);
         while !waits() && (link.spare)(Spare::Urgent) {
             spin_loop();
@@ -335,15 +336,15 @@ pub(super) fn serve<S: CommitSink>(pipeline: &mut Pipeline<S>, link: &Link<'_>) 
     }
 }
 
-/// True once there is batch `number`; false: there will be no more.
+/// Waits for batch `number`; returns false if there will be no more.
 fn wait_for_batch(link: &Link<'_>, number: u64) -> bool {
     let is_sent = || link.hart.0.sent.load(Acquire) >= number;
-    // The hart's thread waits for the end of this one.
+    // The hart's thread says so before it waits until this one ends.
     let is_over = || link.sleep.0.over.load(SeqCst);
     let is_there = || is_sent() || is_over();
     loop {
         if spin_or_yield_until(is_there) {
-            // In this order: what was sent before the end counts.
+            // Read after the end was seen: a batch that was sent before it counts.
             return is_sent();
         }
         if !(link.spare)(Spare::Any) {

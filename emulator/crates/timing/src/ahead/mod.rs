@@ -1,13 +1,13 @@
 //! The hart executes ahead of its core's pipeline, which may have a thread of its own.
 //!
-//! The hart's side is an [`Ahead`]: it takes what a [`Core`] takes, has the core's path follow it, and gives what the pipeline has
-//! to know of that on, a [`Batch`](batch::Batch) at a time. The hart
-//! needs the core's cycle only for what depends on it: counters, device registers, `wfi`, and interrupts. It waits for the
-//! first three, and where the next interrupt, device event or TIP sample might be within what it has given
-//! ([`reach`]). Nothing that the hart sees depends on how quick a thread is, or on whether there are two: with one, a batch is
-//! timed where it is given.
+//! The hart's side is an [`Ahead`]: it takes the calls that a [`Core`] takes, has the core's path follow the program,
+//! and gives the pipeline what it has to know, a [`Batch`](batch::Batch) at a time. The hart needs the core's cycle
+//! only for what depends on it: counters, device registers, `wfi`, and interrupts. It waits for the core at the first
+//! three, and where the next interrupt, device event or TIP sample might fall within the batches that the core has not
+//! done yet ([`reach`]). Nothing that the hart sees depends on how quick a thread is, or on whether there are two: with
+//! one, a batch is timed when it is given.
 //!
-//! Not for several harts: they take turns of a few cycles.
+//! Not used with several harts, which take turns of a few cycles.
 
 mod batch;
 mod hart;
@@ -38,7 +38,8 @@ pub fn run_ahead<S: CommitSink, R>(
     result
 }
 
-/// The same with the core on another thread meanwhile, which calls `starts` first. The results are the same.
+/// Calls `run` with a timing model that stands for `core`, whose pipeline runs on a thread of its own meanwhile; that
+/// thread calls `starts` first. The results are those of [`run_ahead`].
 ///
 /// # Panics
 /// As `run` does, and if the core does.

@@ -1,30 +1,31 @@
 //! How far the core can be, by how far it was some time ago.
 
-/// The core may take so many times as long for an instruction as it took for one of those before,
+/// Factor by which the core may take longer for an instruction than it did in the slowest window lately.
 const TIMES: u64 = 2;
-/// and so many cycles more for all that it has.
+/// Cycles that the core may take in addition, for all instructions that it has.
 const MORE: u64 = 1024;
-/// Instructions of which the cycles are counted together.
+/// Instructions of a window, whose cycles are counted together.
 const WINDOW: u64 = 1024;
-/// A slow window is forgotten in about so many others.
+/// Windows after which a slow one is forgotten, about.
 const FORGET: u64 = 16;
 /// Fractional bits of cycles per instruction.
 const FRACTION: u32 = 8;
 
-/// What is known of the core. It is learned in order, and as much of it as a rule says: so what this says does
-/// not depend on how quick threads are.
+/// What is known of how far the core has come. It is learned in order, and as much of it as a rule says: so it does not
+/// depend on how quick threads are.
 pub(super) struct Reach {
-    /// The core was here after so many instructions.
+    /// Cycle that the core had come to after [`Self::instructions`].
     cycle: u64,
+    /// Instructions that the core had done by [`Self::cycle`].
     instructions: u64,
-    /// Where the window began.
+    /// Cycle and instructions at the beginning of the window.
     window: (u64, u64),
-    /// The most cycles per instruction of a window lately.
+    /// The most cycles per instruction of a window lately, with [`FRACTION`] fractional bits.
     rate: u64,
 }
 
 impl Reach {
-    /// Of a core that has come to `cycle`.
+    /// Returns what is known of a core that has come to `cycle`, and has done no instructions.
     pub fn new(cycle: u64) -> Self {
         Self {
             cycle,
@@ -34,7 +35,7 @@ impl Reach {
         }
     }
 
-    /// The core had come to `cycle` after so many instructions.
+    /// Notes that the core had come to `cycle` after `instructions` instructions.
     pub fn learn(&mut self, cycle: u64, instructions: u64) {
         (self.cycle, self.instructions) = (cycle, instructions);
         let (began, before) = self.window;
@@ -46,13 +47,13 @@ impl Reach {
         }
     }
 
-    /// The core slept until `cycle`.
+    /// Notes that the core slept until `cycle`.
     pub fn sleep(&mut self, cycle: u64) {
         self.cycle = self.cycle.max(cycle);
         self.window = (self.cycle, self.instructions);
     }
 
-    /// A cycle that it will hardly have passed after so many instructions.
+    /// Returns a cycle that the core will hardly have passed after `instructions` instructions.
     #[inline(always)]
     pub fn after(&self, instructions: u64) -> u64 {
         let unknown = instructions - self.instructions;

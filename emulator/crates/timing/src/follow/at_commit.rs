@@ -1,4 +1,4 @@
-//! Conditions of what commits, or keeps from it.
+//! Counters' conditions of events at commit: of what commits, and of what keeps instructions from it.
 
 use commit_trace::{CommitRecord, CycleClass, Redirect, TeaEvents};
 use isa::{InstClass, PerfEvent, Selection};
@@ -25,7 +25,7 @@ snapshot::snapshot!(CommitWatch {
 /// What is to be known of an instruction that leaves the ROB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Leaving {
-    /// Nothing: all occurs in cycles in which none leaves.
+    /// Nothing: all events occur in cycles in which no instruction leaves.
     #[default]
     Nothing,
     /// Anything.
@@ -41,17 +41,22 @@ snapshot::snapshot_enum!(Leaving: Nothing, Anything, Class, Retiring);
 /// How often a selection's events occur, by what is known of an instruction.
 #[derive(Clone, Debug)]
 struct Weights {
-    /// As one leaves the ROB that redirects nothing and has none of TEA's events: by class, of jumps also by kind, of loads also by
-    /// what they waited for.
+    /// Occurrences as an instruction leaves the ROB, by its class, if it redirects nothing and has none of TEA's
+    /// events.
     class: [u32; InstClass::COUNT],
+    /// Further occurrences as a jump leaves, by its kind.
     jump: [u32; jump::BOUND as usize],
+    /// Further occurrences as a load leaves, by what it waited for.
     load: [u32; CycleClass::ALL.len()],
-    /// In each cycle in which the ROB is empty, after a redirection or not; in which its head waits, by what it waits for; and in which
-    /// something commits.
+    /// Occurrences in each cycle in which the ROB is empty after a redirection.
     flushed: u32,
+    /// Occurrences in each cycle in which the ROB is empty otherwise.
     drained: u32,
+    /// Occurrences in each cycle in which the ROB's head waits, by what it waits for.
     stalled: [u32; CycleClass::ALL.len()],
+    /// Occurrences in each cycle in which something commits.
     committing: u32,
+    /// What is to be known of an instruction to tell what occurs as it leaves.
     leaving: Leaving,
 }
 
@@ -138,13 +143,14 @@ impl Weights {
         }
     }
 
-    /// Something occurs in cycles in which nothing leaves, because of what waits for `class`.
+    /// Returns true if something occurs in cycles in which nothing leaves, because of what waits for `class`.
     #[inline]
     fn stand(&self, class: CycleClass) -> bool {
         self.flushed | self.drained | self.stalled[class as usize] != 0
     }
 
-    /// How often they occur as an instruction retires, beside those that depend on redirections and TEA's events.
+    /// Returns how often the events occur as an instruction retires, beside those that depend on redirections and TEA's
+    /// events.
     #[inline]
     fn plain(&self, record: &CommitRecord, micro_op: &MicroOp) -> u32 {
         let class = self.class[micro_op.class as usize];
@@ -166,7 +172,8 @@ impl CommitWatch {
         }
     }
 
-    /// Instructions left, the first of them so many cycles after `cycle`. `flushed`: as in [`crate::window::Window`], before them.
+    /// Tells the watch of instructions that left the ROB, whose cycles count from `cycle`. `flushed`: its value in
+    /// [`crate::window::Window`] before they left.
     pub fn take_all<'a>(
         &mut self,
         (cycle, flushed): (u64, u8),
@@ -208,15 +215,17 @@ impl CommitWatch {
     }
 }
 
-/// Instructions that left, the first of them so many cycles after `cycle`; what `flushed` was before them.
+/// Instructions that left the ROB.
 struct Left<'a> {
+    /// Cycle of the last commit before them, from which the first record counts.
     cycle: u64,
+    /// Value of `flushed` in [`crate::window::Window`] before they left.
     flushed: u8,
     records: &'a [CommitRecord],
 }
 
 impl Left<'_> {
-    /// Tells a watch of the cycles in which none left.
+    /// Tells a watch of the cycles in which nothing left.
     fn told_stalls(&self, watch: &mut Watch, weights: &Weights) {
         let mut commit = self.cycle;
         for (n, record) in self.records.iter().enumerate() {
@@ -229,10 +238,10 @@ impl Left<'_> {
         watch.close(commit);
     }
 
-    /// Tells a watch of these cycles and of the others. `occurs`: how often it does as that instruction leaves.
+    /// Tells a watch of all cycles. `occurs`: how often the events occur as an instruction leaves.
     #[inline(always)]
     fn told(&self, to: &mut Watch, weights: &Weights, occurs: impl Fn(&CommitRecord) -> u32) {
-        // Aside, so that it stays in registers.
+        // A copy, which stays in the host's registers.
         let mut watch = to.clone();
         let mut commit = self.cycle;
         for (n, record) in self.records.iter().enumerate() {
@@ -250,7 +259,8 @@ impl Left<'_> {
         *to = watch;
     }
 
-    /// Nothing left after cycle `before` until that record did in cycle `commit`.
+    /// Returns `watch` after telling it of the cycles in which nothing left: after cycle `before`, until record `n` did
+    /// in cycle `commit`.
     #[inline(never)]
     fn stood_still(
         &self,
@@ -273,8 +283,8 @@ impl Left<'_> {
     }
 }
 
-/// What `flushed` is as the last of these leaves, see [`crate::window::Window`]; what it was before them. The next instruction after one
-/// that redirects is the first of its row.
+/// Returns what `flushed` of [`crate::window::Window`] is as the last of `records` leaves, given its value before them.
+/// The next instruction after one that redirects is the first of its row.
 pub(super) fn flushed_at(records: &[CommitRecord], flushed: u8) -> u8 {
     match records.iter().rposition(CommitRecord::first_of_row) {
         None => flushed,
@@ -283,14 +293,15 @@ pub(super) fn flushed_at(records: &[CommitRecord], flushed: u8) -> u8 {
     }
 }
 
-/// The event occurs in cycles in which nothing leaves.
+/// Returns true if the event occurs in cycles in which nothing leaves.
 fn stands(event: PerfEvent) -> bool {
     use PerfEvent as E;
     let cycles = [E::CyclesFlushed, E::CyclesDrained, E::CyclesStalled];
     cycles.contains(&event) || CycleClass::ALL.map(stalled_by).contains(&event)
 }
 
-/// An instruction's class, the kind of a jump, and what a load waited for say whether the event occurs as it retires.
+/// Returns true if an instruction's class, the kind of a jump, and what a load waited for say whether the event occurs
+/// as it retires.
 fn is_of_class(event: PerfEvent) -> bool {
     use PerfEvent as E;
     class_of(event).is_some()
@@ -327,7 +338,7 @@ fn stalled_by(class: CycleClass) -> PerfEvent {
     }
 }
 
-/// The class of instructions that an event is of.
+/// Returns the class of instructions that an event is of, if it is of one.
 pub(crate) fn class_of(event: PerfEvent) -> Option<InstClass> {
     use {InstClass as I, PerfEvent as E};
     Some(match event {
@@ -358,7 +369,7 @@ pub(crate) fn class_of(event: PerfEvent) -> Option<InstClass> {
     })
 }
 
-/// Whether the event happens to an instruction is told by its record.
+/// Returns true if an instruction's record tells whether the event happens to it.
 pub(crate) fn is_of_record(event: PerfEvent) -> bool {
     use PerfEvent as E;
     matches!(
@@ -393,7 +404,7 @@ pub(crate) fn is_of_record(event: PerfEvent) -> bool {
     ) || class_of(event).is_some()
 }
 
-/// The event happens to an instruction as it leaves the ROB.
+/// Returns true if the event happens to an instruction as it leaves the ROB.
 pub(crate) fn happens(event: PerfEvent, record: &CommitRecord, micro_op: &MicroOp) -> bool {
     use {CycleClass as C, InstClass as I, PerfEvent as E};
     let (redirect, tea) = (record.redirect(), record.tea());

@@ -7,7 +7,7 @@ use commit_trace::{CommitRecord, CycleClass};
 pub(super) struct Stall {
     pub before: u64,
     pub commit: u64,
-    /// What leaves in `commit` waited for that: a [`CycleClass`].
+    /// What the instruction that leaves in `commit` waited for: a [`CycleClass`].
     pub class: u8,
 }
 
@@ -20,13 +20,15 @@ snapshot::snapshot!(Stall {
 /// The last stalls of the ROB's head.
 #[derive(Debug, Default)]
 pub(super) struct Heads {
-    /// As many as there is room for: a power of two.
+    /// The last stalls, each at its number modulo the length, which is a power of two.
     ring: Vec<Stall>,
-    /// Numbers of the oldest that may still be asked for, and of the next.
+    /// Number of the oldest stall that may still be asked for.
     first: usize,
+    /// Number of the next stall.
     next: usize,
-    /// Cycle in which the last instruction left that it knows of; how many of the batch it knows.
+    /// Cycle in which the last instruction left, as far as is known.
     committed: u64,
+    /// How many records of the batch are known.
     known: usize,
 }
 
@@ -39,8 +41,9 @@ snapshot::snapshot!(Heads {
 });
 
 impl Heads {
-    /// Those of a ROB of so many entries, and a decode stage of that width. Who asks for the cycles since the last group
-    /// was decoded asks for stalls of instructions that were in the ROB or in decode then.
+    /// Returns an empty list with room for the stalls of a ROB of `entries` entries and a decode stage of `width`. Who
+    /// asks for the cycles since the last group was decoded asks for stalls of instructions that were in the ROB or in
+    /// decode then.
     pub fn new(entries: u32, width: u32, committed: u64) -> Self {
         let stalls = (entries + 2 * width).next_power_of_two();
         Self {
@@ -52,7 +55,7 @@ impl Heads {
         }
     }
 
-    /// These are the records of the batch so far.
+    /// Notes the stalls in `records`, the records of the batch so far.
     #[inline]
     pub fn learn(&mut self, records: &[CommitRecord]) {
         for record in records.get(self.known..).unwrap_or(&[]) {
@@ -65,23 +68,23 @@ impl Heads {
         self.known = records.len();
     }
 
-    /// These are all the records of the batch.
+    /// Notes the stalls in `records`, which are all records of the batch.
     pub fn sent(&mut self, records: &[CommitRecord]) {
         self.learn(records);
         self.known = 0;
     }
 
-    /// Nothing leaves up to cycle `to`: the core sleeps.
+    /// Notes that nothing leaves up to cycle `to`: the core sleeps.
     pub fn sleep(&mut self, to: u64) {
         self.committed = to;
     }
 
-    /// Cycle in which the last instruction left.
+    /// Returns the cycle in which the last instruction left.
     pub fn committed(&self) -> u64 {
         self.committed
     }
 
-    /// Nothing left after cycle `before`, as what left in the last cycle had to wait for `class`.
+    /// Adds the stall from after cycle `before` to the last commit, which had to wait for `class`.
     #[inline]
     fn push(&mut self, before: u64, class: CycleClass) {
         let mask = self.ring.len().wrapping_sub(1);
@@ -95,7 +98,7 @@ impl Heads {
         }
     }
 
-    /// The first stall that is not over before cycle `cycle` is. Cycles are asked for in order.
+    /// Returns the first stall that ends after cycle `cycle`. Cycles are asked for in order.
     #[inline(always)]
     pub fn after(&mut self, cycle: u64) -> Option<Stall> {
         let size = self.ring.len();

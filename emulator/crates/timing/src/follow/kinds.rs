@@ -20,7 +20,7 @@ pub(super) enum SlotKind {
     Trap,
     /// Decode waits though something commits.
     Commit,
-    /// The first of those that wait for the oldest instruction, by its class.
+    /// Decode waits for the oldest instruction: the first of the kinds, one for each [`CycleClass`].
     Waits,
 }
 
@@ -41,7 +41,7 @@ const MEMORY: [CycleClass; 7] = [
     CycleClass::Device,
 ];
 
-/// The kinds that an event is the sum of; `None`: it is no event of slots.
+/// Returns the kinds that an event is the sum of; `None`: it is no event of slots.
 pub(super) fn kinds(event: PerfEvent) -> Option<Vec<usize>> {
     use {CycleClass as C, PerfEvent as E, SlotKind as K};
     let kind = |kind: SlotKind| vec![kind as usize];
@@ -87,7 +87,7 @@ pub(super) fn kinds(event: PerfEvent) -> Option<Vec<usize>> {
 }
 
 impl SlotKind {
-    /// That of slots lost by a restart of the front end.
+    /// Returns the kind of slots lost by a restart of the front end.
     pub fn of(restart: Restart) -> Self {
         match restart {
             Restart::Mispredict => Self::Mispredict,
@@ -98,7 +98,8 @@ impl SlotKind {
     }
 }
 
-/// The kind of slots that are empty as the next instruction is late, for the reason that the mark of its record has.
+/// Returns the kind of slots that are empty because the next instruction is late, by the reason in the mark of its
+/// record.
 #[inline(always)]
 pub(super) fn late(mark: u32) -> SlotKind {
     let tea = CommitRecord::from_packed(InstId(0), 0, 0, mark).tea();
@@ -111,19 +112,19 @@ pub(super) fn late(mark: u32) -> SlotKind {
     }
 }
 
-/// The event is of some of the slots in which decode waits, but not of all.
+/// Returns true if the event is of some of the slots in which decode waits, but not of all.
 pub(super) fn is_of_some_waits(event: PerfEvent) -> bool {
     let waits = |kind: &usize| *kind >= COMMIT;
     let of = kinds(event).map_or(0, |kinds| kinds.iter().filter(|&kind| waits(kind)).count());
     of != 0 && of != KINDS - COMMIT
 }
 
-/// The event is one of slots.
+/// Returns true if the event is one of slots.
 pub(super) fn is_of_slots(event: PerfEvent) -> bool {
     kinds(event).is_some()
 }
 
-/// How much a slot of each kind counts for, and an instruction decoded, in a sum of events.
+/// How much a slot of each kind, and an instruction decoded, counts for in a sum of events.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Weights {
     pub slots: [u32; KINDS],
@@ -133,7 +134,7 @@ pub(super) struct Weights {
 snapshot::snapshot!(Weights { slots, decoded });
 
 impl Weights {
-    /// `None`: one of them is no event of decode.
+    /// Returns the weights of a sum of events; `None`: one of them is no event of decode.
     pub fn of(events: impl Iterator<Item = PerfEvent>) -> Option<Self> {
         let mut weights = Self {
             slots: [0; KINDS],
@@ -150,13 +151,14 @@ impl Weights {
         Some(weights)
     }
 
-    /// Not all slots in which decode waits count for the same.
+    /// Returns true if not all slots in which decode waits count for the same.
     pub fn tells_waits(&self) -> bool {
         let waits = &self.slots[COMMIT..];
         waits.iter().any(|weight| *weight != waits[0])
     }
 
-    /// Of a decode group, of whose instructions so many retired; `rest`: the kind of its other slots, of `width`.
+    /// Returns what a decode group counts for: of its `decoded` instructions `retired` retire, and its other slots, up
+    /// to `width`, are of kind `rest`.
     #[inline(always)]
     pub fn of_group(&self, width: u32, decoded: u32, retired: u32, rest: usize) -> u32 {
         let lost = width.saturating_sub(retired);

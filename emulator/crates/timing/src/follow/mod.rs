@@ -1,5 +1,5 @@
-//! What is counted only while a counter or the host asks for it, as it costs time: top-down slots of decode groups ([`slots`]), what needs
-//! every instruction's record ([`records`]), and conditions.
+//! What is counted only while a counter or the host asks for it, as it costs time: top-down slots of decode groups
+//! ([`slots`]), what needs every instruction's record ([`records`]), and conditions.
 
 mod at_commit;
 mod heads;
@@ -31,21 +31,23 @@ pub(crate) struct Start {
     pub width: u32,
     /// Entries of the ROB.
     pub entries: u32,
-    /// Cycles of the last commit, and of the last decode.
+    /// Cycle of the last commit.
     pub committed: u64,
+    /// Cycle of the last decode.
     pub decoded: u64,
 }
 
-/// What the counters are set to, and who follows for them.
+/// What the counters are set to, and what follows the core for them.
 #[derive(Default)]
 pub(crate) struct Selections {
     selections: [Selection; COUNTERS],
     /// The host asks for all totals.
     always: bool,
-    /// Follows decode, and commit.
+    /// Follows decode, while somebody asks for slots.
     pub slots: Option<Box<Slots>>,
     /// Somebody asks for what issues.
     pub issues: bool,
+    /// Follows commit, while somebody asks for what it counts.
     pub follower: Option<Box<Follower>>,
 }
 
@@ -57,7 +59,7 @@ snapshot::snapshot!(Selections {
     follower
 });
 
-/// Follows decode for a counter.
+/// Returns true if decode is followed for a counter.
 fn is_of_decode(selection: Selection) -> bool {
     match selection.condition() {
         Some(_) => Weights::of(selection.events()).is_some(),
@@ -65,7 +67,7 @@ fn is_of_decode(selection: Selection) -> bool {
     }
 }
 
-/// What decode waits for matters for a counter.
+/// Returns true if what decode waits for matters to a counter.
 fn splits_waits(selection: Selection) -> bool {
     match selection.condition() {
         Some(_) => Weights::of(selection.events()).is_some_and(|weights| weights.tells_waits()),
@@ -73,7 +75,7 @@ fn splits_waits(selection: Selection) -> bool {
     }
 }
 
-/// Follows commit for a counter.
+/// Returns true if commit is followed for a counter.
 fn is_of_commit(selection: Selection) -> bool {
     match selection.condition() {
         Some(_) => Weights::of(selection.events()).is_none(),
@@ -82,7 +84,7 @@ fn is_of_commit(selection: Selection) -> bool {
 }
 
 impl Selections {
-    /// Follows from now on, whatever the counters are set to.
+    /// Follows decode and commit from now on, whatever the counters are set to.
     pub fn always(&mut self, start: Start) {
         self.always = true;
         self.issues = true;
@@ -150,7 +152,7 @@ impl Selections {
         }
     }
 
-    /// Total of what a counter is set to; `count` gives that of an event.
+    /// Returns the total of what a counter is set to; `count` gives the total of an event.
     pub fn count(&self, counter: usize, count: impl Fn(PerfEvent) -> u64) -> u64 {
         let Some(selection) = self.selections.get(counter) else {
             return 0;
@@ -163,7 +165,8 @@ impl Selections {
         decode.or_else(commit).unwrap_or(0)
     }
 
-    /// Running total of an event that is followed; `restart`: what the last instruction did.
+    /// Returns the running total of an event that is followed; `restart`: why the last instruction redirected the front
+    /// end, if it did.
     pub fn followed(&self, event: PerfEvent, restart: Option<Restart>) -> Option<u64> {
         match kinds::is_of_slots(event) {
             true => self.slots.as_ref()?.count(event, restart),
@@ -171,8 +174,8 @@ impl Selections {
         }
     }
 
-    /// The instruction that left last changed the privilege: nothing more occurs in the cycles up to its commit, and whatever follows
-    /// is of the new privilege.
+    /// Closes the cycles up to the commit of the instruction that left last, which changed the privilege: nothing more
+    /// occurs in them, and whatever follows is of the new privilege.
     pub fn close_cycles(&mut self, window: &Window) {
         if let Some(slots) = &mut self.slots {
             slots.close_cycles(window);
@@ -182,7 +185,7 @@ impl Selections {
         }
     }
 
-    /// The core sleeps from after cycle `from` to `to`.
+    /// Leaves out the cycles from after `from` to `to`, in which the core sleeps.
     pub fn sleep(&mut self, from: u64, to: u64, window: &Window) {
         if let Some(slots) = &mut self.slots {
             slots.sleep(from, to, window);

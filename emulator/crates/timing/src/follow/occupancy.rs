@@ -11,12 +11,13 @@ use super::watch::Watch;
 pub(super) struct OccupancyWatch {
     pub counter: usize,
     pub watch: Watch,
-    /// How much any instruction counts for, and a load.
+    /// How much each instruction counts for.
     each: u32,
+    /// How much a load counts for in addition.
     load: u32,
-    /// Those in it: the last cycle of each, and how much it counts for.
+    /// Instructions inside, oldest first: the last cycle of each, and how much it counts for.
     inside: VecDeque<(u64, u32)>,
-    /// What they count for together.
+    /// What the instructions inside count for together.
     level: u32,
     /// The first cycle that the watch was not told of.
     next: u64,
@@ -33,7 +34,7 @@ snapshot::snapshot!(OccupancyWatch {
 });
 
 impl OccupancyWatch {
-    /// `None`: not all events are occupancies.
+    /// Returns the watch of a condition from after cycle `cycle` on; `None`: not all events are occupancies.
     pub fn of(
         counter: usize,
         selection: Selection,
@@ -53,7 +54,7 @@ impl OccupancyWatch {
         })
     }
 
-    /// An instruction is in the ROB from cycle `first` to `last`.
+    /// Adds an instruction that is in the ROB from cycle `first` to `last`.
     pub fn enter(&mut self, first: u64, last: u64, is_load: bool) {
         self.pass(first);
         let weight = self.each + if is_load { self.load } else { 0 };
@@ -63,7 +64,7 @@ impl OccupancyWatch {
         }
     }
 
-    /// Nothing enters before `cycle`.
+    /// Tells the watch of the cycles before `cycle`, in which nothing more enters.
     fn pass(&mut self, cycle: u64) {
         while let Some(&(last, weight)) = self.inside.front()
             && last < cycle
@@ -82,12 +83,12 @@ impl OccupancyWatch {
         }
     }
 
-    /// Nothing more enters before `cycle`.
+    /// Closes the cycles before `cycle`, in which nothing more enters.
     pub fn close(&mut self, cycle: u64) {
         self.pass(cycle);
     }
 
-    /// Cycles from after `from` to `to` do not count.
+    /// Leaves out the cycles from after `from` to `to`, in which the core sleeps.
     pub fn sleep(&mut self, from: u64, to: u64) {
         self.pass(from + 1);
         self.next = self.next.max(to + 1);

@@ -8,10 +8,10 @@ use super::occupancy::OccupancyWatch;
 use super::watch::Watch;
 use crate::micro_op::{Kind, MicroOp};
 
-/// TEA's events.
+/// Number of TEA's events.
 const TEA: usize = TeaEvents::BITS as usize;
 
-/// TEA's event that an event counts.
+/// Returns TEA's event that an event counts, if it counts one.
 fn tea_of(event: PerfEvent) -> Option<TeaEvents> {
     use PerfEvent as E;
     Some(match event {
@@ -25,7 +25,7 @@ fn tea_of(event: PerfEvent) -> Option<TeaEvents> {
     })
 }
 
-/// The event is counted here.
+/// Returns true if a [`Follower`] counts the event.
 pub(super) fn is_counted(event: PerfEvent) -> bool {
     let occupancy = matches!(
         event,
@@ -37,18 +37,21 @@ pub(super) fn is_counted(event: PerfEvent) -> bool {
 /// Follows the commits of a core.
 #[derive(Default)]
 pub(crate) struct Follower {
-    /// What is asked for: TEA's events, and the occupancies.
+    /// Somebody asks for TEA's events.
     asked_tea: bool,
+    /// Somebody asks for the occupancy of the ROB.
     asked_rob: bool,
+    /// Somebody asks for the occupancy of the load queue.
     asked_loads: bool,
-    /// Instructions that retired with each of TEA's events,
+    /// Instructions that retired with each of TEA's events.
     events: [u64; TEA],
-    /// cycles that instructions were in the ROB, of all together, and loads in their queue.
+    /// Cycles that instructions were in the ROB, over all instructions.
     rob_occupancy: u64,
+    /// Cycles that loads were in the load queue, over all loads.
     load_queue_occupancy: u64,
     /// Cycle of the last commit.
     cycle: u64,
-    /// As in [`crate::window::Window`]; known while there are conditions.
+    /// Value of `flushed` in [`crate::window::Window`] at the last commit; known while there are conditions.
     flushed: u8,
     at_commit: Vec<CommitWatch>,
     occupancies: Vec<OccupancyWatch>,
@@ -68,7 +71,7 @@ snapshot::snapshot!(Follower {
 });
 
 impl Follower {
-    /// Follows a core that has committed in that cycle.
+    /// Returns a follower of a core whose last commit was in cycle `committed`.
     pub fn new(committed: u64) -> Self {
         Self {
             cycle: committed,
@@ -76,7 +79,7 @@ impl Follower {
         }
     }
 
-    /// Counts these events from now on, and no others; or all.
+    /// Counts `events` from now on, and no others; or all.
     pub fn ask_for(&mut self, all: bool, events: impl Iterator<Item = PerfEvent>) {
         self.asked_tea = all;
         self.asked_rob = all;
@@ -88,7 +91,7 @@ impl Follower {
         }
     }
 
-    /// Running total of an event; `None` if it is not counted here.
+    /// Returns the running total of an event; `None` if it is not counted here.
     pub fn count(&self, event: PerfEvent) -> Option<u64> {
         match event {
             PerfEvent::RobOccupancy => Some(self.rob_occupancy),
@@ -100,7 +103,7 @@ impl Follower {
         }
     }
 
-    /// Cycles that a counter's condition holds.
+    /// Returns the cycles in which a counter's condition held.
     pub fn watched(&self, counter: usize) -> Option<u64> {
         let commit = self.at_commit.iter().map(|w| (w.counter, &w.watch));
         let occupancy = self.occupancies.iter().map(|w| (w.counter, &w.watch));
@@ -115,7 +118,7 @@ impl Follower {
         self.occupancies.retain(|w| w.counter != counter);
     }
 
-    /// Counts cycles by a condition.
+    /// Counts cycles for a counter by a condition.
     pub fn watch(&mut self, counter: usize, selection: Selection, condition: Condition) {
         if let Some(queues) = OccupancyWatch::of(counter, selection, condition, self.cycle) {
             self.occupancies.push(queues);
@@ -126,7 +129,8 @@ impl Follower {
         }
     }
 
-    /// Instructions left the ROB, the first of them so many cycles after `cycle`, the last in cycle `last`.
+    /// Counts instructions that left the ROB: the cycles of `records` count from `cycle`, and the last one left in
+    /// cycle `last`.
     pub fn take(
         &mut self,
         (cycle, last): (u64, u64),
@@ -189,7 +193,7 @@ impl Follower {
         }
     }
 
-    /// Nothing more occurs in the cycles up to that of the last commit.
+    /// Closes the cycles up to that of the last commit, in which nothing more occurs.
     pub fn close_cycles(&mut self, committed: u64) {
         for watch in &mut self.occupancies {
             watch.close(committed + 1);
@@ -199,7 +203,7 @@ impl Follower {
         }
     }
 
-    /// The core sleeps from after cycle `from` to `to`.
+    /// Leaves out the cycles from after `from` to `to`, in which the core sleeps.
     pub fn sleep(&mut self, from: u64, to: u64) {
         for watch in &mut self.occupancies {
             watch.sleep(from, to);

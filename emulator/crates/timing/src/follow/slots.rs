@@ -1,13 +1,15 @@
 //! Top-down: what happens to each slot of decode, as many as the core is wide in each cycle.
 //!
-//! Kinds and names are those of the RISC-V performance events draft, with BOOM's definitions (riscv-boom, pull request 770) at the first level:
-//! a slot that the front end leaves empty is its own while decode could take an instruction, and nobody recovers from a
-//! misprediction, flush or trap; recovery lasts until the next instruction is there; a slot in which decode has to wait is the back end's.
-//! Of wrong paths nothing is simulated. Behind a mispredicted branch, and behind what traps, full groups are taken to be decoded until the
-//! ROB is full: bad speculation; then decode waits. Behind a serialising instruction it waits until that has committed.
+//! Kinds and names are those of the RISC-V performance events draft, with BOOM's definitions (riscv-boom, pull request
+//! 770) at the first level: a slot that the front end leaves empty is its own while decode could take an instruction,
+//! and nobody recovers from a misprediction, flush or trap; recovery lasts until the next instruction is there; a slot
+//! in which decode has to wait is the back end's. Wrong paths are not simulated. Behind a mispredicted branch, and
+//! behind what traps, full groups are taken to be decoded until the ROB is full: bad speculation; then decode waits.
+//! Behind a serialising instruction decode waits until that has committed.
 //!
-//! The core says when it decodes a group. Of a group that is decoded in the cycle after the last one, which redirected nothing, no more than
-//! that is kept: its slots are those that retire, of which there are as many as instructions, and those that no other kind has.
+//! The core says when it decodes a group. Nothing more is noted of a group that is decoded in the cycle after the last
+//! one, which redirected nothing: its slots are those that retire, of which there are as many as instructions, and
+//! those that no other kind has.
 
 use commit_trace::{CommitRecord, CycleClass};
 use isa::PerfEvent;
@@ -42,7 +44,7 @@ pub(crate) struct Group {
     pub decode: u64,
     /// Cycle in which the last instruction before it was dispatched.
     pub dispatched: u64,
-    /// Flags of its first record: they have the events that delayed it.
+    /// Flags of its first record, among them the events that delayed it.
     pub mark: u32,
 }
 
@@ -51,28 +53,29 @@ pub(crate) struct Group {
 pub(crate) struct Slots {
     width: u32,
     rows: u32,
-    /// Slots by kind; those that retire, those that groups leave over without a restart, and those in which decode waits though something
-    /// commits follow from the rest.
+    /// Slots by kind. Three kinds follow from the rest: slots that retire, those that groups leave over without a
+    /// restart, and those in which decode waits though something commits.
     totals: [u64; KINDS],
     /// Slots in which decode waits.
     waits: u64,
-    /// Cycle after which it counts, and cycles asleep since.
+    /// Cycle after which slots are counted.
     began: u64,
+    /// Cycles asleep since slots are counted.
     asleep: u64,
-    /// The cycle after the one in which the last group was decoded, or up to which the core slept.
+    /// Cycle after the one in which the last group was decoded, or up to which the core slept.
     plain: u64,
-    /// No group is open, or they are watched.
+    /// True if no group is open, or groups are watched.
     slow: bool,
-    /// By which waits are told apart.
+    /// The ROB's last stalls, by which waits are told apart while somebody asks for that.
     heads: Option<Heads>,
     /// There is a group whose own slots are not counted yet.
     open: bool,
-    /// Instructions that left the ROB, but for those of the batch that is under way,
+    /// Instructions that left the ROB before the batch that is under way.
     sent: u64,
-    /// and those of them that did not retire, or are of no group that is counted.
+    /// Instructions that left the ROB before the batch, but did not retire or are of no group that is counted.
     others: u64,
-    /// How many more instructions the open group has than the batch that is under way has records (wrapping); if none is open, how many
-    /// more there are since one was.
+    /// Instructions of the open group, or since the last group if none is open, less the records of the batch that is
+    /// under way (wrapping).
     last: u64,
     watches: Vec<DecodeWatch>,
 }
@@ -95,7 +98,7 @@ snapshot::snapshot!(Slots {
 });
 
 impl Slots {
-    /// Those of a core so wide, with so many rows in its ROB, which has decoded in that cycle.
+    /// Returns slot counters for a core of `width` with `rows` ROB rows, which decoded last in cycle `decoded`.
     pub fn new(width: u32, rows: u32, decoded: u64) -> Self {
         Self {
             width,
@@ -107,7 +110,7 @@ impl Slots {
         }
     }
 
-    /// Cycle of the last decode, or up to which the core slept.
+    /// Returns the cycle of the last decode, or up to which the core slept.
     pub fn decoded_in(&self) -> u64 {
         self.plain - 1
     }
@@ -124,18 +127,20 @@ impl Slots {
         self.set_pace();
     }
 
-    /// Cycles that a counter's condition holds.
+    /// Returns the cycles in which a counter's condition held.
     pub fn watched(&self, counter: usize) -> Option<u64> {
         let mut watches = self.watches.iter();
         let found = watches.find(|watch| watch.counter == counter);
         found.map(|found| found.watch.total)
     }
 
-    /// Total of an event. `restart`: what the last instruction did. Asked between batches.
+    /// Returns the total of an event. `restart`: why the last instruction redirected the front end, if it did. Called
+    /// between batches.
     pub fn count(&self, event: PerfEvent, restart: Option<Restart>) -> Option<u64> {
         let kinds = kinds(event)?;
         let trap = u64::from(self.open && restart.is_some_and(Restart::is_trap));
-        // Of those that left, all are in a group, or none since the last one.
+        // All instructions that left are in a group while one is open; otherwise those since the last group are in
+        // none.
         let (left, open) = match self.open {
             true => (self.sent, self.last - trap),
             false => (self.sent - self.last, 0),
@@ -154,7 +159,7 @@ impl Slots {
         Some(kinds.iter().map(count).sum())
     }
 
-    /// Tells apart what decode waits for from now on, by these stalls; or not.
+    /// Tells apart what decode waits for from now on, by the stalls in `heads`; `None`: no longer.
     pub(super) fn split_waits(&mut self, heads: Option<Heads>) {
         match heads {
             Some(heads) => _ = self.heads.get_or_insert(heads),
@@ -162,7 +167,7 @@ impl Slots {
         }
     }
 
-    /// These are all the records of a batch: those instructions left the ROB.
+    /// Notes all records of a batch, whose instructions left the ROB.
     pub fn sent(&mut self, records: &[CommitRecord]) {
         self.sent += records.len() as u64;
         self.last = self.last.wrapping_add(records.len() as u64);
@@ -171,13 +176,15 @@ impl Slots {
         }
     }
 
-    /// How many instructions the open group has; or, if none is, how many there are since one was. The batch has `count` records.
+    /// Returns how many instructions the open group has or, if none is open, how many there are since the last one. The
+    /// batch has `count` records.
     fn since_row(&self, count: usize) -> u64 {
         self.last.wrapping_add(count as u64)
     }
 
-    /// A group is decoded in cycle `decode`, and has its row of the window, but no records yet; the last instruction before it was
-    /// dispatched in cycle `dispatched`. False: there is more to count than cycles in which decode waited, by [`Self::start_group`].
+    /// Starts a group that is decoded in cycle `decode` and has its row of the window, but no records yet; the last
+    /// instruction before it was dispatched in cycle `dispatched`. Returns false, and starts none, if there is more to
+    /// count than cycles in which decode waited: that is for [`Self::start_group`].
     #[inline(always)]
     pub fn start_at_once(
         &mut self,
@@ -205,7 +212,7 @@ impl Slots {
         self.last = (records.count as u64).wrapping_neg();
     }
 
-    /// The same of any group.
+    /// Starts a group, whatever there is to count before it.
     #[inline(always)]
     pub fn start_group(&mut self, group: Group, records: &Records, window: &Window) {
         let restart = window.restarted_by();
@@ -234,7 +241,7 @@ impl Slots {
                     Restart::Flush => recovers - from,
                     _ => recovers - from - self.wrong_groups(from, recovers, window),
                 };
-                // With what the last group left over.
+                // The slots that the last group left over are the restart's, too.
                 let trap = u64::from(restart.is_trap());
                 let retired = self.since_row(records.count) - trap;
                 self.others += trap;
@@ -247,7 +254,8 @@ impl Slots {
         self.start(decode, records);
     }
 
-    /// The same of a group after a sleep, if groups are watched, and after a restart if waits are told apart.
+    /// Starts a group if none is open, as after a sleep, if groups are watched, or after a restart if waits are told
+    /// apart.
     #[inline(never)]
     fn start_group_slowly(&mut self, group: Group, records: &Records, window: &Window) {
         let restart = window.restarted_by();
@@ -258,7 +266,7 @@ impl Slots {
             self.watch_group(decoded, decoded, FETCH_BANDWIDTH);
         }
         let from = self.plain;
-        // Not before, as one that was under way as counting began.
+        // Not before `from`: a group that was under way as counting began was decoded earlier.
         let decode = group.decode.max(from);
         match restart {
             Some(restart) => self.restarts(from, decode, restart, records.so_far(), window),
@@ -273,12 +281,12 @@ impl Slots {
         self.set_pace();
     }
 
-    /// What the next group takes.
+    /// Decides whether the next group has to be started slowly.
     fn set_pace(&mut self) {
         self.slow = !self.open || !self.watches.is_empty();
     }
 
-    /// The slots of the group's own cycle. The batch has `count` records.
+    /// Counts the slots of the open group's own cycle. The batch has `count` records.
     #[inline(always)]
     fn close_group(&mut self, count: usize, restart: Option<Restart>) {
         let decoded = self.since_row(count);
@@ -296,7 +304,7 @@ impl Slots {
         self.watch_group(decoded, retired, rest);
     }
 
-    /// Watches the last group's own cycle, see [`Weights::of_group`].
+    /// Tells the watches of the last group's own cycle, see [`Weights::of_group`].
     #[inline(always)]
     fn watch_group(&mut self, decoded: u32, retired: u32, rest: usize) {
         let cycle = self.decoded_in();
@@ -306,7 +314,8 @@ impl Slots {
         }
     }
 
-    /// The last instruction restarted the front end, which has the next one for decode in cycle `decode`.
+    /// Counts the slots from cycle `from` on after the last instruction restarted the front end, which has the next one
+    /// for decode in cycle `decode`.
     fn restarts(
         &mut self,
         from: u64,
@@ -324,15 +333,16 @@ impl Slots {
         self.empty(recovers, decode, kind);
     }
 
-    /// How many groups of wrong instructions are decoded from cycle `from` to before `to`, while the ROB has room: one a cycle. As no more
-    /// rows leave, that is as many as have room in the last cycle.
+    /// Returns how many groups of wrong instructions are decoded from cycle `from` to before `to`, one a cycle while
+    /// the ROB has room. Rows only leave meanwhile, so there are as many as have room in the last cycle.
     #[inline(always)]
     fn wrong_groups(&self, from: u64, to: u64, window: &Window) -> u64 {
         let free = self.rows - window.rows_inside(to.saturating_sub(1));
         u64::from(free).min(to - from)
     }
 
-    /// Wrong instructions are decoded from cycle `from` to before `to`, while the ROB has room.
+    /// Counts the slots from cycle `from` to before `to`, in which wrong instructions are decoded while the ROB has
+    /// room.
     #[inline(never)]
     fn wrong_path(
         &mut self,
@@ -351,7 +361,7 @@ impl Slots {
             }
             let room = u64::from(self.rows - inside).saturating_sub(wrong);
             let next = match (room, inside) {
-                // Until a row leaves.
+                // Decode waits until a row leaves.
                 (0, 1..) => to.min(window.left(inside - 1) + 1),
                 (0, 0) => to,
                 _ => to.min(at + room),
@@ -366,7 +376,8 @@ impl Slots {
         }
     }
 
-    /// Decode waits from cycle `from` to before `to`: for the oldest instruction of each.
+    /// Counts the slots from cycle `from` to before `to`, in which decode waits: in each cycle for the oldest
+    /// instruction.
     fn wait(&mut self, from: u64, to: u64, records: &[CommitRecord]) {
         self.waits += (to - from) * u64::from(self.width);
         if from == to {
@@ -378,7 +389,8 @@ impl Slots {
         }
     }
 
-    /// Tells the cycles of a wait apart.
+    /// Counts the slots from cycle `from` to before `to`, in which decode waits, by what the oldest instruction waits
+    /// for.
     #[inline(never)]
     fn tell_apart(&mut self, from: u64, to: u64, records: &[CommitRecord]) {
         let width = self.width;
@@ -386,7 +398,7 @@ impl Slots {
             return;
         };
         heads.learn(records);
-        // When nothing is in the ROB, decode waits for that.
+        // Waits while nothing is in the ROB are counted as those for a serialising instruction.
         let none = Stall {
             before: heads.committed(),
             commit: to.max(heads.committed() + 1),
@@ -405,15 +417,15 @@ impl Slots {
         }
     }
 
-    /// All slots of the cycles from `from` to before `to` are of a kind.
+    /// Counts all slots from cycle `from` to before `to` as of a kind.
     #[inline]
     fn empty(&mut self, from: u64, to: u64, kind: SlotKind) {
         self.totals[kind as usize] += (to - from) * u64::from(self.width);
         tell(&mut self.watches, self.width, (from, to), kind as usize);
     }
 
-    /// The last instruction restarted the front end, and changed the privilege: while groups are watched, the slots of the cycles up to its
-    /// commit are told now.
+    /// Tells the watches now of the cycles up to the last commit, whose instruction changed the privilege, if it
+    /// restarted the front end.
     pub fn close_cycles(&mut self, window: &Window) {
         let Some(restart) = window
             .restart()
@@ -433,7 +445,7 @@ impl Slots {
         self.set_pace();
     }
 
-    /// The core sleeps from cycle `from` to `to`: these cycles have no slots.
+    /// Leaves out the cycles from after `from` to `to`, in which the core sleeps: they have no slots.
     pub fn sleep(&mut self, from: u64, to: u64, window: &Window) {
         let cycle = self.decoded_in();
         self.close_group(0, window.restart());
@@ -452,8 +464,8 @@ impl Slots {
     }
 }
 
-/// The front end was restarted, and has the next group for decode in cycle `decode`: the cycle from which its slots are empty as fetch
-/// refills it. The last group was decoded before cycle `from`.
+/// Returns the cycle from which slots are empty as fetch refills the front end, which was restarted and has the next
+/// group for decode in cycle `decode`. The last group was decoded before cycle `from`.
 #[inline(always)]
 fn recovers(restart: Restart, from: u64, decode: u64, window: &Window) -> u64 {
     let recovers = match restart {
@@ -463,7 +475,7 @@ fn recovers(restart: Restart, from: u64, decode: u64, window: &Window) -> u64 {
     recovers.clamp(from, decode)
 }
 
-/// All slots of the cycles from `from` to before `to` are of a kind.
+/// Tells watches that all slots from cycle `from` to before `to` are of a kind.
 #[inline]
 fn tell(watches: &mut [DecodeWatch], width: u32, (from, to): (u64, u64), kind: usize) {
     for DecodeWatch { weights, watch, .. } in watches {

@@ -6,11 +6,11 @@ use isa::Condition;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watch {
     condition: Condition,
-    /// The first cycle that is not closed: more can still occur in it.
+    /// First cycle that is not closed: more can still occur in it.
     next: u64,
-    /// How often it occurred in that cycle until now.
+    /// Occurrences in cycle `next` until now.
     pending: u32,
-    /// The cycle before fulfils the condition.
+    /// The cycle before `next` fulfils the condition.
     met: bool,
     /// Cycles counted.
     pub total: u64,
@@ -25,7 +25,7 @@ snapshot::snapshot!(Watch {
 });
 
 impl Watch {
-    /// Counts from cycle `next` on.
+    /// Returns a watch that counts from cycle `next` on.
     pub fn new(condition: Condition, next: u64) -> Self {
         Self {
             condition,
@@ -36,20 +36,20 @@ impl Watch {
         }
     }
 
-    /// It occurs so often, once more, in a cycle.
+    /// Adds `value` occurrences in a cycle.
     #[inline]
     pub fn add(&mut self, cycle: u64, value: u32) {
         self.close(cycle);
         self.more(value);
     }
 
-    /// The same, in the last cycle that it was told of.
+    /// Adds `value` occurrences in the last cycle that the watch was told of.
     #[inline]
     pub fn more(&mut self, value: u32) {
         self.pending += value;
     }
 
-    /// It occurs so often in each of the cycles from `from` to before `to`, and nothing else does.
+    /// Adds `value` occurrences in each cycle from `from` to before `to`; nothing else occurs in them.
     #[inline]
     pub fn span(&mut self, from: u64, to: u64, value: u32) {
         self.close(from);
@@ -60,7 +60,7 @@ impl Watch {
         }
     }
 
-    /// Nothing more occurs before `cycle`.
+    /// Closes the cycles before `cycle`, in which nothing more occurs.
     #[inline]
     pub fn close(&mut self, cycle: u64) {
         if cycle > self.next {
@@ -73,12 +73,12 @@ impl Watch {
         }
     }
 
-    /// Cycles before `cycle` that are not closed do not exist.
+    /// Leaves out the cycles before `cycle` that are not closed.
     pub fn skip(&mut self, cycle: u64) {
         self.next = self.next.max(cycle);
     }
 
-    /// So many cycles, in each of which it occurs so often.
+    /// Counts `cycles` cycles, each with `value` occurrences.
     #[inline]
     fn count(&mut self, cycles: u64, value: u32) {
         let met = (value >= u32::from(self.condition.threshold)) != self.condition.invert;
@@ -95,7 +95,7 @@ impl Watch {
 mod tests {
     use super::*;
 
-    /// Cycles 10 to 19: 1, 3, 0, 0, 2, 2, 2, 0, 4, 0.
+    /// Returns the cycles counted of cycles 10 to 19, with 1, 3, 0, 0, 2, 2, 2, 0, 4 and 0 occurrences.
     fn counted(threshold: u8, invert: bool, edge: bool) -> u64 {
         let condition = Condition {
             threshold,

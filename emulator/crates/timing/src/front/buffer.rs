@@ -20,7 +20,7 @@ pub(crate) struct FetchBuffer {
     row: u32,
     /// Slot of the next instruction in its row, in each of the lanes of [`EACH_SLOT`].
     after_slot: u32,
-    /// Slot after the last instruction of the current group, in the same form.
+    /// Slot after the last instruction of the current group, in each of the lanes of [`EACH_SLOT`].
     end: u32,
     /// By slot: how many rows after its first row a full packet that starts in the slot ends.
     reach: [u8; SLOTS],
@@ -67,13 +67,14 @@ impl FetchBuffer {
         self.decoded = [0; ROWS];
     }
 
-    /// Slot of the next instruction.
+    /// Returns the slot of the next instruction.
     #[inline(always)]
     fn slot(&self) -> u32 {
         self.after_slot % 256
     }
 
-    /// First cycle in which there is room for a whole packet: the row that lies `rows` before its last one must be decoded.
+    /// Returns the first cycle in which there is room for a whole packet: the row that lies `rows` before its last one
+    /// must be decoded.
     #[inline(always)]
     pub fn room(&self) -> u64 {
         let last = self.row + u32::from(self.reach[self.slot() as usize % SLOTS]);
@@ -83,7 +84,7 @@ impl FetchBuffer {
         }
     }
 
-    /// A packet is in the buffer from cycle `there` on: it ends the current group if that is decoded before.
+    /// Adds a packet that is in the buffer from cycle `there` on: it ends the current group if that is decoded before.
     #[inline(always)]
     pub fn arrives(&mut self, there: u64) {
         self.end = if there > self.cycle {
@@ -93,7 +94,8 @@ impl FetchBuffer {
         };
     }
 
-    /// True if the next instruction starts a group: the current one is full, or the instruction arrived too late for it.
+    /// Returns true if the next instruction starts a group: the current one is full, or the instruction arrived too
+    /// late for it.
     #[inline(always)]
     pub fn ended(&self) -> bool {
         self.after_slot == self.end
@@ -120,13 +122,13 @@ impl FetchBuffer {
         self.cycle
     }
 
-    /// Slot of the instruction decoded last, plus one, in each of the lanes of [`EACH_SLOT`].
+    /// Returns the slot of the instruction decoded last, plus one, in each of the lanes of [`EACH_SLOT`].
     #[inline(always)]
     pub fn after_slot(&self) -> u32 {
         self.after_slot
     }
 
-    /// Slot in which the last instruction was decoded, although it may have redirected fetch since.
+    /// Returns the slot in which the last instruction was decoded, although it may have redirected fetch since.
     #[inline(always)]
     pub fn last_slot(&self) -> u32 {
         let after_slot = match self.after_slot {
@@ -136,7 +138,7 @@ impl FetchBuffer {
         (after_slot % 256).saturating_sub(1)
     }
 
-    /// Cycle of the instruction decoded last.
+    /// Returns the cycle of the instruction decoded last.
     #[inline(always)]
     pub fn cycle(&self) -> u64 {
         self.cycle
@@ -147,7 +149,8 @@ impl FetchBuffer {
 mod tests {
     use super::*;
 
-    /// Decodes `n` instructions of a packet that is there from `there` on: cycles, and which started a group.
+    /// Decodes `n` instructions of a packet that is there from `there` on; returns their cycles, and which started a
+    /// group.
     fn cycles(buffer: &mut FetchBuffer, there: u64, n: u32) -> Vec<(u64, bool)> {
         buffer.arrives(there);
         let one = |_| {

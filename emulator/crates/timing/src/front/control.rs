@@ -58,7 +58,7 @@ impl FrontEnd {
         !right
     }
 
-    /// A branch or jump of which every stage knows where it goes.
+    /// Times fetch after a branch or jump of which every stage knows where it goes.
     pub fn foreseen(&mut self, taken: bool) {
         if taken {
             let right = Stage {
@@ -75,7 +75,7 @@ impl FrontEnd {
         self.redirect(resolved);
     }
 
-    /// The predictions of F1 and F2; trains the micro BTB.
+    /// Returns the predictions of F1 and F2, and trains the micro BTB.
     #[inline(always)]
     fn stages(
         &mut self,
@@ -99,7 +99,8 @@ impl FrontEnd {
         (found.stage(branch, found.strong), f2)
     }
 
-    /// A taken branch or jump ends the packet; the next one starts earlier the earlier the stage that predicted it.
+    /// Ends the packet with a taken branch or jump; the next one starts earlier the earlier the stage that predicted
+    /// it.
     #[inline(always)]
     fn leave(&mut self, f1: Stage, f2: Stage, falls: bool) {
         let agrees = |stage: Stage| if stage.redirects { stage.right } else { falls };
@@ -109,7 +110,7 @@ impl FrontEnd {
         self.next_f0 = self.f0 + distance;
     }
 
-    /// A branch that is not taken: the packet goes on.
+    /// Passes a branch that is not taken: the packet goes on.
     #[inline(always)]
     fn pass(&mut self, f1: Stage, f2: Stage, bank: u8) {
         let bit = |known: bool| u8::from(known) << bank;

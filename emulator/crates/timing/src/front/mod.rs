@@ -21,7 +21,7 @@ pub(crate) use packet::Below;
 /// Cycles from F0 to the packet's entry into the fetch buffer.
 const F4: u64 = 4;
 
-/// Counters.
+/// Counters of the front end.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FrontCounts {
     pub packets: u64,
@@ -32,19 +32,21 @@ pub(crate) struct FrontCounts {
     pub redirects_f3: u64,
     pub redirects: u64,
     pub l1i_prefetches: u64,
-    /// Cycles by which packets were late for want of their line,
+    /// Cycles by which packets were late for want of their line.
     pub l1i_cycles: u64,
-    /// of room in the fetch buffer, and in the target queue.
+    /// Cycles by which packets were late for want of room in the fetch buffer.
     pub buffer_cycles: u64,
+    /// Cycles by which packets were late for want of room in the fetch target queue.
     pub target_cycles: u64,
     /// Restarts by F2 and F3 only for a branch that is not taken, which the stage before had missed.
     pub history_redirects: [u64; 2],
-    /// Mispredictions by the [`Component`] whose they are.
+    /// Mispredictions, by the [`Component`] that predicted.
     pub misses_by: [u64; Component::COUNT],
     pub btb_hits: u64,
     pub micro_btb_misses: u64,
-    /// Calls that found the return stack full, and returns that found it empty.
+    /// Calls that found the return stack full.
     pub returns_full: u64,
+    /// Returns that found the return stack empty.
     pub returns_empty: u64,
 }
 
@@ -76,7 +78,7 @@ pub(crate) struct FrontEnd {
     next_f0: u64,
     /// Cycle in which the current packet entered the fetch buffer.
     entered: u64,
-    /// Cycle in which the packet before it did.
+    /// Cycle in which the packet before the current one entered the fetch buffer.
     entered_before: u64,
     /// What the predictor stages have predicted of the packet so far.
     view: View,
@@ -103,13 +105,15 @@ pub(crate) struct FrontEnd {
 /// in the next address or in the history, the later one restarts fetch.
 #[derive(Clone, Copy, Debug, Default)]
 struct View {
-    /// F1 predicted one of these branches taken.
+    /// F1 predicted a branch to be taken that is not.
     left1: bool,
-    /// F2 did.
+    /// F2 predicted a branch to be taken that is not.
     left2: bool,
-    /// Banks in which F1, F2, F3 know of such a branch; a bit each.
+    /// Banks in which F1 knows of a branch that is not taken; a bit each.
     seen1: u8,
+    /// Banks in which F2 knows of a branch that is not taken; a bit each.
     seen2: u8,
+    /// Banks in which F3 knows of a branch that is not taken; a bit each.
     seen3: u8,
 }
 
@@ -122,7 +126,8 @@ snapshot::snapshot!(View {
 });
 
 impl View {
-    /// Cycles from F0 to the next packet's F0. `one`: F1 agrees with F3 on the next address; `two`: F2 does.
+    /// Returns the cycles from F0 to the next packet's F0. `one`: F1 agrees with F3 on the next address; `two`: F2
+    /// does.
     fn distance(&self, one: bool, two: bool) -> u64 {
         if !two || self.left2 || self.seen2 != self.seen3 {
             3
@@ -164,7 +169,7 @@ impl FrontEnd {
         }
     }
 
-    /// The current packet, as its fetch went, if that was taken of the one before.
+    /// Returns how the fetch of the current packet went, provided that this was called for the packet before, too.
     pub fn fetched_packet(&mut self) -> PacketFetch {
         let translated = std::mem::take(&mut self.translated);
         PacketFetch {
@@ -177,13 +182,13 @@ impl FrontEnd {
         }
     }
 
-    /// F0 of the packet that holds the instruction decoded last.
+    /// Returns F0 of the packet that holds the instruction decoded last.
     #[inline(always)]
     pub fn fetched(&self) -> u64 {
         self.f0
     }
 
-    /// Number of the current packet's line.
+    /// Returns the number of the current packet's line.
     pub fn line(&self) -> u64 {
         self.line
     }

@@ -62,7 +62,7 @@ impl FrontEnd {
         self.view = super::View::default();
     }
 
-    /// Cycles from F0 to the next packet's F0, for a packet that no branch ended.
+    /// Returns the cycles from F0 to the next packet's F0, for a packet that no branch ended.
     #[inline(always)]
     fn run_on(&mut self) -> u64 {
         if self.view.seen3 == 0 {

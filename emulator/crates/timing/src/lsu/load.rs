@@ -28,14 +28,14 @@ impl Lsu {
         let issued = self.load_ports.issue(schedule, ready, micro_op);
         if issued.displaces {
             self.counts.delayed_stores += 1;
-            // Those behind the store are later, too: they take another slot together.
+            // The stores behind the displaced one are later, too: together they take one more slot.
             let (slot, _) = schedule.book(self.written + 1 - S0, STORE_PORT, 0);
             self.written = slot + S0;
         }
         issued
     }
 
-    /// A load that issued. `head`: first cycle in which it is the oldest instruction.
+    /// Executes a load that issued. `head`: first cycle in which it is the oldest instruction.
     #[inline(always)]
     pub fn load(
         &mut self,
@@ -71,7 +71,7 @@ impl Lsu {
         }
     }
 
-    /// A load that the data cache answers.
+    /// Has the data cache answer a load.
     #[inline(always)]
     fn read_cache(&mut self, pa: u64, s0: u64, early: u64, tea: TeaEvents) -> Answer {
         let done = s0 + ANSWER;
@@ -89,7 +89,7 @@ impl Lsu {
         }
     }
 
-    /// A load behind a store to its bytes, whose address it may not have seen.
+    /// Answers a load behind a store to its bytes, whose address it may not have seen.
     #[inline(never)]
     fn behind(
         &mut self,
@@ -108,8 +108,8 @@ impl Lsu {
         }
     }
 
-    /// A load that finds a store to its bytes in the queue: the store's data, or, if that is not all of them, the
-    /// cache after the store is gone.
+    /// Answers a load that finds a store to its bytes in the queue: by the store's data or, if that is not all of them,
+    /// by the cache after the store is gone.
     #[inline(always)]
     fn forward(
         &mut self,
@@ -139,10 +139,10 @@ impl Lsu {
         Answer::new(done - early, done, class, tea)
     }
 
-    /// S0 in which a load that waits for a store gets its data, not before `wanted`. One port retries the
-    /// waiting loads in turn, each every third cycle, starting where the load before left off. If it is the only
-    /// port, an access that enters takes a try's cycle, and the later ones shift by one: between two such loads
-    /// as many enter as stand between them.
+    /// Returns S0 in which a load that waits for a store gets its data, not before `wanted`. One port retries the
+    /// waiting loads in turn, each every third cycle, starting where the load before left off. If it is the only port,
+    /// an access that enters takes a try's cycle, and the later ones shift by one: between two such loads as many enter
+    /// as stand between them.
     #[cold]
     fn retry(&mut self, s0: u64, wanted: u64) -> u64 {
         let entered = self.counts.all_loads() + self.counts.stores;
@@ -158,8 +158,8 @@ impl Lsu {
         s0
     }
 
-    /// Two accesses of a cycle conflict if they read different 16-byte rows of one bank; stores read, too. The one on the
-    /// first port goes through (`lsu/dcache.scala:318-333`).
+    /// Returns true if an access conflicts with another of its cycle: they read different 16-byte rows of one bank;
+    /// stores read, too. The access on the first port goes through (`lsu/dcache.scala:318-333`).
     #[inline(always)]
     fn conflicts(&mut self, pa: u64, s0: u64, first: bool) -> bool {
         let row = self.row(pa);
@@ -171,9 +171,9 @@ impl Lsu {
         entry.0 == s0 && entry.1 & 1 == row & 1 && entry.1 != row
     }
 
-    /// S0 in which a load that met another in its bank goes through. It is tried again on the last port only
-    /// (`lsu/lsu.scala:512-535`), where it takes a slot, and may meet what the first port does then. Not modelled: younger
-    /// loads that issue take that slot first, so that in the RTL some wait for 30 cycles.
+    /// Returns S0 in which a load that met another in its bank goes through. It is tried again on the last port only
+    /// (`lsu/lsu.scala:512-535`), where it takes a slot, and may meet what the first port does then. Not modelled:
+    /// younger loads that issue take that slot first, so that in the RTL some wait for 30 cycles.
     #[cold]
     fn try_again(&mut self, pa: u64, s0: u64, micro_op: &MicroOp, schedule: &mut Schedule) -> u64 {
         let last = micro_op.ports & !(1 << crate::micro_op::port::MEM);
@@ -188,19 +188,19 @@ impl Lsu {
         }
     }
 
-    /// The row of a way that an address is in.
+    /// Returns the row of a way that an address is in.
     #[inline(always)]
     fn row(&self, pa: u64) -> u64 {
         pa >> 4 & self.row_mask
     }
 
-    /// A store is written: its row is read on the first port.
+    /// Notes that a store is written: its row is read on the first port.
     #[inline(always)]
     pub(super) fn reads_row(&mut self, pa: u64, s0: u64) {
         self.rows[s0 as usize % BANKS] = (s0, self.row(pa));
     }
 
-    /// A device register is read when the load is the oldest instruction, one access at a time.
+    /// Reads a device register when the load is the oldest instruction, one access at a time.
     #[cold]
     fn device(&mut self, s0: u64, head: u64) -> Answer {
         self.counts.mmio += 1;
@@ -213,8 +213,7 @@ impl Lsu {
         Answer::new(done, done, CycleClass::Device, TeaEvents::default())
     }
 
-    /// A load-reserved or the read of an atomic, alone in the machine, with its address in S0 = `s0`:
-    /// the first cycle in which it can commit.
+    /// Executes a load-reserved or the read of an atomic, alone in the machine, with its address in S0 = `s0`.
     pub fn atomic(&mut self, access: &MemAccess, s0: u64, walk: Option<&WalkReads>) -> Answer {
         self.counts.atomics += 1;
         if access.mmio() {
@@ -241,7 +240,8 @@ impl Lsu {
         Answer::new(done, done, class, tea)
     }
 
-    /// A load or store that faults: the cycle of its issue, the port, and the cycle in which the ROB has the exception.
+    /// Issues a load or store that faults; returns the cycle of its issue, the port, and the cycle in which the ROB has
+    /// the exception.
     pub fn fault(
         &mut self,
         micro_op: &MicroOp,

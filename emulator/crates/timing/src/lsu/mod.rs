@@ -22,7 +22,7 @@ use queue::Stores;
 pub(crate) const S0: u64 = 2;
 /// S0 to the first commit of a load, and to the issue of dependents that were not woken early.
 const ANSWER: u64 = 3;
-/// Between two tries of a load that waits for a store, and between a refused and a repeated access.
+/// Cycles between two tries of a load that waits for a store, and between a refused and a repeated access.
 const RETRY: u64 = 3;
 /// The data cache port that stores share with the first memory port, as a bit of [`Schedule`].
 pub(crate) const STORE_PORT: u32 = 1 << 9;
@@ -45,7 +45,7 @@ pub(crate) struct Access<'a> {
 }
 
 impl Access<'_> {
-    /// Of an instruction that accesses no memory.
+    /// Returns the access of an instruction that accesses no memory.
     pub fn none(id: StaticId) -> Self {
         Self {
             id,
@@ -62,18 +62,18 @@ impl Access<'_> {
 pub(crate) struct Answer {
     /// First cycle in which a dependent can issue.
     pub wake: u64,
-    /// First cycle in which it can commit.
+    /// First cycle in which the access can commit.
     pub done: u64,
-    /// What it waited for.
+    /// What the access waited for.
     pub class: CycleClass,
-    /// Events.
+    /// TEA's events of the access.
     pub tea: TeaEvents,
-    /// Its order failed: cycle in which the ROB knows.
+    /// Cycle in which the ROB knows that the load failed its order; `None`: it did not fail.
     pub failed: Option<u64>,
 }
 
 impl Answer {
-    /// An access without a memory-ordering failure.
+    /// Returns the answer to an access without a memory-ordering failure.
     #[inline(always)]
     fn new(wake: u64, done: u64, class: CycleClass, tea: TeaEvents) -> Self {
         Self {
@@ -86,15 +86,16 @@ impl Answer {
     }
 }
 
-/// Counters.
+/// Counters of the load/store unit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LsuCounts {
-    /// Loads by register file, those that are tried again after they failed their order twice; and atomics.
+    /// Loads by register file; a load that failed its order and is tried again counts twice.
     pub loads: [u64; 4],
+    /// Load-reserved instructions and atomics.
     pub atomics: u64,
-    /// Loads that failed, by register file,
+    /// Loads that failed their order, by register file.
     pub failed: [u64; 4],
-    /// and those that retire and wait for more than the L1 or a store.
+    /// Loads that retired and waited for more than the L1 or a store, by what they waited for.
     pub late_loads: [u64; CycleClass::ALL.len()],
     pub stores: u64,
     /// Stores of FP data.
@@ -103,24 +104,24 @@ pub(crate) struct LsuCounts {
     pub bank_conflicts: u64,
     pub mmio: u64,
     pub dtlb_misses: u64,
-    /// Misses of stores among them.
+    /// Misses of stores in the data TLB.
     pub dtlb_store_misses: u64,
-    /// Loads that wait for a store to be gone, since it has not all of their bytes,
+    /// Loads that waited for a store to be gone, since it had not all of their bytes.
     pub partial_forwards: u64,
-    /// or for its data.
+    /// Loads that waited for a store's data.
     pub forward_waits: u64,
-    /// Loads that missed in the data TLB,
+    /// Loads that missed in the data TLB.
     pub load_walks: u64,
-    /// that were refused since a store was replayed,
+    /// Loads that were refused because a store was replayed.
     pub refused: u64,
-    /// and further tries of those that found their bank taken.
+    /// Further tries of loads that found their bank taken.
     pub bank_retries: u64,
     /// Stores that gave way to a load.
     pub delayed_stores: u64,
 }
 
 impl LsuCounts {
-    /// Loads that were tried again, once for each reason.
+    /// Returns the loads that were tried again, once for each reason.
     pub fn replays(&self) -> u64 {
         let waits = self.forward_waits + self.partial_forwards;
         self.load_walks + self.refused + self.bank_conflicts + waits
@@ -148,18 +149,18 @@ snapshot::snapshot!(LsuCounts {
 });
 
 impl LsuCounts {
-    /// Loads that were executed, and atomics.
+    /// Returns the loads that were executed, and atomics.
     pub fn all_loads(&self) -> u64 {
         self.loads.iter().sum::<u64>() + self.atomics
     }
 
-    /// Integer and FP loads that retired.
+    /// Returns the integer and FP loads that retired.
     pub fn retired_loads(&self) -> [u64; 2] {
         let of = |file: u8| self.loads[usize::from(file)] - self.failed[usize::from(file)];
         [of(ring::NONE) + of(ring::INT), of(ring::FP)]
     }
 
-    /// Loads that retired and that the L1 answered, or a store.
+    /// Returns the loads that retired and that the L1 or a store answered.
     pub fn early_loads(&self) -> u64 {
         self.retired_loads().iter().sum::<u64>() - self.late_loads.iter().sum::<u64>()
     }
@@ -169,7 +170,7 @@ impl LsuCounts {
         [self.stores - self.fp_stores, self.fp_stores]
     }
 
-    /// A load failed its order, and is taken back.
+    /// Takes back a load that failed its order.
     pub fn take_back(&mut self, micro_op: &MicroOp, answer: &Answer) {
         self.failed[usize::from(micro_op.file % 4)] += 1;
         if let CycleClass::LoadL2
@@ -191,23 +192,24 @@ pub(crate) struct Lsu {
     /// By cycle: the 16-byte row of a way that the first port reads, for a load or for the store that is written.
     rows: [(u64, u64); BANKS],
     banked: bool,
-    /// Number of such rows, less one.
+    /// Number of 16-byte rows of a way, less one.
     row_mask: u64,
     /// S0 of the last load that had to wait for a store's data: the retry port serves loads in turn.
     retried: u64,
-    /// Loads and stores up to and with that one.
+    /// Loads and stores up to and with the last load that had to wait for a store's data.
     entered: u64,
     /// There is one memory port.
     single: bool,
     /// Cycle in which the last store that was written entered S0, the first stage of the data cache.
     written: u64,
     mmio_latency: u64,
-    /// A device register access is under way until then.
+    /// Cycle until which a device register access is under way.
     mmio_busy: u64,
     load_ports: LoadPorts,
     pub counts: LsuCounts,
-    /// While somebody observes: the access itself, and how it was translated if that was not by the first TLB.
+    /// The access itself, while somebody observes.
     pub observed: MemAccess,
+    /// How the access was translated if that was not by the first TLB, while somebody observes.
     pub translated: Translated,
 }
 
@@ -219,7 +221,7 @@ snapshot::snapshot!(Lsu {
 });
 
 impl Lsu {
-    /// That of one hart of those that share `memory`.
+    /// Returns the load/store unit of hart `hart`, connected to `memory`.
     pub fn new(preset: &Preset, memory: &SharedMemory, hart: usize) -> Self {
         let lower = Lower::new(preset, memory, hart);
         Self {
@@ -243,18 +245,18 @@ impl Lsu {
         }
     }
 
-    /// Cycle from which the unit is drained: no store waits, no miss is outstanding.
+    /// Returns the cycle from which the unit is drained: no store waits, no miss is outstanding.
     #[inline]
     pub fn drained(&self) -> u64 {
         self.stores.empty().max(self.l1d.idle()).max(self.mmio_busy)
     }
 
-    /// Other harts have had their turn: does to the caches what they asked for.
+    /// Does to the caches what other harts asked for in their turn.
     pub fn heed_probes(&mut self) {
         self.l1d.heed_probes(&mut self.lower);
     }
 
-    /// Has the line of an access in the L1 data cache, as if somebody had asked for it in time.
+    /// Puts the line of an access into the L1 data cache, as if somebody had asked for it in time.
     pub fn bring(&mut self, pa: u64, cycle: u64, write: bool) {
         self.l1d
             .bring(pa >> LINE_BITS, cycle, write, &mut self.lower);
@@ -265,7 +267,7 @@ impl Lsu {
         self.walk.clear();
     }
 
-    /// S0 of an access, after a walk if its page is not in the TLB.
+    /// Returns S0 of an access, after a walk if its page is not in the TLB.
     #[inline(always)]
     fn translate(&mut self, s0: u64, walk: Option<&WalkReads>) -> u64 {
         match walk {
@@ -290,7 +292,7 @@ impl Lsu {
     }
 }
 
-/// What a load that was answered by `level` waited for.
+/// Returns what a load that `level` answered waited for, and TEA's events.
 #[inline(always)]
 fn class_of(level: Level) -> (CycleClass, TeaEvents) {
     const OF_LEVEL: [(CycleClass, TeaEvents); 4] = [
@@ -308,16 +310,17 @@ fn class_of(level: Level) -> (CycleClass, TeaEvents) {
     OF_LEVEL[level as usize]
 }
 
-/// Issue of loads.
+/// Issue of loads to the memory ports.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LoadPorts {
-    /// The last cycle in which one issued to the first port, and in how many it did so without a break.
+    /// Last cycle in which a load issued to the first port.
     last: u64,
+    /// Cycles just before `last` in which loads issued to the first port, without a break.
     run: u32,
 }
 
-/// After so many cycles in which loads took the first port, memory pauses for one cycle, so that a store gets
-/// through (`exu/core.scala:895`).
+/// Cycles without a break in which loads took the first port, after which memory pauses for one cycle, so that a store
+/// gets through (`exu/core.scala:895`).
 const SATURATED: u32 = 31;
 
 snapshot::snapshot!(LoadPorts { last, run });
@@ -328,9 +331,9 @@ pub(crate) struct Issued {
     pub cycle: u64,
     /// The port's bit.
     pub port: u32,
-    /// To the first memory port.
+    /// The load issued to the first memory port.
     first: bool,
-    /// In a cycle in which a store was to be written, which goes later: loads come first.
+    /// The load issued in a cycle in which a store was to be written, which goes later: loads come first.
     displaces: bool,
 }
 

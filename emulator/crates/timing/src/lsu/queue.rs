@@ -5,11 +5,11 @@ use crate::path::{STORES, StoreMatch};
 /// A store between issue and its write to the data cache.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Store {
-    /// Cycle from which a search finds its address.
+    /// Cycle from which a search finds the store's address.
     pub address: u64,
-    /// Cycle from which its data can be forwarded.
+    /// Cycle from which the store's data can be forwarded.
     pub data: u64,
-    /// Cycle from which it is gone, its data in the cache.
+    /// Cycle from which the store is gone, its data in the cache.
     pub gone: u64,
 }
 
@@ -42,7 +42,7 @@ impl Stores {
         }
     }
 
-    /// The store that a load found in program order, if it is still in the queue in cycle `at`.
+    /// Returns the store that a load found in program order, if it is still in the queue in cycle `at`.
     #[inline(always)]
     pub fn find(&self, found: StoreMatch, at: u64) -> Option<Store> {
         if found.ago == 0 {
@@ -60,7 +60,7 @@ impl Stores {
         self.empty = self.empty.max(store.gone);
     }
 
-    /// Cycle from which the queue is empty.
+    /// Returns the cycle from which the queue is empty.
     pub fn empty(&self) -> u64 {
         self.empty
     }

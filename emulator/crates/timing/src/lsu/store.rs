@@ -9,31 +9,33 @@ use crate::micro_op::{MicroOp, port};
 use crate::schedule::{Schedule, lane};
 use crate::units::Issued;
 
-/// Issue to the first commit: S0, search, the ROB's busy bit.
+/// Cycles from issue to the first commit: S0, search, the ROB's busy bit.
 const STORE_DONE: u64 = 5;
-/// Issue to the cycle in which address or data are in the queue.
+/// Cycles from issue to the one in which address or data are in the queue.
 const IN_QUEUE: u64 = 3;
-/// FP data in the queue to the first commit.
+/// Cycles from FP data in the queue to the first commit.
 const FP_DATA_DONE: u64 = 2;
-/// S0 of the write to the entry's reuse.
+/// Cycles from S0 of the write to the entry's reuse.
 const WRITTEN: u64 = 4;
 
 /// A store that was executed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StoreTimes {
-    /// Cycles in which address and data are in the queue.
+    /// Cycle in which the address is in the queue.
     address_in: u64,
+    /// Cycle in which the data is in the queue.
     data_in: u64,
     /// Cycle in which the address issued.
     pub issue: u64,
-    /// When the data issued, and the ports' bits: none for data that issued with the address.
+    /// Cycle in which the data issued.
     pub data_issue: u64,
+    /// Bits of the ports of what issued first and second; 0 if data issued with the address.
     pub ports: [u32; 2],
     pub answer: Answer,
 }
 
 impl StoreTimes {
-    /// Counts what issued of one that was dispatched in cycle `dispatch`.
+    /// Counts what issued of a store that was dispatched in cycle `dispatch`.
     pub fn count(&self, dispatch: u64, issued: &mut Issued) {
         let [address, data] = [self.issue, self.data_issue].map(|cycle| cycle - dispatch);
         match self.ports {
@@ -52,8 +54,8 @@ impl StoreTimes {
 }
 
 impl Lsu {
-    /// A store whose address and data are ready in the cycles given. `fp`: latency of the FP pipeline and
-    /// its port, for FP data.
+    /// Executes a store whose address and data are ready in the cycles given. `fp`: latency of the FP pipeline and its
+    /// port, for FP data.
     #[inline(always)]
     pub fn store(
         &mut self,
@@ -99,9 +101,9 @@ impl Lsu {
         }
     }
 
-    /// The write of a store that committed in `cycle`; when its queue entry is free again. Stores are
-    /// written in order, one a cycle, when no load wants the port. A miss does not hold the queue up, unless
-    /// no MSHR takes it.
+    /// Writes a store that committed in `cycle`; returns the cycle in which its queue entry is free again. Stores are
+    /// written in order, one a cycle, when no load wants the port. A miss does not hold the queue up, unless no MSHR
+    /// takes it.
     #[inline(always)]
     pub fn write(
         &mut self,
@@ -130,7 +132,7 @@ impl Lsu {
         gone
     }
 
-    /// Writes of device registers go out one at a time, after the stores before them.
+    /// Writes a device register; such writes go out one at a time, after the stores before them.
     #[cold]
     fn write_device(&mut self, cycle: u64) -> u64 {
         self.counts.mmio += 1;
@@ -142,8 +144,8 @@ impl Lsu {
     }
 }
 
-/// Issues an integer store: at once when both parts are ready, else each when it is. The cycles of address and data, and the ports of
-/// what issues first and second, if there are two.
+/// Issues an integer store: at once when both parts are ready, else each when it is. Returns the cycles of address and
+/// data, and the ports of what issues first and second, if there are two.
 #[inline(always)]
 fn issue(
     micro_op: &MicroOp,
@@ -157,7 +159,7 @@ fn issue(
         schedule.release(first + 1, micro_op.lanes);
         return (first, first, [port, 0]);
     }
-    // It keeps its one slot until both have issued.
+    // The store keeps its one slot until both parts have issued.
     let (second, other) = schedule.book(later, micro_op.ports, micro_op.lanes);
     let ports = [port, other];
     if address_ready < data_ready {

@@ -17,9 +17,9 @@ const FILLS: usize = 256;
 #[derive(Clone, Copy, Default)]
 struct Fill {
     line: u64,
-    /// Cycle from which it is there.
+    /// Cycle from which the line is there.
     cycle: u64,
-    /// Where it comes from; the owner's number.
+    /// Where the line comes from, a number of the cache's owner.
     source: u8,
 }
 
@@ -29,7 +29,7 @@ snapshot::snapshot!(Fill {
     source
 });
 
-/// What a hit needs to know of a set, in one piece: most find the line that the one before found.
+/// What a hit needs to know of a set, in one piece: most hits find the line that the one before found.
 #[derive(Clone, Copy, Default)]
 struct Set {
     /// Tag of the way that hit last.
@@ -50,10 +50,10 @@ pub(crate) struct Cache {
     /// Per set and way the line's number above the set index, plus one; 0: invalid.
     tags: Box<[u32]>,
     sets: Box<[Set]>,
-    /// Ways whose line may be read only, unless others are asked. With several harts, in an L1 data cache.
+    /// Ways whose line may only be read, unless others are asked. Used in an L1 data cache, with several harts.
     asks: Box<[u16]>,
-    /// By the low bits of the line. Apart from the tags, and small: a big cache's tags are far away on the
-    /// host as well.
+    /// The last fills, by the low bits of the line. Apart from the tags, and small: a big cache's tags are far away on
+    /// the host as well.
     fills: Box<[Fill; FILLS]>,
     /// No line is filled after this cycle: lets a hit skip `fills`.
     last_fill: u64,
@@ -67,7 +67,7 @@ snapshot::snapshot!(Cache {
 });
 
 impl Cache {
-    /// A cache of `kib` KiB; sizes are powers of two.
+    /// Returns an empty cache of `kib` KiB; sizes are powers of two.
     pub fn new(kib: u32, ways: u32, seed: u16) -> Self {
         let lines = (kib as usize * 1024) >> super::LINE_BITS;
         let sets = lines / ways as usize;
@@ -90,7 +90,7 @@ impl Cache {
         ((line >> self.set_bits) as u32).wrapping_add(1)
     }
 
-    /// The cycle from which the line is there (0: long ago), or `None` if it is absent.
+    /// Returns the cycle from which the line is there (0: long ago), or `None` if it is absent.
     #[inline(always)]
     pub fn hit(&mut self, line: u64, cycle: u64, write: bool) -> Option<u64> {
         let index = (line & self.set_mask) as usize;
@@ -109,7 +109,7 @@ impl Cache {
         }
     }
 
-    /// The last fill of a line that is there; a default one if that was long ago.
+    /// Returns the last fill of a line that is there; a default one if that was long ago.
     #[inline(always)]
     fn last(&self, line: u64) -> Fill {
         let fill = self.fills[line as usize % FILLS];
@@ -120,7 +120,7 @@ impl Cache {
         }
     }
 
-    /// A line that did not hit last hits now.
+    /// Looks for a line that did not hit last.
     #[inline(never)]
     fn look_for(&mut self, index: usize, tag: u32) -> Option<()> {
         let recent = self.find(index, tag)? as u8;
@@ -138,13 +138,13 @@ impl Cache {
         ways.iter().position(|&t| t == tag)
     }
 
-    /// True if the line is there or on its way.
+    /// Returns true if the line is there or on its way.
     pub fn contains(&self, line: u64) -> bool {
         self.find((line & self.set_mask) as usize, self.tag(line))
             .is_some()
     }
 
-    /// Where a line that is on its way comes from.
+    /// Returns where a line that is on its way comes from.
     pub fn source(&self, line: u64) -> u8 {
         self.last(line).source
     }
@@ -174,7 +174,7 @@ impl Cache {
         victim
     }
 
-    /// A line that was on its way is there.
+    /// Notes that a line that was on its way is there.
     pub fn arrived(&mut self, line: u64) {
         let fill = &mut self.fills[line as usize % FILLS];
         if fill.line == line {
@@ -182,13 +182,14 @@ impl Cache {
         }
     }
 
-    /// The place, of all that the cache has, of a line that was the last of its set to be looked up or filled.
+    /// Returns the number, among all places of the cache, of the place of a line that was the last of its set to be
+    /// looked up or filled.
     pub fn place(&self, line: u64) -> usize {
         let set = (line & self.set_mask) as usize;
         set * self.ways + usize::from(self.sets[set].recent)
     }
 
-    /// How many lines it has room for.
+    /// Returns how many lines the cache has room for.
     pub fn places(&self) -> usize {
         self.tags.len()
     }

@@ -10,26 +10,26 @@ use super::origin::Origin;
 /// Harts that share a memory, at most.
 const HARTS: usize = 8;
 
-/// What is counted.
+/// What is counted of the last-level cache and memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UncoreCount {
     /// Lines looked up in the last-level cache: read, but for those that another hart's caches give, or written back.
     Lookups,
-    /// Those that were not there.
+    /// Lookups that did not find the line.
     Misses,
     /// Lines that another one took the place of in the last-level cache.
     Evictions,
-    /// Those of them that went to memory.
+    /// Evicted lines that were modified, and so written to memory.
     WriteBacks,
     /// Other harts' caches that were asked to give or drop a line.
     Probes,
     /// Requests for a line that another hart's caches gave.
     Transfers,
-    /// Those of lines that the other hart had modified.
+    /// Transfers of lines that the other hart had modified.
     ModifiedTransfers,
     /// Requests to write to a line that was held to be read.
     Upgrades,
-    /// Lines that the last-level cache holds, by who brought each: the one that is no count, but goes up and down.
+    /// Lines that the last-level cache holds, by who brought each. This is no count, but goes up and down.
     Lines,
     /// Lines read from memory.
     Reads,
@@ -39,13 +39,13 @@ pub enum UncoreCount {
     Activations,
     /// Accesses to memory that found their row open.
     RowHits,
-    /// Those that found another one open.
+    /// Accesses to memory that found another row open.
     RowConflicts,
     /// Cycles that accesses to memory waited for a refresh, their bank or the bus.
     Waited,
 }
 
-/// Number of kinds.
+/// Number of kinds of counts.
 const KINDS: usize = UncoreCount::Waited as usize + 1;
 
 /// Counts since reset, or of some time, with several owners. One of them counts at a time; what the others see is what it had
@@ -72,7 +72,7 @@ impl Snapshot for UncoreCounts {
 }
 
 impl UncoreCounts {
-    /// The sum over harts and origins, a bit each; no bit: all.
+    /// Returns the sum over harts and origins, a bit each; no bit: all.
     pub fn sum(&self, kind: UncoreCount, harts: u8, origins: u8) -> u64 {
         let wanted = |mask: u8, bit: usize| mask == 0 || mask >> bit & 1 != 0;
         let mut sum = 0u64;
@@ -86,13 +86,13 @@ impl UncoreCounts {
         sum
     }
 
-    /// As they are now, and will stay.
+    /// Returns a copy of the counts as they are now, which does not change with them.
     pub fn copy(&self) -> Self {
         let values = self.0.iter().map(|cell| cell.load(Relaxed).into());
         Self(values.collect())
     }
 
-    /// Adds what was counted since `before`; of [`UncoreCount::Lines`], there are as many as `now`.
+    /// Adds what was counted from `before` to `now`. [`UncoreCount::Lines`] becomes what it is in `now`.
     pub fn add_since(&self, before: &Self, now: &Self) {
         for (n, cell) in self.0.iter().enumerate() {
             let [before, now] = [before, now].map(|counts| counts.0[n].load(Relaxed));
@@ -104,7 +104,7 @@ impl UncoreCounts {
         }
     }
 
-    /// The last-level cache is empty.
+    /// Sets [`UncoreCount::Lines`] to 0: the last-level cache is empty.
     pub fn clear_lines(&self) {
         let lines = self.0.iter().skip(UncoreCount::Lines as usize);
         for cell in lines.step_by(KINDS) {
@@ -112,7 +112,7 @@ impl UncoreCounts {
         }
     }
 
-    /// Those of requests of a hart and an origin.
+    /// Returns the counts of requests of a hart and an origin.
     pub(super) fn of(&self, hart: usize, origin: Origin) -> RequestCounts<'_> {
         let first = (hart % HARTS * Origin::COUNT + origin as usize) * KINDS;
         RequestCounts(&self.0[first..first + KINDS])
@@ -133,12 +133,12 @@ impl RequestCounts<'_> {
         self.0[kind as usize].store(value, Relaxed);
     }
 
-    /// One more.
+    /// Adds one.
     pub fn count(self, kind: UncoreCount) {
         self.add(kind, 1);
     }
 
-    /// One less.
+    /// Subtracts one.
     pub fn uncount(self, kind: UncoreCount) {
         self.add(kind, u64::MAX);
     }
@@ -150,12 +150,12 @@ pub(super) struct LineOwners(Box<[u8]>);
 snapshot::snapshot!(LineOwners(0));
 
 impl LineOwners {
-    /// Of an empty cache.
+    /// Returns the owners in an empty cache with room for `lines` lines.
     pub fn new(lines: usize) -> Self {
         Self(vec![0; lines].into())
     }
 
-    /// A line comes to a place, and the one that was there goes.
+    /// Notes that a line comes to a place, and that the one that was there goes.
     pub fn fill(&mut self, place: usize, hart: usize, origin: Origin, counts: &UncoreCounts) {
         let owner = 1 + (hart % HARTS * Origin::COUNT + origin as usize) as u8;
         let before = std::mem::replace(&mut self.0[place], owner);

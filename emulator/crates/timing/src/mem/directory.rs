@@ -10,13 +10,13 @@ use crate::Preset;
 /// A line that private caches hold.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    /// A bit per hart.
+    /// Harts whose caches hold the line; a bit each.
     holders: u8,
     /// The one holder may write without asking (MESI: exclusive, or modified).
     alone: bool,
-    /// It has.
+    /// The one holder has written (MESI: modified).
     modified: bool,
-    /// Cycle from which the next hart's request is served: the last one has its answer.
+    /// Cycle from which the next hart's request is served, as the last one has its answer then.
     free: u64,
 }
 
@@ -31,7 +31,7 @@ snapshot::snapshot!(Line {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Probe {
     pub line: u64,
-    /// Drop it; otherwise keep it, written back, to be read only.
+    /// The line is to be dropped; otherwise it is to be written back, and kept to be read only.
     pub drop: bool,
 }
 
@@ -40,17 +40,17 @@ snapshot::snapshot!(Probe { line, drop });
 /// How a request is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
-    /// Cycle from which it is served.
+    /// Cycle from which the request is served.
     pub start: u64,
     /// Cycles that asking other harts adds to the latency of the LLC.
     pub asks: u64,
     /// Another hart's cache gives the data.
     pub supplied: bool,
-    /// It does so by writing it back.
+    /// The other hart's cache gives the data by writing it back.
     pub written_back: bool,
-    /// It had modified it.
+    /// The other hart had modified the line.
     pub modified: bool,
-    /// Other harts that are asked.
+    /// Number of other harts that are asked.
     pub probes: u32,
 }
 
@@ -75,8 +75,8 @@ impl Directory {
         }
     }
 
-    /// A hart whose caches do not hold the line, or not to be written, asks for it in `cycle`. What it means
-    /// for the others, they find in their [probes](Self::take_probes).
+    /// Grants a line to a hart that asks for it in `cycle`, as its caches do not hold it, or not to be written. The
+    /// other harts find what that means for them in their [probes](Self::take_probes).
     pub fn request(&mut self, hart: usize, line: u64, cycle: u64, write: bool) -> Grant {
         let me = 1 << hart;
         let entry = self.lines.entry(line).or_default();
@@ -92,7 +92,7 @@ impl Directory {
         // What was asked of this hart before is overtaken by the answer.
         self.probes[hart].retain(|probe| probe.line != line);
         if others == 0 {
-            // It may have lost the line and be the one that is known to have it.
+            // The hart may have lost the line and be the one that is known to have it.
             *entry = Line {
                 holders: me,
                 alone: true,
@@ -128,14 +128,14 @@ impl Directory {
         grant
     }
 
-    /// The answer to a request is in the hart's L1 in `cycle`.
+    /// Notes that the answer to a request is in the hart's L1 in `cycle`.
     pub fn answered(&mut self, line: u64, cycle: u64) {
         if let Some(entry) = self.lines.get_mut(&line) {
             entry.free = entry.free.max(cycle);
         }
     }
 
-    /// A hart writes to a line that it holds: true if it need not ask.
+    /// Notes that a hart writes to a line that it holds, if it need not ask; returns true if so.
     pub fn writes(&mut self, hart: usize, line: u64) -> bool {
         let entry = self.lines.get_mut(&line);
         let Some(entry) = entry.filter(|entry| entry.alone && entry.holders == 1 << hart) else {
@@ -145,7 +145,7 @@ impl Directory {
         true
     }
 
-    /// A hart's caches dropped the line by themselves.
+    /// Notes that a hart's caches dropped the line by themselves.
     pub fn evicted(&mut self, hart: usize, line: u64) {
         if let Some(entry) = self.lines.get_mut(&line) {
             entry.holders &= !(1 << hart);
@@ -155,12 +155,13 @@ impl Directory {
         }
     }
 
-    /// The hart's L2 dropped the line on an instruction's behalf: its L1 has to do the same.
+    /// Adds a probe for the L1 of a hart, whose L2 dropped the line on an instruction's behalf: the L1 has to do the
+    /// same.
     pub fn tell(&mut self, hart: usize, probe: Probe) {
         self.probes[hart].push(probe);
     }
 
-    /// What other harts asked of a hart's caches since the last call.
+    /// Takes what other harts asked of a hart's caches since the last call.
     pub fn take_probes(&mut self, hart: usize) -> Vec<Probe> {
         std::mem::take(&mut self.probes[hart])
     }

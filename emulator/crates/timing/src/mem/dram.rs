@@ -81,13 +81,13 @@ impl Dram {
         }
     }
 
-    /// A line that is read, for `cause`, from `cycle` on; returns when its first beat is there.
+    /// Reads a line for `cause` from `cycle` on; returns when its first beat is there.
     pub fn read(&mut self, line: u64, cycle: u64, cause: RequestCounts<'_>) -> u64 {
         cause.count(UncoreCount::Reads);
         self.access(line, cycle, cause)
     }
 
-    /// The same of one that is written.
+    /// Writes a line for `cause` from `cycle` on.
     pub fn write(&mut self, line: u64, cycle: u64, cause: RequestCounts<'_>) {
         cause.count(UncoreCount::Writes);
         self.access(line, cycle, cause);
@@ -141,18 +141,18 @@ impl Dram {
         first_beat
     }
 
-    /// Accesses, and those of them that found their row open.
+    /// Returns the number of accesses, and of those that found their row open.
     pub fn counts(&self) -> (u64, u64) {
         (self.accesses, self.row_hits)
     }
 }
 
-/// Nanoseconds in core cycles.
+/// Returns nanoseconds in core cycles.
 fn nanoseconds(ns: u64, preset: &Preset) -> u64 {
     ns * u64::from(preset.clock.mhz) / 1000
 }
 
-/// Core cycles from one refresh to the next, the first of which begins in cycle 0; `None` if there is none.
+/// Returns the core cycles from one refresh to the next, the first of which begins in cycle 0; `None` if there is none.
 pub fn refresh_period(preset: &Preset) -> Option<u64> {
     let refreshes = preset.dram.refresh && preset.dram.model == DramModel::Ddr;
     refreshes.then(|| nanoseconds(7800, preset))

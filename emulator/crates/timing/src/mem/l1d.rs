@@ -36,8 +36,9 @@ pub(crate) struct L1d {
     release: u64,
     writeback: u64,
     prefetch: bool,
-    /// Lines to prefetch, and when; the slots in use, a bit each.
+    /// Lines to prefetch, each with the cycle of its prefetch.
     wanted: [(u64, u64); WANTED],
+    /// Slots of `wanted` in use, a bit each.
     waiting: u32,
     next_wanted: usize,
     /// There are several harts.
@@ -48,17 +49,17 @@ pub(crate) struct L1d {
     pub load_misses: u64,
     pub walk_misses: u64,
     pub prefetches: u64,
-    /// Misses of lines that were prefetched,
+    /// Misses of lines that were prefetched.
     pub prefetch_hits: u64,
-    /// and accesses that read lines on their way.
+    /// Accesses that read lines on their way.
     pub pending_hits: u64,
-    /// Cycles by which misses were late for want of a register.
+    /// Cycles by which misses of anything but stores were late for want of a miss register.
     pub mshr_full: u64,
-    /// The same of stores.
+    /// Cycles by which stores that missed were late for want of a miss register.
     pub store_mshr_full: u64,
-    /// Cycles by which stores that missed were late for want of an entry for their data,
+    /// Cycles by which stores that missed were late for want of an entry for their data.
     pub store_data_full: u64,
-    /// and stores that were replayed.
+    /// Stores that were replayed.
     pub store_replays: u64,
     /// How the last load or store fared that was no plain hit.
     pub demand: Demand,
@@ -103,7 +104,7 @@ impl L1d {
         }
     }
 
-    /// A load or store finds its line elsewhere, or not yet here.
+    /// Notes that a load or store finds its line elsewhere, or not yet here.
     #[inline(always)]
     fn demands(&mut self, origin: Origin, source: DataSource, ready: u64) {
         if origin != Origin::Walk {
@@ -111,8 +112,8 @@ impl L1d {
         }
     }
 
-    /// An access whose tags are compared in cycle `s2`. `None`: a hit. Otherwise the first cycle in which
-    /// a dependent of the load can issue, and who had the line; an atomic is merged into the line when it
+    /// Accesses a line, with its tags compared in cycle `s2`. Returns `None` for a hit; otherwise the first cycle in
+    /// which a dependent of the load can issue, and who had the line. An atomic is merged into the line when it
     /// arrives.
     #[inline(always)]
     pub fn access(
@@ -138,8 +139,9 @@ impl L1d {
         }
     }
 
-    /// Writes a committed store. The tags are compared in cycle `s2`, or later: when the data is there, and, on a miss that no MSHR
-    /// has yet, when one is free. Gives that cycle. On a miss the data is merged into the line when the line arrives.
+    /// Writes a committed store. The tags are compared in cycle `s2`, or later: when the data is there, and, on a miss
+    /// that no MSHR has yet, when one is free. Returns that cycle. On a miss the data is merged into the line when the
+    /// line arrives.
     #[inline(always)]
     pub fn store(&mut self, line: u64, s2: u64, lower: &mut Lower) -> u64 {
         if self.coherent {
@@ -152,7 +154,7 @@ impl L1d {
         }
     }
 
-    /// The same of a store whose line is not there, or not there before cycle `filled`.
+    /// Writes a committed store whose line is not there, or not there before cycle `filled`.
     #[cold]
     #[inline(never)]
     fn store_late(&mut self, line: u64, s2: u64, filled: Option<u64>, lower: &mut Lower) -> u64 {
@@ -176,21 +178,21 @@ impl L1d {
         s2
     }
 
-    /// First cycle from `s2` on in which a store that misses has a miss register.
+    /// Returns the first cycle from `s2` on in which a store that misses has a miss register.
     fn register_for_store(&mut self, s2: u64) -> u64 {
         let (_, start) = self.mshrs.choose(s2);
         self.store_mshr_full += start - s2;
         start
     }
 
-    /// A store is replayed in cycle `s2`, and nothing else can be accessed.
+    /// Returns true if a store is replayed in cycle `s2`, in which nothing else can be accessed.
     #[inline(always)]
     pub fn is_replaying(&self, s2: u64) -> bool {
         self.store_data.is_replaying(s2)
     }
 
-    /// The same with several harts: a line that is there may have to be asked for, and stores that wait for one are
-    /// as many as its queue holds.
+    /// Writes a committed store with several harts: a line that is there may have to be asked for, and as many stores
+    /// wait for a line as its replay queue holds.
     #[inline(never)]
     fn store_to_shared(&mut self, line: u64, s2: u64, lower: &mut Lower) -> u64 {
         let filled = self.tags.hit(line, s2, true);
@@ -220,8 +222,8 @@ impl L1d {
         s2
     }
 
-    /// Makes a line that is there to be read one to be written. `None`: at once, no other hart has it. Otherwise the
-    /// first cycle in which an atomic is answered.
+    /// Makes a line that is there to be read one to be written. Returns `None` if it is at once, as no other hart has
+    /// it; otherwise the first cycle in which an atomic is answered, and who answers.
     #[cold]
     #[inline(never)]
     fn own(&mut self, line: u64, s2: u64, lower: &mut Lower) -> Option<(u64, Level)> {
@@ -238,8 +240,8 @@ impl L1d {
         Some((ready, Level::Peer))
     }
 
-    /// Has a line there at once, as if it had been asked for in time. Below, its way costs others what it costs; of what is here it
-    /// takes a place.
+    /// Puts a line into the cache at once, as if it had been asked for in time. The levels below are accessed as for a
+    /// miss, at the cost of others; here the line takes a place.
     #[cold]
     pub fn bring(&mut self, line: u64, cycle: u64, write: bool, lower: &mut Lower) {
         match self.tags.hit(line, cycle, write) {
@@ -261,7 +263,7 @@ impl L1d {
         self.tags.arrived(line);
     }
 
-    /// Other harts take lines, or read them.
+    /// Does to the lines what other harts asked for, who take or read them.
     pub fn heed_probes(&mut self, lower: &mut Lower) {
         for probe in lower.heed_probes() {
             self.tags.probed(&probe);
@@ -328,7 +330,7 @@ impl L1d {
         (self.line_buffer.serve(arrives, port), level)
     }
 
-    /// Puts a line into the array; how much longer the MSHR is busy writing back its victim.
+    /// Puts a line into the array; returns how much longer the MSHR is busy writing back its victim.
     fn install(
         &mut self,
         line: u64,
@@ -362,8 +364,8 @@ impl L1d {
         }
     }
 
-    /// The prefetcher asks for the line after one that was just acquired, if an MSHR is free; the line
-    /// stays in the MSHR's line buffer (`prefetcher.scala`).
+    /// Prefetches the line after one that was just acquired, if an MSHR is free; the line stays in the MSHR's line
+    /// buffer (`prefetcher.scala`).
     fn prefetch_line(&mut self, line: u64, cycle: u64, lower: &mut Lower) {
         let (register, start) = self.mshrs.choose(cycle);
         let refused = start > cycle || self.store_data.accepts(cycle) > cycle;
@@ -376,12 +378,12 @@ impl L1d {
         self.mshrs.keep(register, line);
     }
 
-    /// Cycles of miss registers in use, of all together.
+    /// Returns the cycles of miss registers in use, over all registers.
     pub fn mshr_busy(&self) -> u64 {
         self.mshrs.busy
     }
 
-    /// Cycle from which no miss is outstanding: what a fence waits for.
+    /// Returns the cycle from which no miss is outstanding: what a fence waits for.
     pub fn idle(&self) -> u64 {
         self.mshrs.idle()
     }

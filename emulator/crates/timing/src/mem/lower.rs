@@ -21,12 +21,12 @@ pub(crate) enum Level {
     L2,
     Llc,
     Memory,
-    /// Another hart's cache, or it had to give the line up.
+    /// Another hart's cache, which gave the line or had to give it up.
     Peer,
 }
 
 impl Level {
-    /// The level that a number stands for: [`super::Cache`] keeps it.
+    /// Returns the level that a number stands for: [`super::Cache`] keeps it.
     #[inline(always)]
     pub fn from_number(number: u8) -> Self {
         match number {
@@ -43,21 +43,22 @@ impl Level {
 pub(crate) struct Counts {
     /// Accesses and misses of the L2, by [`Origin`].
     pub l2: [[u64; 2]; Origin::COUNT],
-    /// Of lines that were on their way.
+    /// Hits of the L2 in lines that were still on their way.
     pub l2_pending: u64,
     pub l2_evictions: u64,
     pub l2_writebacks: u64,
     pub llc_accesses: u64,
     pub llc_misses: u64,
-    /// Misses of loads among them.
+    /// Accesses and misses of the LLC by loads.
     pub llc_loads: [u64; 2],
     pub writebacks: u64,
     pub upgrades: u64,
     pub transfers: u64,
-    /// Cycles by which misses were late for want of a miss register of the L2, of the LLC,
+    /// Cycles by which misses were late for want of a miss register of the L2.
     pub l2_mshr_full: u64,
+    /// Cycles by which misses were late for want of a miss register of the LLC.
     pub llc_mshr_full: u64,
-    /// and those of the latter in use for this hart.
+    /// Cycles of the LLC's miss registers in use for this hart, over all registers.
     pub llc_mshr_busy: u64,
 }
 
@@ -78,12 +79,12 @@ snapshot::snapshot!(Counts {
 });
 
 impl Counts {
-    /// Accesses of the L2.
+    /// Returns the accesses of the L2.
     pub fn l2_accesses(&self) -> u64 {
         self.l2.iter().map(|[accesses, _]| accesses).sum()
     }
 
-    /// Its misses.
+    /// Returns the misses of the L2.
     pub fn l2_misses(&self) -> u64 {
         self.l2.iter().map(|[_, misses]| misses).sum()
     }
@@ -99,7 +100,7 @@ pub(crate) struct Lower {
     pub shared: SharedMemory,
     /// Number of the hart.
     hart: usize,
-    /// There are others.
+    /// There are other harts.
     pub coherent: bool,
     pub counts: Counts,
     /// The cache of another hart that answered the last miss of the L2.
@@ -130,7 +131,7 @@ impl Snapshot for Lower {
         l2.snapshot(archive)?;
         l2_mshrs.snapshot(archive)?;
         l2_port.snapshot(archive)?;
-        // Once.
+        // What the harts share is saved once.
         if *hart == 0 {
             shared.lock().snapshot(archive)?;
         }
@@ -139,7 +140,7 @@ impl Snapshot for Lower {
 }
 
 impl Lower {
-    /// That of one hart of those that share `memory`.
+    /// Returns the L2 of hart `hart`, connected to `memory`.
     pub fn new(preset: &Preset, memory: &SharedMemory, hart: usize) -> Self {
         let l2 = &preset.l2;
         Self {
@@ -169,13 +170,13 @@ impl Lower {
         if let Some(line) = gone
             && let Some(directory) = &mut self.shared.lock().directory
         {
-            // Nobody has told the L1 data cache, which the directory takes to be without it.
+            // Nobody has told the L1 data cache, which the directory takes to be without the line.
             directory.tell(self.hart, Probe { line, drop: true });
         }
         (ready, level)
     }
 
-    /// The same for the L1 data cache.
+    /// Reads a line for the L1 data cache, as [`Self::read`] does for the instruction cache.
     pub fn read_data(
         &mut self,
         line: u64,
@@ -187,7 +188,7 @@ impl Lower {
         (ready, level)
     }
 
-    /// Who answered the last read, which was by that level.
+    /// Returns who answered the last read, which was by that level.
     pub fn source(&self, level: Level) -> DataSource {
         match (level, self.peer) {
             (Level::L2, _) => DataSource::L2,
@@ -199,7 +200,7 @@ impl Lower {
         }
     }
 
-    /// The third value is a line that the L2 no longer holds.
+    /// Reads a line for an L1 cache. The third value is the line that the L2 no longer holds, if there is one.
     #[inline]
     fn read_for(
         &mut self,
@@ -247,14 +248,14 @@ impl Lower {
         (ready, level, victim.map(|victim| victim.line))
     }
 
-    /// The L1 data cache wants to write to a line that it holds to read: when it may, or `None` if no other hart
-    /// holds it.
+    /// Asks for leave to write to a line that the L1 data cache holds to read; returns when it may, or `None` if no
+    /// other hart holds the line.
     pub fn upgrade(&mut self, line: u64, cycle: u64) -> Option<u64> {
         let start = self.l2_port.serve(cycle, self.l2_interval);
         self.permission(line, start)
     }
 
-    /// True if it may write to a line that it holds, without asking.
+    /// Notes that the hart writes to a line that it holds, if it need not ask; returns true if so.
     pub fn writes(&mut self, line: u64) -> bool {
         let directory = &mut self.shared.lock().directory;
         directory
@@ -280,12 +281,12 @@ impl Lower {
         probes
     }
 
-    /// Cycles of the L2's miss registers in use, of all together.
+    /// Returns the cycles of the L2's miss registers in use, over all registers.
     pub fn l2_mshr_busy(&self) -> u64 {
         self.l2_mshrs.busy
     }
 
-    /// A line written back by the L1.
+    /// Takes a line that the L1 writes back.
     pub fn write_back(&mut self, line: u64, cycle: u64) {
         self.counts.writebacks += 1;
         self.l2_port.serve(cycle, self.l2_interval);

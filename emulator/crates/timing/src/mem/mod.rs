@@ -23,10 +23,10 @@ pub use origin::Origin;
 pub use shared::SharedMemory;
 pub(crate) use walk::{TlbSide, Walk};
 
-/// log2 of a cache line.
+/// Log2 of the bytes of a cache line.
 pub(crate) const LINE_BITS: u32 = 6;
 
-/// The numbers of the bits that are set, ascending.
+/// Returns the numbers of the bits that are set, ascending.
 pub(crate) fn bits(mask: impl Into<u64>) -> impl Iterator<Item = usize> {
     let mut rest = mask.into();
     std::iter::from_fn(move || {

@@ -30,7 +30,7 @@ pub(crate) struct Mshrs {
     count: usize,
     /// No register is busy from this cycle on.
     idle: u64,
-    /// Cycles of registers in use, of all together.
+    /// Cycles of registers in use, over all registers.
     pub busy: u64,
 }
 
@@ -47,9 +47,8 @@ impl Mshrs {
         }
     }
 
-    /// The register for a miss at `cycle`, and the cycle in which it can take it: one that is free, or
-    /// was so for long enough (requests come in program order, not in order of time), or else the first
-    /// to become free.
+    /// Returns the register for a miss at `cycle`, and the cycle in which it can take it: one that is free, or was so
+    /// for long enough (requests come in program order, not in order of time), or else the first to become free.
     pub fn choose(&self, cycle: u64) -> (usize, u64) {
         let registers = &self.registers[..self.count];
         if let Some(i) = registers.iter().position(|r| r.free <= cycle) {
@@ -92,7 +91,7 @@ impl Mshrs {
         }
     }
 
-    /// The register that holds `line` as a prefetch, and from when.
+    /// Returns the register that holds `line` as a prefetch, and from when.
     pub fn prefetched(&self, line: u64) -> Option<(usize, u64)> {
         let held = |i: &usize| self.registers[i % MAX].line == line;
         bits(self.prefetched)
@@ -100,14 +99,14 @@ impl Mshrs {
             .map(|i| (i, self.registers[i % MAX].free))
     }
 
-    /// A prefetched line is taken away.
+    /// Forgets a prefetched line that is taken away.
     pub fn forget(&mut self, line: u64) {
         if let Some((register, _)) = self.prefetched(line) {
             self.prefetched &= !(1 << register);
         }
     }
 
-    /// Cycle from which no register is busy.
+    /// Returns the cycle from which no register is busy.
     pub fn idle(&self) -> u64 {
         self.idle
     }

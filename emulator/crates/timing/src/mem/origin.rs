@@ -20,7 +20,7 @@ pub enum Origin {
 impl Origin {
     /// Number of origins.
     pub const COUNT: usize = 6;
-    /// All of them, each at its own number.
+    /// All origins, each at its own number.
     pub const ALL: [Self; Self::COUNT] = [
         Self::Fetch,
         Self::Load,
@@ -30,7 +30,7 @@ impl Origin {
         Self::WriteBack,
     ];
 
-    /// The line is wanted to be written to.
+    /// Returns true if the line is wanted to be written to.
     #[inline(always)]
     pub(crate) fn writes(self) -> bool {
         matches!(self, Self::Store)

@@ -30,7 +30,7 @@ pub(crate) struct Replays([Replay; LINES]);
 snapshot::snapshot!(Replays(0));
 
 impl Replays {
-    /// A store misses: it and others wait until cycle `until`.
+    /// Adds a store that misses: it and others wait until cycle `until`.
     pub fn start(&mut self, line: u64, until: u64) {
         self.0[line as usize % LINES] = Replay {
             line,
@@ -39,8 +39,8 @@ impl Replays {
         };
     }
 
-    /// If others wait for the line in cycle `cycle`: the cycle in which the store joins them, or writes if they
-    /// are too many.
+    /// Returns the cycle in which a store joins those that wait for its line in cycle `cycle`, or writes if they are
+    /// too many; `None`: none waits.
     pub fn join(&mut self, line: u64, cycle: u64) -> Option<u64> {
         let replay = &mut self.0[line as usize % LINES];
         if replay.line != line || replay.until <= cycle {

@@ -19,12 +19,13 @@ use crate::Preset;
 pub struct SharedMemory(Arc<Mutex<Shared>>);
 
 impl SharedMemory {
-    /// That of so many harts, at most 8.
+    /// Returns the memory of `harts` harts, at most 8, with an empty last-level cache.
     pub fn new(preset: &Preset, harts: usize) -> Self {
         Self::counting(preset, harts, UncoreCounts::default())
     }
 
-    /// The same, which adds what it does to `counts`.
+    /// Returns the memory of `harts` harts, at most 8, with an empty last-level cache; it adds what it does to
+    /// `counts`.
     pub fn counting(preset: &Preset, harts: usize, counts: UncoreCounts) -> Self {
         let llc = &preset.llc;
         let cache = (llc.kib != 0).then(|| Cache::new(llc.kib, llc.ways, 0xdef0));
@@ -41,12 +42,12 @@ impl SharedMemory {
         })))
     }
 
-    /// One core uses it at a time, for one request.
+    /// Locks the memory: one core uses it at a time, for one request.
     pub(super) fn lock(&self) -> MutexGuard<'_, Shared> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lines read and written, and those of them that found their row open.
+    /// Returns the number of lines read and written, and of those that found their row open.
     pub(crate) fn dram_counts(&self) -> (u64, u64) {
         self.lock().dram.counts()
     }
@@ -55,15 +56,15 @@ impl SharedMemory {
 /// What [`SharedMemory`] shares.
 pub(super) struct Shared {
     llc: Option<Cache>,
-    /// Of the lines in the cache.
+    /// Who brought each line of the last-level cache.
     owners: LineOwners,
     counts: UncoreCounts,
     llc_mshrs: Mshrs,
     llc_latency: u64,
-    /// From here to the L1.
+    /// Latency of a hart's L2, from here to the L1.
     l2_latency: u64,
     dram: Dram,
-    /// With several harts.
+    /// Who holds which line; only with several harts.
     pub directory: Option<Directory>,
 }
 
@@ -96,7 +97,7 @@ impl Snapshot for Shared {
 }
 
 impl Shared {
-    /// Reads a line for a hart's L2; when it is there and who had it, perhaps another hart.
+    /// Reads a line for a hart's L2; returns when it is there and who had it, perhaps another hart.
     pub fn read(
         &mut self,
         hart: usize,
@@ -137,7 +138,7 @@ impl Shared {
         (ready, level, peer)
     }
 
-    /// Lets a hart write a line that it holds; when it may, or `None` if it need not ask.
+    /// Lets a hart write a line that it holds; returns when it may, or `None` if it need not ask.
     pub fn upgrade(
         &mut self,
         hart: usize,
@@ -175,7 +176,7 @@ impl Shared {
         }
     }
 
-    /// A line from the LLC or memory.
+    /// Reads a line from the LLC or memory.
     fn fetch(
         &mut self,
         (hart, origin): (usize, Origin),
@@ -206,7 +207,7 @@ impl Shared {
         (ready, Level::Memory)
     }
 
-    /// A line written back, because of a request of a hart.
+    /// Takes a line that is written back because of a request of a hart.
     pub fn write(&mut self, hart: usize, line: u64, cycle: u64) {
         let account = self.counts.of(hart, Origin::WriteBack);
         let Some(llc) = &mut self.llc else {

@@ -1,14 +1,15 @@
-//! The data of stores that miss: it waits beside the miss registers until their lines are there (`sdq` in
+//! The data of stores that miss, which waits beside the miss registers until their lines are there (`sdq` in
 //! `lsu/mshrs.scala:553`).
 //!
-//! Its size decides how many lines a stream of stores has in flight: two of them with stores of 8 bytes, one with smaller ones.
+//! The number of entries decides how many lines a stream of stores has in flight: two with stores of 8 bytes, one with
+//! smaller ones.
 
 use crate::ring::Ring;
 
 /// Entries, for all lines together (`nSDQ` of Rocket's `DCacheParams`).
 const ENTRIES: u32 = 17;
-/// From when a load of the line would be answered to the first store's replay: the line is committed to the array in
-/// between.
+/// Cycles from the one in which a load of the line would be answered to the first store's replay: the line is committed
+/// to the array in between.
 pub(super) const REPLAY: u64 = 4;
 /// A refused store is tried again every third cycle: in the one after its S2.
 const RETRY: u64 = 3;
@@ -19,8 +20,9 @@ const SPAN: usize = 256;
 /// Entries by the cycle from which they are free again.
 pub(super) struct StoreData {
     entries: Ring,
-    /// When the last one was taken, and until when: replays go one a cycle.
+    /// Cycle in which the last entry was taken.
     taken: u64,
+    /// Cycle until which the last entry is taken, in which its store is replayed: replays go one a cycle.
     until: u64,
     /// Cycles with a replay, each at its place.
     replays: [u64; SPAN],
@@ -43,13 +45,13 @@ impl StoreData {
         }
     }
 
-    /// A store is replayed in cycle `s2`: replays come first (`lsu/dcache.scala:499`).
+    /// Returns true if a store is replayed in cycle `s2`: replays come first (`lsu/dcache.scala:499`).
     #[inline(always)]
     pub fn is_replaying(&self, s2: u64) -> bool {
         s2 <= self.until && self.replays[s2 as usize % SPAN] == s2
     }
 
-    /// First cycle from `s2` on in which none is.
+    /// Returns the first cycle from `s2` on in which no store is replayed.
     #[inline(always)]
     pub fn after_replays(&self, s2: u64) -> u64 {
         let mut s2 = s2;
@@ -59,7 +61,7 @@ impl StoreData {
         s2
     }
 
-    /// First try from `s2` on of a store to enter with success.
+    /// Returns the cycle of a store's first try from `s2` on to enter with success.
     pub fn room(&self, s2: u64) -> u64 {
         let free = self.entries.available();
         let waits = self.after_replays(free.max(s2)) - s2;
@@ -69,7 +71,7 @@ impl StoreData {
         }
     }
 
-    /// A store enters in cycle `s2`, whose line a load would have in cycle `ready`.
+    /// Adds the data of a store that enters in cycle `s2`, whose line a load would have in cycle `ready`.
     pub fn take(&mut self, s2: u64, ready: u64) {
         self.until = (ready + REPLAY).max(s2 + 1).max(self.until + 1);
         self.replays[self.until as usize % SPAN] = self.until;
@@ -77,7 +79,8 @@ impl StoreData {
         self.entries.take(self.until);
     }
 
-    /// First cycle from `s2` on in which a miss is accepted that is no store's: none is while all entries are taken.
+    /// Returns the first cycle from `s2` on in which a miss is accepted that is no store's: none is while all entries
+    /// are taken.
     pub fn accepts(&self, s2: u64) -> u64 {
         // A load may have missed before the last store did, which comes before it in program order.
         match s2 < self.taken {
@@ -98,7 +101,7 @@ mod tests {
             assert_eq!((data.room(s2), data.accepts(s2)), (s2, s2));
             data.take(s2, 200);
         }
-        // One is replayed in each cycle from 204 on, and nothing else goes meanwhile.
+        // A store is replayed in each cycle from 204 on, and nothing else goes meanwhile.
         let replayed = 204 + u64::from(ENTRIES);
         assert_eq!(data.room(117), 117 + 105, "in steps of three");
         assert_eq!((data.accepts(117), data.accepts(110)), (replayed, 110));

@@ -17,7 +17,7 @@ pub(crate) enum TlbSide {
     Code,
 }
 
-/// What was counted of one side.
+/// Counts of the translations for one [`TlbSide`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WalkCounts {
     /// Misses of the first level that the second answered.
@@ -33,20 +33,21 @@ snapshot::snapshot!(WalkCounts {
     cycles
 });
 
-/// The walker. One walk at a time.
+/// The page-table walker, which does one walk at a time.
 pub(crate) struct Walk {
     l2: Box<[u64]>,
-    /// Pieces of the second level, a bit each, in which something may be.
+    /// Pieces of the second-level TLB, a bit each, in which something may be.
     used: u64,
     latency: u64,
     step: u64,
     pte: [u64; PTE_ENTRIES],
     next: usize,
     free: u64,
-    /// By [`TlbSide`].
+    /// Counts by [`TlbSide`].
     pub counts: [WalkCounts; 2],
-    /// Entries read, and those that the walker had.
+    /// Page-table entries read through the L1 data cache.
     pub reads: u64,
+    /// Page-table entries that the walker's cache had.
     pub pte_hits: u64,
 }
 
@@ -71,8 +72,8 @@ impl Walk {
         }
     }
 
-    /// Translates an address after a first-level miss in `cycle`: when the translation is there. If the second level misses
-    /// too, `reads` says what is read.
+    /// Translates an address after a first-level miss in `cycle`; returns when the translation is there. If the second
+    /// level misses too, `reads` says what is read.
     #[cold]
     #[inline(never)]
     pub fn translate(
@@ -139,7 +140,7 @@ impl Walk {
         at
     }
 
-    /// Entries of a piece of the second level, of which there are at most 64.
+    /// Returns the entries of a piece of the second level, of which there are at most 64.
     fn piece(&self) -> usize {
         self.l2.len().div_ceil(64).max(1)
     }

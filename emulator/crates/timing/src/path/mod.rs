@@ -26,10 +26,11 @@ use tlb::Tlb;
 use crate::predict::{FetchSlot, Forecast, History, Last, Outcome, Predictor, Returns};
 use crate::without::Removed;
 
-/// The path. In lines of the host's caches that no other processor writes, like [`Pipeline`](crate::pipeline::Pipeline).
+/// The path, in lines of the host's caches that no other processor writes, like
+/// [`Pipeline`](crate::pipeline::Pipeline).
 #[repr(align(128))]
 pub(crate) struct Path {
-    /// By static instruction.
+    /// Roles of the static instructions, by number.
     roles: Vec<Role>,
     removed: Removed,
     draft: Draft,
@@ -61,7 +62,7 @@ struct State {
     packet_insts: u32,
 }
 
-// Between runs. Roles of instructions are not state: they are announced again, and so are page tables.
+// Saved between runs. Roles of instructions are not state: they are announced again, and so are page tables.
 snapshot::snapshot!(Path { state, observed_by } keeps { roles, removed, draft });
 
 snapshot::snapshot!(State {
@@ -108,12 +109,12 @@ impl Path {
         self.roles.resize(count, Role::None);
     }
 
-    /// The hart walked its page tables for `va`.
+    /// Notes that the hart walked its page tables for `va`.
     pub fn translated(&mut self, va: u64, walk: &PageWalk) {
         self.state.tables.note(va, walk);
     }
 
-    /// Translations changed.
+    /// Drops all translations, as they changed.
     pub fn flush_tlb(&mut self) {
         let state = &mut self.state;
         state.itlb.clear();
@@ -137,7 +138,7 @@ impl Path {
         let mut room = state.room;
         let mut n = 0;
         loop {
-            // What belongs to the packet.
+            // The steps that belong to the packet.
             let first = n;
             let until = run.steps.len().min(first + room as usize);
             while n < until {
@@ -169,12 +170,13 @@ impl Path {
         if observed_by.any() {
             output.observed.extend_from_slice(run.accesses);
         }
-        // Nothing above has to do with them, and they are followed fastest by themselves.
+        // Nothing above has to do with the accesses, and they are followed fastest by themselves.
         let accesses = state.accesses(run, accesses, &mut output.data_walks);
         output.take(steps, words.written(), accesses)
     }
 
-    /// The next instruction is the one at `pc`, whose page is at physical address `page`; the packet that it starts.
+    /// Follows the fetch of the next instruction, which is at `pc` in the page at physical address `page`; returns the
+    /// packet that it starts, if it starts one.
     pub fn fetch(
         &mut self,
         pc: u64,
@@ -193,7 +195,7 @@ impl Path {
         packet
     }
 
-    /// Passes the instruction that was fetched last.
+    /// Follows the instruction that was fetched last.
     pub fn pass(&mut self, executed: &Executed, output: &mut PathOutput) -> InstOutput {
         let (role, len) = (self.roles[executed.id.0 as usize], executed.inst.len);
         let state = &mut self.state;
@@ -220,7 +222,7 @@ impl Path {
         passed
     }
 
-    /// Fetch restarts after a flush at commit.
+    /// Restarts fetch after a flush at commit.
     pub fn flush(&mut self) {
         self.state.flush();
     }
@@ -247,7 +249,7 @@ impl State {
         }
     }
 
-    /// The packet that was started, with whether its page is in the ITLB; if not, notes what the walk reads.
+    /// Returns the packet that was started, with whether its page is in the ITLB; if not, notes what the walk reads.
     #[inline(always)]
     fn in_page(&mut self, packet: Packet, translated: bool, walks: &mut Vec<WalkReads>) -> Packet {
         match self.start >> 12 != self.page && translated && self.fetch_page(walks) {
@@ -256,7 +258,8 @@ impl State {
         }
     }
 
-    /// True, and notes what the walk reads, if the packet's page, which is not that of the last one, is not in the ITLB.
+    /// Looks up the packet's page, which is not that of the last one, in the ITLB; if it is not there, returns true and
+    /// notes what the walk reads.
     #[cold]
     #[inline(never)]
     fn fetch_page(&mut self, walks: &mut Vec<WalkReads>) -> bool {
@@ -264,7 +267,7 @@ impl State {
         lookup(&mut self.itlb, &self.tables, self.start, walks)
     }
 
-    /// What the loads and stores of a run find.
+    /// Returns what the loads and stores of a run find.
     #[inline(never)]
     fn accesses<'a>(
         &mut self,
@@ -279,7 +282,7 @@ impl State {
         accesses
     }
 
-    /// What a load or store finds.
+    /// Returns what a load or store finds.
     #[inline(always)]
     fn access(
         &mut self,
@@ -298,7 +301,7 @@ impl State {
         LsuAccess::new(pa, store, walks)
     }
 
-    /// True, and notes what the walk reads, if the page of a data access is not in the TLB.
+    /// Looks up the page of a data access in the TLB; if it is not there, returns true and notes what the walk reads.
     #[inline(always)]
     fn walks(&mut self, va: u64, walks: &mut Vec<WalkReads>) -> bool {
         lookup(&mut self.dtlb, &self.tables, va, walks)
@@ -322,7 +325,7 @@ impl State {
         self.end = self.packet_end();
         let straddles = end > self.end;
         if straddles {
-            // It belongs to the packet that has its second half.
+            // The instruction belongs to the packet that has its second half.
             self.start = self.end;
             self.end = self.packet_end();
         }
@@ -334,14 +337,14 @@ impl State {
         Packet::new(line, sequential, straddles)
     }
 
-    /// A packet is two banks, or one in the last bank of a line (`ifu/frontend.scala:153`).
+    /// Returns the end of a packet: it has two banks, or one in the last bank of a line (`ifu/frontend.scala:153`).
     #[inline(always)]
     fn packet_end(&self) -> u64 {
         let line_end = (self.start | ((1 << LINE_BITS) - 1)).wrapping_add(1);
         self.start.wrapping_add(self.packet_bytes).min(line_end)
     }
 
-    /// Leaves a packet that nothing ended: its history.
+    /// Leaves a packet that nothing ended, and updates the history.
     #[inline(always)]
     fn run_on(&mut self) {
         if self.seen == 0 {
@@ -352,7 +355,7 @@ impl State {
         self.history = self.history.after(self.earlier(0), self.earlier(1), single);
     }
 
-    /// What the branches that were not taken did to a bank.
+    /// Returns what the branches that were not taken did to a bank.
     #[inline(always)]
     fn earlier(&self, bank: u8) -> Outcome {
         match self.seen >> bank & 1 {
@@ -361,8 +364,8 @@ impl State {
         }
     }
 
-    /// What becomes of a branch or jump whose next instruction is at `next`. Not inlined: it needs all of the host's registers,
-    /// as does the loop that it is called from.
+    /// Returns what becomes of a branch or jump whose next instruction is at `next`. Not inlined: it needs all of the
+    /// host's registers, as does the loop that it is called from.
     #[inline(never)]
     fn turn(&mut self, role: Role, pc: u64, len: u8, next: u64) -> Forecast {
         let second = pc & !(self.packet_bytes / 2 - 1) > self.start;
@@ -390,7 +393,8 @@ impl State {
         forecast
     }
 
-    /// A branch that is not mispredicted, whatever its forecast says; the predictor learns of it as of any other.
+    /// Returns the forecast of a branch that is not mispredicted, whatever its forecast says; the predictor learns of
+    /// it as of any other.
     #[cold]
     #[inline(never)]
     fn foreseen(&mut self, at: FetchSlot, bank: u8, taken: bool, next: u64) -> Forecast {
@@ -431,7 +435,7 @@ impl State {
         forecast.that_falls(falls).with_returns(full, empty)
     }
 
-    /// Ends the packet with an instruction of `bank`, and what that did to the history.
+    /// Ends the packet with an instruction of `bank`, and updates the history by what that did to it.
     #[inline(always)]
     fn close(&mut self, bank: u8, last: Outcome) {
         let in_bank = match last {
@@ -448,21 +452,21 @@ impl State {
         self.limit = 0;
     }
 
-    /// Fetch restarts after a flush at commit: the history is cleared too (`exu/core.scala:410`).
+    /// Restarts fetch after a flush at commit: the history is cleared too (`exu/core.scala:410`).
     fn flush(&mut self) {
         self.limit = 0;
         self.history = History::default();
     }
 }
 
-/// The instruction at `pc` does not belong to a packet whose instructions end at `limit` at the latest, and that has
-/// `room` for so many more.
+/// Returns true if the instruction at `pc` does not belong to a packet whose instructions end at `limit` at the latest,
+/// and that has room for `room` more.
 #[inline(always)]
 fn over(pc: u64, len: u8, limit: u64, room: u32) -> bool {
     (pc.wrapping_add(u64::from(len)) > limit) | (room == 0)
 }
 
-/// Looks up a page in a TLB; fills it and notes what the walk reads, if it was not there.
+/// Looks up a page in a TLB; if it is not there, fills it, notes what the walk reads, and returns true.
 #[inline(always)]
 fn lookup(tlb: &mut Tlb, tables: &Tables, va: u64, walks: &mut Vec<WalkReads>) -> bool {
     let missed = !tlb.hit(va);

@@ -27,44 +27,44 @@ impl Packet {
         )
     }
 
-    /// One after a redirect, in the line given.
+    /// Returns the packet after a redirect, in line `line`.
     pub fn redirected(line: u64) -> Self {
         Self::new(line, false, false)
     }
 
-    /// The same of one whose page is not in the ITLB.
+    /// Returns the packet as one whose page is not in the ITLB.
     #[inline(always)]
     pub(super) fn that_walks(self) -> Self {
         Self(self.0 | Self::WALKS)
     }
 
-    /// The line that it is read from.
+    /// Returns the line that the packet is read from.
     #[inline(always)]
     pub fn line(self) -> u64 {
         self.0 & !Self::FLAGS
     }
 
-    /// No branch, jump or flush ended the packet before: it follows that one in memory.
+    /// Returns true if no branch, jump or flush ended the packet before: this one follows that one in memory.
     #[inline(always)]
     pub fn sequential(self) -> bool {
         self.0 & Self::SEQUENTIAL != 0
     }
 
-    /// The instruction began in the packet before: that one went by without it.
+    /// Returns true if the instruction began in the packet before, which went by without it.
     #[inline(always)]
     pub fn straddles(self) -> bool {
         self.0 & Self::STRADDLES != 0
     }
 
-    /// Its page is not in the ITLB.
+    /// Returns true if the packet's page is not in the ITLB.
     #[inline(always)]
     pub fn walks(self) -> bool {
         self.0 & Self::WALKS != 0
     }
 }
 
-/// A load or store as the LSU needs it: physical address, the store that it may be forwarded from, and whether its page misses in
-/// the data TLB. The path writes it, the pipeline reads it.
+/// A load or store as the LSU needs it: physical address, the store that it may be forwarded from, and whether its page
+/// misses in the data TLB. The path writes it, the pipeline reads it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LsuAccess(u64);
 
@@ -81,13 +81,13 @@ impl LsuAccess {
         Self(pa & Self::PA | u64::from(store.ago) << Self::AGO | covers | walks)
     }
 
-    /// Its physical address.
+    /// Returns the physical address of the access.
     #[inline(always)]
     pub fn pa(self) -> u64 {
         self.0 & Self::PA
     }
 
-    /// The store before it, for a load.
+    /// Returns the store that a load finds before it.
     #[inline(always)]
     pub fn store(self) -> StoreMatch {
         StoreMatch {
@@ -96,7 +96,7 @@ impl LsuAccess {
         }
     }
 
-    /// Its page is not in the data TLB.
+    /// Returns true if the page of the access is not in the data TLB.
     #[inline(always)]
     pub fn walks(self) -> bool {
         self.0 & Self::WALKS != 0
@@ -115,7 +115,8 @@ pub(crate) struct WalkReads {
 pub(crate) struct Step(u32);
 
 impl Step {
-    /// It starts a packet. No instruction has such a number: the micro-ops of so many take more memory than there is.
+    /// Flag of an instruction that starts a packet. No instruction has such a number: the micro-ops of so many take
+    /// more memory than there is.
     const STARTS: u32 = 1 << 31;
 
     #[inline(always)]
@@ -123,13 +124,13 @@ impl Step {
         self.0 |= Self::STARTS;
     }
 
-    /// The instruction.
+    /// Returns the number of the instruction.
     #[inline(always)]
     pub fn id(self) -> StaticId {
         StaticId(self.0 & !Self::STARTS)
     }
 
-    /// It starts a packet.
+    /// Returns true if the instruction starts a packet.
     #[inline(always)]
     pub fn starts(self) -> bool {
         self.0 & Self::STARTS != 0
@@ -141,20 +142,21 @@ impl Step {
 #[derive(Debug, Default)]
 pub(crate) struct PathOutput {
     steps: Vec<Step>,
-    /// For each instruction of a run the packet that it starts, then what is made of it.
+    /// For each instruction of a run: the packet that it starts, then the forecast of a branch or jump.
     words: Vec<u64>,
     /// What loads and stores find.
     accesses: Vec<LsuAccess>,
     pub(super) operands: Vec<Operand>,
     /// The accesses of runs themselves, while somebody observes.
     pub(super) observed: Vec<MemAccess>,
-    /// What walks read: those of packets, and those of data accesses.
+    /// What the walks for packets read.
     pub(super) packet_walks: Vec<WalkReads>,
+    /// What the walks for data accesses read.
     pub(super) data_walks: Vec<WalkReads>,
 }
 
-/// How much a run takes of each: steps, words and finds, 16 bits each. In one word: it goes from function to function in a
-/// register. (In three it went by way of memory, and waited until the host had written all that stands before it.)
+/// How many steps, words and accesses belong to a run; 16 bits each. In one word, it goes from function to function in
+/// a register. (In three it went by way of memory, and waited until the host had written all that stands before it.)
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent(u64);
 
@@ -191,7 +193,7 @@ impl PathOutput {
         Extent::new(steps.len(), words.len(), accesses.len())
     }
 
-    /// Reads it.
+    /// Returns a reader of the output.
     #[inline(always)]
     pub fn read(&self) -> Reader<'_> {
         Reader {
@@ -205,7 +207,7 @@ impl PathOutput {
         }
     }
 
-    /// Empties it.
+    /// Empties the output.
     pub fn clear(&mut self) {
         self.steps.clear();
         self.words.clear();
@@ -233,7 +235,8 @@ impl Draft {
         }
     }
 
-    /// The steps of a run, none of which starts a packet yet, where its words are written, and what its accesses find.
+    /// Returns the steps of a run, none of which starts a packet yet, where its words are written, and where it is
+    /// written what its accesses find.
     #[inline(always)]
     pub fn begin(
         &mut self,
@@ -255,7 +258,7 @@ pub(super) struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// An instruction has three at most.
+    /// Most words of a run: an instruction has three at most.
     const MOST: usize = (3 * RUN_STEPS).next_power_of_two();
 
     pub fn written(&self) -> &[u64] {
@@ -268,13 +271,13 @@ impl Words<'_> {
         self.count += 1;
     }
 
-    /// The packet that the next instruction starts.
+    /// Writes the packet that the next instruction starts.
     #[inline(always)]
     pub fn packet(&mut self, Packet(packet): Packet) {
         self.put(packet);
     }
 
-    /// What is made of a branch or jump.
+    /// Writes the forecast of a branch or jump.
     #[inline(always)]
     pub fn forecast(&mut self, forecast: Forecast) {
         let [at, rest] = forecast.words();
@@ -283,7 +286,7 @@ impl Words<'_> {
     }
 }
 
-/// Reads [`PathOutput`], each of what belongs to an instruction in turn.
+/// Reads a [`PathOutput`], what belongs to each instruction in turn.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader<'a> {
     steps: &'a [Step],
@@ -296,7 +299,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The next run.
+    /// Reads the next run.
     #[inline(always)]
     pub fn run(&mut self, extent: Extent) -> Steps<'a> {
         Steps {
@@ -306,19 +309,19 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The operand of the next division.
+    /// Reads the operand of the next division.
     #[inline(always)]
     pub fn operand(&mut self) -> Operand {
         self.operands.next().copied().unwrap_or_default()
     }
 
-    /// The next access of a run, while somebody observes.
+    /// Reads the next access of a run, while somebody observes.
     #[inline(always)]
     pub fn observed(&mut self) -> MemAccess {
         self.observed.next().copied().unwrap_or_default()
     }
 
-    /// What the walk for the packet reads.
+    /// Returns what the walk for the packet reads, if there is one.
     #[inline(always)]
     pub fn packet_walk(&mut self, packet: Packet) -> Option<&'a WalkReads> {
         match packet.walks() {
@@ -327,7 +330,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What the walk for a data access reads.
+    /// Returns what the walk for a data access reads, if there is one.
     #[inline(always)]
     pub fn data_walk(&mut self, found: LsuAccess) -> Option<&'a WalkReads> {
         match found.walks() {
@@ -337,16 +340,16 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The first `count`, which are taken.
+/// Takes the first `count` elements.
 #[inline(always)]
 fn take<'a, T>(all: &mut &'a [T], count: usize) -> Iter<'a, T> {
-    // As many as were written.
+    // At least `count` elements were written.
     let (first, rest) = all.split_at_checked(count).unwrap_or_default();
     *all = rest;
     first.iter()
 }
 
-/// The instructions of a run, and what follows each.
+/// The instructions of a run, and what belongs to each.
 #[derive(Clone)]
 pub(crate) struct Steps<'a> {
     steps: Iter<'a, Step>,
@@ -355,7 +358,7 @@ pub(crate) struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    /// The next instruction.
+    /// Returns the next instruction.
     #[inline(always)]
     pub fn next(&mut self) -> Option<Step> {
         self.steps.next().copied()
@@ -367,19 +370,19 @@ impl Steps<'_> {
         self.words.next().copied().unwrap_or(0)
     }
 
-    /// The packet that it starts.
+    /// Reads the packet that the instruction starts.
     #[inline(always)]
     pub fn packet(&mut self) -> Packet {
         Packet(self.word())
     }
 
-    /// What a load or store finds.
+    /// Reads what a load or store finds.
     #[inline(always)]
     pub fn found(&mut self) -> LsuAccess {
         self.accesses.next().copied().unwrap_or_default()
     }
 
-    /// What is made of a branch or jump.
+    /// Reads the forecast of a branch or jump.
     #[inline(always)]
     pub fn forecast(&mut self) -> Forecast {
         let first = self.word();
@@ -387,7 +390,7 @@ impl Steps<'_> {
     }
 }
 
-/// The same of one instruction.
+/// What the path tells the pipeline of one instruction that is no part of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct InstOutput {
     pub forecast: Forecast,

@@ -10,9 +10,9 @@ use crate::without::{Cause, has};
 pub(super) enum Role {
     /// Nothing.
     None,
-    /// It loads.
+    /// Load.
     Load,
-    /// It stores.
+    /// Store.
     Store,
     /// Conditional branch.
     Branch,
@@ -26,9 +26,9 @@ pub(super) enum Role {
     IndirectCall,
     /// Return.
     Return,
-    /// It flushes when it commits, or traps.
+    /// Serialising instruction, which flushes when it commits, or traps.
     Flush,
-    /// The same of one that does not flush ([`Cause::Flush`]).
+    /// Serialising instruction that does not flush ([`Cause::Flush`]).
     Calm,
     /// Conditional branch that is not mispredicted ([`Cause::Mispredict`], [`Cause::Select`]).
     Foreseen,
@@ -50,7 +50,7 @@ impl Role {
         }
     }
 
-    /// The same of an instruction without these causes.
+    /// Returns the role of the instruction without these causes.
     pub fn without(self, causes: u8) -> Self {
         match self {
             Self::Branch if has(causes, Cause::Mispredict) || has(causes, Cause::Select) => {

@@ -11,7 +11,7 @@ const LISTS: usize = 256;
 #[derive(Clone, Copy, Debug, Default)]
 struct Store {
     word: u64,
-    /// Bytes of the word.
+    /// Bytes of the word that the store writes, a bit each.
     mask: u8,
     /// Number of the previous store of the same list.
     previous: u64,
@@ -28,7 +28,7 @@ snapshot::snapshot!(Store {
 pub(crate) struct StoreMatch {
     /// How many stores ago: 1 for the last one. 0: there is none that a queue could still hold.
     pub ago: u8,
-    /// It writes every byte that the load reads.
+    /// The store writes every byte that the load reads.
     pub covers: bool,
 }
 
@@ -51,8 +51,8 @@ fn list(word: u64) -> usize {
     (word ^ word >> 8) as usize % LISTS
 }
 
-/// The bytes of its 8-byte word that are accessed. Not modelled: the part of a misaligned access that lies in the
-/// next word.
+/// Returns the bytes of its 8-byte word that are accessed. Not modelled: the part of a misaligned access that lies in
+/// the next word.
 #[inline(always)]
 fn bytes(access: &MemAccess) -> u8 {
     let all = (1u32 << access.size().min(8)) - 1;

@@ -22,16 +22,16 @@ pub(super) struct Tables(HashMap<u64, Region, BuildHasherDefault<RegionHasher>>)
 #[derive(Clone, Copy)]
 struct Region {
     walk: PageWalk,
-    /// The last entry is the page's own: others differ in its place in the table.
+    /// The last entry is the page's own: the entries of other pages differ in their place in the table.
     by_page: bool,
 }
 
-/// Where in its table of the last level a page's entry is.
+/// Returns where in its table of the last level a page's entry is.
 fn index(va: u64) -> u64 {
     (va >> 12) << 3 & INDEX
 }
 
-/// Which of a walk's entries is its last.
+/// Returns which of a walk's entries is its last.
 fn last(walk: &PageWalk) -> Option<usize> {
     usize::from(walk.levels).checked_sub(1)
 }
@@ -42,13 +42,13 @@ impl Tables {
         let last = last.filter(|_| walk.page_bits == 12);
         let region = Region {
             walk: *walk,
-            // Of a walk that ends at an invalid entry of another level it is not, but by chance.
+            // False for a walk that ends at an invalid entry of another level, but for chance.
             by_page: last.is_some_and(|last| last & INDEX == index(va)),
         };
         self.0.insert(va >> REGION_BITS, region);
     }
 
-    /// The walk for `va`; one that reads nothing if the hart never made it.
+    /// Returns the walk for `va`; one that reads nothing if the hart never made it.
     pub fn walk(&self, va: u64) -> PageWalk {
         let Some(region) = self.0.get(&(va >> REGION_BITS)) else {
             return PageWalk {

@@ -18,7 +18,7 @@ pub(super) struct Tlb {
     /// By the low bits of the number of a 4 KiB page: a page that is there, its number plus one, and the bit in
     /// `used` of the entry that holds it.
     filter: [(u64, u64); FILTER],
-    /// Entries that the filter may not show: those of superpages, and those whose place it gave to another.
+    /// Entries that the filter may not show: those of superpages, and those whose place in the filter went to another.
     hidden: u64,
 }
 
@@ -42,7 +42,7 @@ impl Tlb {
         (va >> self.bits[entry]) + 1 == self.page[entry]
     }
 
-    /// True if the translation of `va` is there.
+    /// Returns true if the translation of `va` is there.
     #[inline(always)]
     pub fn hit(&mut self, va: u64) -> bool {
         let page = va >> 12;
@@ -87,7 +87,7 @@ impl Tlb {
             }
         };
         match self.bits[entry] {
-            // Its page has one place there.
+            // A 4 KiB page has one place in the filter.
             12 => drop(&mut self.filter[self.page[entry].wrapping_sub(1) as usize % FILTER]),
             _ => self.filter.iter_mut().for_each(drop),
         }

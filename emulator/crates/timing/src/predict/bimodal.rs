@@ -2,7 +2,7 @@
 
 use super::{COLUMNS, FetchSlot, saturate};
 
-/// Both banks.
+/// The bimodal table, both banks.
 pub(super) struct Bimodal {
     counters: Box<[u8]>,
 }
@@ -21,7 +21,7 @@ impl Bimodal {
         self.counters[at.index() & (self.counters.len() - 1)] >= 2
     }
 
-    /// The direction; then trains with the outcome.
+    /// Returns the direction, then trains with the outcome.
     #[inline(always)]
     pub fn branch(&mut self, at: FetchSlot, taken: bool) -> bool {
         let mask = self.counters.len() - 1;

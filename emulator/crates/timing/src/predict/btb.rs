@@ -18,7 +18,7 @@ struct Entry {
 
 snapshot::snapshot!(Entry { tag, target });
 
-/// A branch of which it knew nothing, or something else, when it was predicted.
+/// A branch of which the BTB knew nothing, or something else, when the branch was predicted.
 #[derive(Clone, Copy, Default)]
 struct Late {
     due: u64,
@@ -28,12 +28,12 @@ struct Late {
 
 snapshot::snapshot!(Late { due, at, branch });
 
-/// Both banks.
+/// The BTB, both banks.
 pub(super) struct Btb {
     sets: Box<[[[Entry; WAYS]; COLUMNS]]>,
     set_bits: u32,
     late: VecDeque<Late>,
-    /// When the first of them is due; never, if there is none.
+    /// When the first branch of `late` is due; never, if there is none.
     next: u64,
 }
 
@@ -74,7 +74,7 @@ impl Btb {
         }
     }
 
-    /// Has a branch written when it is `due`, of which it knew nothing, or something else.
+    /// Has a branch of which the BTB knew nothing, or something else, written when it is `due`.
     #[cold]
     #[inline(never)]
     pub fn write(&mut self, due: u64, at: FetchSlot, branch: &BranchOutcome) {
@@ -83,7 +83,7 @@ impl Btb {
         self.next = self.next.min(due);
     }
 
-    /// Writes what is due.
+    /// Writes the branches that are due.
     #[inline(always)]
     pub fn train(&mut self, now: u64) {
         if self.next <= now {

@@ -5,10 +5,10 @@ use super::{BranchOutcome, FetchSlot, Known, Stage};
 /// Where fetch goes on after a branch or jump in the end, in F3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Last {
-    /// Where it went.
+    /// Where the branch or jump went.
     #[default]
     Right,
-    /// Elsewhere: it is mispredicted.
+    /// Elsewhere: the branch or jump is mispredicted.
     Wrong,
     /// Where F2 has it go: an indirect jump.
     AsF2,
@@ -17,30 +17,34 @@ pub(crate) enum Last {
 /// What predicts where a branch or jump goes, as F3 has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Component {
-    /// The direction of a conditional branch: one of these three.
+    /// The bimodal table, for the direction of a conditional branch.
     Bimodal,
+    /// TAGE, for the direction of a conditional branch.
     Tage,
+    /// The loop predictor, for the direction of a conditional branch.
     Loops,
-    /// The target of a return.
+    /// The return stack, for the target of a return.
     Returns,
-    /// The target of another indirect jump: one of these two, or none.
+    /// The BTB, for the target of another indirect jump.
     Btb,
+    /// The micro BTB, for the target of another indirect jump.
     MicroBtb,
+    /// Nothing, for the target of another indirect jump.
     Unknown,
 }
 
 impl Component {
-    /// How many there are.
+    /// Number of components.
     pub const COUNT: usize = 7;
 }
 
-/// What follows from the path alone of how the front end deals with a branch or jump. F1, the micro BTB, is not
-/// part of it: that is written when branches commit.
+/// What follows from the path alone of how the front end deals with a branch or jump. F1, the micro BTB, is not part of
+/// it: that is written when branches commit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Forecast {
-    /// Where it stands in its packet.
+    /// Where the branch or jump stands.
     pub at: FetchSlot,
-    /// The low half: that of where it went. Above it flags.
+    /// In the low half, the low half of the address where the branch or jump went; above it flags.
     rest: u64,
 }
 
@@ -75,7 +79,7 @@ impl Forecast {
         Self { at, rest }
     }
 
-    /// The same of a conditional branch that the BTB has as one; `target`: with where it went.
+    /// Returns the forecast of a conditional branch that the BTB has as one; `target`: with where it went.
     #[inline(always)]
     pub(super) fn of_known(
         at: FetchSlot,
@@ -92,52 +96,53 @@ impl Forecast {
         Self { at, rest }
     }
 
-    /// The same with these flags too, if `set`.
+    /// Returns the forecast with these flags too, if `set`.
     #[inline(always)]
     fn with(self, flags: u64, set: bool) -> Self {
         let rest = self.rest | self::flags(flags, set);
         Self { rest, ..self }
     }
 
-    /// The same of one that stands in that bank of its packet.
+    /// Returns the forecast of an instruction in that bank of its packet.
     #[inline(always)]
     pub fn in_bank(self, bank: u8) -> Self {
         self.with(Self::BANK, bank != 0)
     }
 
-    /// The same of one with which F3 does that.
+    /// Returns the forecast with what F3 does in the end.
     #[inline(always)]
     pub fn in_the_end(self, last: Last) -> Self {
         self.with(Self::WRONG, last == Last::Wrong)
             .with(Self::AS_F2, last == Last::AsF2)
     }
 
-    /// The same of one whose direction comes from TAGE, or from the loop predictor, which overrules it.
+    /// Returns the forecast of a branch whose direction comes from TAGE, or from the loop predictor, which overrules
+    /// it.
     #[inline(always)]
     pub(super) fn by(self, tage: bool, loops: bool) -> Self {
         self.with(Self::BY_TAGE, tage).with(Self::BY_LOOPS, loops)
     }
 
-    /// The same of a call that finds the return stack full, or a return that finds it empty.
+    /// Returns the forecast of a call that finds the return stack full, or of a return that finds it empty, if so.
     #[inline(always)]
     pub fn with_returns(self, full: bool, empty: bool) -> Self {
         self.with(Self::RETURNS_FULL, full)
             .with(Self::RETURNS_EMPTY, empty)
     }
 
-    /// The same of one that goes to the packet that follows in memory, if `falls`.
+    /// Returns the forecast of a jump that goes to the packet that follows in memory, if `falls`.
     #[inline(always)]
     pub fn that_falls(self, falls: bool) -> Self {
         self.with(Self::FALLS, falls)
     }
 
-    /// It in two words.
+    /// Returns the forecast in two words.
     #[inline(always)]
     pub fn words(&self) -> [u64; 2] {
         [self.at.0, self.rest]
     }
 
-    /// The one that gave these words.
+    /// Returns the forecast that gave these words.
     #[inline(always)]
     pub fn from_words([at, rest]: [u64; 2]) -> Self {
         let at = FetchSlot(at);
@@ -149,37 +154,37 @@ impl Forecast {
         self.rest & flags != 0
     }
 
-    /// Where it went, the low half.
+    /// Returns the low half of the address where the branch or jump went.
     #[inline(always)]
     pub fn next(&self) -> u32 {
         self.rest as u32
     }
 
-    /// Bank of its packet.
+    /// Returns the bank of its packet in which the branch or jump stands.
     #[inline(always)]
     pub fn bank(&self) -> u8 {
         u8::from(self.is(Self::BANK))
     }
 
-    /// It left the packet.
+    /// Returns true if the branch or jump left the packet.
     #[inline(always)]
     pub fn taken(&self) -> bool {
         self.is(Self::TAKEN)
     }
 
-    /// It went to the packet that follows in memory.
+    /// Returns true if the branch or jump went to the packet that follows in memory.
     #[inline(always)]
     pub fn falls(&self) -> bool {
         self.is(Self::FALLS)
     }
 
-    /// The bimodal table's direction.
+    /// Returns the bimodal table's direction.
     #[inline(always)]
     pub fn base(&self) -> bool {
         self.is(Self::BASE)
     }
 
-    /// What F2 does, if the BTB has it: else what the micro BTB says of it.
+    /// Returns what F2 does, if the BTB has the branch or jump; otherwise F2 does what the micro BTB says of it.
     #[inline(always)]
     pub fn f2(&self) -> Option<Stage> {
         self.is(Self::KNOWN).then(|| Stage {
@@ -191,13 +196,13 @@ impl Forecast {
         })
     }
 
-    /// The BTB has it.
+    /// Returns true if the BTB has the branch or jump.
     #[inline(always)]
     pub fn is_known(&self) -> bool {
         self.is(Self::KNOWN)
     }
 
-    /// What gave the direction of a conditional branch; known if that was wrong.
+    /// Returns what gave the direction of a conditional branch; known if that was wrong.
     pub fn component(&self) -> Component {
         match (self.is(Self::BY_LOOPS), self.is(Self::BY_TAGE)) {
             (true, _) => Component::Loops,
@@ -206,18 +211,18 @@ impl Forecast {
         }
     }
 
-    /// A call that finds the return stack full, or a return that finds it empty.
+    /// Returns true for a call that finds the return stack full, and for a return that finds it empty.
     #[inline(always)]
     pub fn strains_returns(&self) -> bool {
         self.is(Self::RETURNS_FULL | Self::RETURNS_EMPTY)
     }
 
-    /// It is a call.
+    /// Returns true for a call that finds the return stack full.
     pub fn overflows_returns(&self) -> bool {
         self.is(Self::RETURNS_FULL)
     }
 
-    /// What F3 does.
+    /// Returns what F3 does in the end.
     #[inline(always)]
     pub fn last(&self) -> Last {
         match (self.is(Self::WRONG), self.is(Self::AS_F2)) {
@@ -228,7 +233,7 @@ impl Forecast {
     }
 }
 
-/// These flags, if they are set.
+/// Returns these flags if `set`, otherwise 0.
 #[inline(always)]
 fn flags(flags: u64, set: bool) -> u64 {
     u64::from(set).wrapping_neg() & flags

@@ -17,7 +17,7 @@ pub(crate) enum Outcome {
     None = 0b00,
     /// Only branches that were not taken.
     NotTaken = 0b10,
-    /// A taken one.
+    /// A taken branch.
     Taken = 0b11,
 }
 
@@ -32,7 +32,7 @@ impl History {
         old << (outcome >> 1) | outcome & 1
     }
 
-    /// What the packet's first (0) or second (1) bank sees.
+    /// Returns what the packet's first (0) or second (1) bank sees.
     #[inline(always)]
     pub fn seen(self, bank: usize) -> u64 {
         let after = Self::push(self.old, self.pending);
@@ -45,7 +45,7 @@ impl History {
         *self = self.after(Outcome::None, Outcome::None, true);
     }
 
-    /// The history after a packet. `single`: it ended in, or had only, its first bank.
+    /// Returns the history after a packet. `single`: it ended in, or had only, its first bank.
     #[inline]
     pub fn after(self, first: Outcome, second: Outcome, single: bool) -> Self {
         let old = Self::push(self.old, self.pending);

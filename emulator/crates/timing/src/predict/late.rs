@@ -2,9 +2,9 @@
 //! (`ifu/fetch-target-queue.scala:274`), which is some packets later on.
 //!
 //! The path knows no cycles: its clock is packets. The RTL trains a median of 17 to 20 cycles after a packet was
-//! fetched (`tokens`, `dijkstra`), at the earliest 11 from the next one's fetch to its first commit and 3 to the tables. Between branches
-//! a packet takes about two cycles; a mispredicted branch holds fetch back for 11 more. Not modelled: an instruction
-//! that waits holds training back further.
+//! fetched (`tokens`, `dijkstra`), at the earliest 11 from the next one's fetch to its first commit and 3 to the
+//! tables. Between branches a packet takes about two cycles; a mispredicted branch holds fetch back for 11 more. Not
+//! modelled: an instruction that waits holds training back further.
 
 /// Packets from the one after a branch to the first that knows of the branch's outcome.
 const TRAINS: u64 = 7;
@@ -18,24 +18,24 @@ pub(super) struct Clock(u64);
 snapshot::snapshot!(Clock(0));
 
 impl Clock {
-    /// A packet starts.
+    /// Passes to the next packet, which starts.
     #[inline(always)]
     pub fn packet(&mut self) {
         self.0 += 1;
     }
 
-    /// The packet ended in a misprediction.
+    /// Notes that the packet ended in a misprediction.
     #[inline(always)]
     pub fn missed(&mut self) {
         self.0 += REFILL;
     }
 
-    /// When the branch is trained with that was predicted last.
+    /// Returns the packet at which the branch that was predicted last is trained with.
     pub fn trains(self) -> u64 {
         self.0 + 1 + TRAINS
     }
 
-    /// Packets so far.
+    /// Returns the packets so far.
     #[inline(always)]
     pub fn now(self) -> u64 {
         self.0
@@ -60,7 +60,7 @@ mod tests {
             }
             packets
         };
-        // It is over for the branch before the mispredicted one, too.
+        // The refill is over for the branch before the mispredicted one, too.
         assert_eq!((waits(first), waits(second)), (2, 6));
     }
 }

@@ -13,12 +13,13 @@ struct Entry {
     tag: u16,
     confidence: u8,
     age: u8,
-    /// Iterations of the last time, and so far.
+    /// Iterations of the loop when it was left last.
     past: u16,
+    /// Iterations of the loop so far.
     so_far: u16,
 }
 
-/// Both banks.
+/// The loop predictor, both banks.
 pub(super) struct Loops {
     entries: Box<[Entry; SETS * COLUMNS]>,
 }
@@ -32,7 +33,8 @@ impl Loops {
         }
     }
 
-    /// The direction, given what TAGE says; then trains. Iterations are counted of a branch that F2 knew (`f3_req_fire`).
+    /// Returns the direction, given what TAGE says; then trains with the outcome. Iterations are counted of a branch
+    /// that F2 knew (`f3_req_fire`).
     #[inline(always)]
     pub fn branch(&mut self, at: FetchSlot, known: bool, predicted: bool, taken: bool) -> bool {
         let entry = &mut self.entries[at.index() % (SETS * COLUMNS)];
@@ -43,7 +45,7 @@ impl Loops {
             let exits = count == entry.past && entry.confidence == CONFIDENT;
             direction ^= exits;
             if !known {
-                // It is not counted.
+                // The iteration is not counted.
             } else if exits {
                 entry.age = CONFIDENT;
                 entry.so_far = 0;
@@ -68,7 +70,7 @@ snapshot::snapshot!(Entry {
 });
 
 impl Entry {
-    /// `count` is how far the loop had come when it was predicted.
+    /// Trains with a misprediction; `count` is how far the loop had come when it was predicted.
     #[cold]
     fn mispredicted(&mut self, tag: u16, count: u16) {
         let same = self.tag == tag;

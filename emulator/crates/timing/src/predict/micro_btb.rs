@@ -60,16 +60,16 @@ struct Column {
 
 snapshot::snapshot!(Column { index, ways });
 
-/// Both banks.
+/// The micro BTB, both banks.
 pub(crate) struct MicroBtb {
     columns: Box<[Column; COLUMNS]>,
     /// Per bank all tags, folded to four bits by exclusive or.
     fold: [u8; 2],
-    /// Ways less one.
+    /// Number of ways less one.
     mask: u8,
     on: bool,
     late: VecDeque<Late>,
-    /// Cycle of the first of them; never, if there is none.
+    /// Cycle of the first write of `late`; never, if there is none.
     next_late: u64,
 }
 
@@ -103,7 +103,7 @@ impl MicroBtb {
         &mut self.columns[at.column()].ways[usize::from(way) % WAYS]
     }
 
-    /// What it knows of a branch that is predicted in cycle `predicted`.
+    /// Returns what the micro BTB knows of a branch that is predicted in cycle `predicted`.
     #[inline(always)]
     pub fn predict(&mut self, at: FetchSlot, predicted: u64) -> Known {
         if self.next_late <= predicted {
@@ -132,8 +132,8 @@ impl MicroBtb {
         entry.counter = saturate(entry.counter, taken);
     }
 
-    /// Has a branch written of which it knew nothing, or something else. A new one goes to the way that has others
-    /// of its bank's block, else where a hash of all tags says.
+    /// Has a branch written of which the micro BTB knew nothing, or something else. A new one goes to the way that has
+    /// others of its bank's block, else where a hash of all tags says.
     #[cold]
     #[inline(never)]
     pub fn write(&mut self, at: FetchSlot, found: Known, branch: &BranchOutcome, trained: u64) {
@@ -207,7 +207,7 @@ impl MicroBtb {
     }
 }
 
-/// A block's number folded to four bits.
+/// Returns a block's number folded to four bits.
 #[inline(always)]
 fn folded(block: u32) -> u8 {
     let x = block ^ block >> 16;

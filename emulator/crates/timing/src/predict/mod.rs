@@ -1,10 +1,11 @@
 //! Branch prediction: BOOM's TAGE-L, component by component (`ifu/bpd/*`).
 //!
-//! Every component has two banks of 8 bytes of code, four 2-byte slots each. What is known about a branch is
-//! asked for when the branch comes by in program order, with the history that its packet saw, and
-//! trained with its outcome. In hardware training happens at commit. The BTB learns some packets later ([`late`]), on which
-//! indirect jumps depend; TAGE, bimodal table and loop predictor at once: not modelled is that a branch in a tight loop is predicted with
-//! counters that its last few outcomes have not reached. The micro BTB learns at commit by cycles, and so belongs to the part of the front end that keeps time.
+//! Every component has two banks of 8 bytes of code, four 2-byte slots each. What is known about a branch is asked for
+//! when the branch comes by in program order, with the history that its packet saw, and trained with its outcome. In
+//! hardware training happens at commit. The BTB learns some packets later ([`late`]), on which indirect jumps depend;
+//! TAGE, bimodal table and loop predictor at once: not modelled is that a branch in a tight loop is predicted with
+//! counters that its last few outcomes have not reached. The micro BTB learns at commit by cycles, and so belongs to
+//! the part of the front end that keeps time.
 
 mod bimodal;
 mod btb;
@@ -37,13 +38,13 @@ pub(crate) struct FetchSlot(u64);
 snapshot::snapshot!(FetchSlot(0));
 
 impl FetchSlot {
-    /// The place of the instruction at `pc`.
+    /// Returns the place of the instruction at `pc`.
     #[inline(always)]
     pub fn new(pc: u64) -> Self {
         Self(pc)
     }
 
-    /// Number of the block.
+    /// Returns the number of the block.
     #[inline(always)]
     fn block(self) -> u32 {
         (self.0 >> 4) as u32
@@ -54,42 +55,42 @@ impl FetchSlot {
         (self.0 >> 3) as usize & 1
     }
 
-    /// Bank and slot: the column of a table.
+    /// Returns bank and slot: the column of a table.
     #[inline(always)]
     fn column(self) -> usize {
         (self.0 >> 1) as usize & (COLUMNS - 1)
     }
 
-    /// Block, bank and slot: the place in a table without tags.
+    /// Returns block, bank and slot: the place in a table without tags.
     #[inline(always)]
     fn index(self) -> usize {
         (self.0 >> 1) as usize
     }
 
-    /// All slots of its bank.
+    /// Returns all slots of the bank.
     fn bank_slots(self) -> impl Iterator<Item = Self> {
         (0..8).step_by(2).map(move |slot| Self(self.0 & !7 | slot))
     }
 
-    /// The low half of its address.
+    /// Returns the low half of the address.
     fn pc(self) -> u32 {
         self.0 as u32 & !1
     }
 }
 
-/// Banks by slots.
+/// Columns of a table: banks by slots.
 const COLUMNS: usize = 8;
 
 /// What a target buffer knows of a branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Known {
-    /// It has an entry.
+    /// The buffer has an entry of the branch.
     pub hit: bool,
-    /// A conditional branch, not a jump.
+    /// The entry is of a conditional branch, not of a jump.
     conditional: bool,
-    /// If it is conditional: the entry takes it for taken.
+    /// The entry, if it is of a conditional branch, takes it for taken.
     pub strong: bool,
-    /// The low half of the target, which decides equality.
+    /// Low half of the target, which decides equality.
     target: u32,
     /// Way of the entry.
     way: u8,
@@ -100,9 +101,9 @@ pub(crate) struct Known {
 pub(crate) struct BranchOutcome {
     /// A conditional branch, not a jump.
     pub conditional: bool,
-    /// It left the packet; always, for a jump.
+    /// The branch left the packet; true for every jump.
     pub taken: bool,
-    /// Where it went, the low half.
+    /// Low half of the address where the branch or jump went.
     pub target: u32,
 }
 
@@ -113,7 +114,7 @@ snapshot::snapshot!(BranchOutcome {
 });
 
 impl BranchOutcome {
-    /// A conditional branch that went to an address with the low half `next`.
+    /// Returns the outcome of a conditional branch that went to an address with the low half `next`.
     #[inline(always)]
     pub fn branch(taken: bool, next: u32) -> Self {
         Self {
@@ -123,7 +124,7 @@ impl BranchOutcome {
         }
     }
 
-    /// A jump to such an address.
+    /// Returns the outcome of a jump to an address with the low half `next`.
     #[inline(always)]
     pub fn jump(next: u32) -> Self {
         Self {
@@ -135,7 +136,7 @@ impl BranchOutcome {
 }
 
 impl Known {
-    /// It says of the branch what is true.
+    /// Returns true if the entry says of the branch what is true.
     #[inline(always)]
     pub fn same(self, branch: &BranchOutcome) -> bool {
         self.hit
@@ -143,7 +144,7 @@ impl Known {
             & (!branch.taken | (self.target == branch.target))
     }
 
-    /// What the stage that believes this does, if the direction of a conditional branch is `taken`.
+    /// Returns what the stage that believes the entry does, if the direction of a conditional branch is `taken`.
     #[inline(always)]
     pub fn stage(self, branch: &BranchOutcome, taken: bool) -> Stage {
         Stage {
@@ -159,15 +160,15 @@ impl Known {
 /// What one stage of the front end does about a branch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Stage {
-    /// It has an entry.
+    /// The stage has an entry of the branch.
     pub hit: bool,
-    /// It leaves the packet there.
+    /// The stage leaves the packet at the branch.
     pub redirects: bool,
-    /// If it leaves, it goes where the branch went, and for the right reason.
+    /// The stage, if it leaves, goes where the branch went, and for the right reason.
     pub right: bool,
-    /// It knows of a conditional branch.
+    /// The stage knows of a conditional branch.
     pub sees: bool,
-    /// It knows where the branch went.
+    /// The stage knows where the branch went.
     pub target: bool,
 }
 
@@ -214,7 +215,7 @@ impl Predictor {
         }
     }
 
-    /// A packet starts.
+    /// Notes that a packet starts.
     #[inline(always)]
     pub fn packet(&mut self) {
         self.clock.packet();
@@ -231,7 +232,7 @@ impl Predictor {
             let target = found.target == branch.target;
             Forecast::of_known(at, &branch, base, target)
         } else {
-            // Not modelled: that one which is mispredicted is trained with later.
+            // Not modelled: that a branch which is mispredicted is trained with later.
             self.btb.write(self.clock.trains(), at, &branch);
             Forecast::new(at, &branch, base, found)
         };
@@ -264,7 +265,7 @@ impl Predictor {
             self.clock.missed();
         }
         if !same {
-            // After what a misprediction takes.
+            // The training comes after the packets that a misprediction takes.
             self.btb.write(self.clock.trains(), at, &jump);
         }
         let forecast = Forecast::new(at, &jump, base, found);
@@ -272,7 +273,7 @@ impl Predictor {
     }
 }
 
-/// Two-bit saturating counter.
+/// Returns a two-bit saturating counter after an outcome.
 #[inline(always)]
 fn saturate(counter: u8, taken: bool) -> u8 {
     const NEXT: [[u8; 4]; 2] = [[0, 0, 1, 2], [1, 2, 3, 3]];

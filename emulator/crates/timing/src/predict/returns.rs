@@ -25,7 +25,7 @@ impl Returns {
         }
     }
 
-    /// True if the stack was full: the oldest address is lost.
+    /// Pushes the return address of a call; returns true if the stack was full: the oldest address is lost.
     pub fn call(&mut self, address: u64) -> bool {
         let full = self.depth == self.size;
         self.depth += usize::from(!full);
@@ -34,7 +34,7 @@ impl Returns {
         full
     }
 
-    /// The predicted address, and whether the stack was empty; the entry is consumed.
+    /// Pops the predicted address; returns it, and whether the stack was empty.
     pub fn ret(&mut self) -> (u64, bool) {
         let empty = self.depth == 0;
         self.depth -= usize::from(!empty);

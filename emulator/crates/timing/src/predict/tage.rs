@@ -24,33 +24,33 @@ const USEFUL: u32 = 12;
 const VALID: u16 = 1 << 14;
 const TAG: u16 = VALID | 0x1ff;
 
-/// Branches by a hash of their place: which tables may hold an entry of theirs.
+/// Branches that are told apart, by a hash of their place, to know which tables may hold an entry of theirs.
 const BRANCHES: usize = 4096;
-/// Branches after which that is worked out anew, since entries are replaced.
+/// Branches after which it is worked out anew which tables may hold an entry, since entries are replaced.
 const RENEW_EVERY: u32 = 1 << 15;
 
-/// Both banks of all tables.
+/// TAGE, both banks of all tables.
 ///
-/// Most branches never had an entry, or have them in one or two tables. A bit per branch and table tells
-/// where to look. (Not modelled: that the entry of one branch answers for another whose tag is the same.)
+/// Most branches never had an entry, or have them in one or two tables. A bit per branch and table tells where to look.
+/// (Not modelled: that the entry of one branch answers for another whose tag is the same.)
 pub(super) struct Tage {
     entries: Box<[u16; ALL_ENTRIES]>,
     /// By entry: the branch that it belongs to, as a number below [`BRANCHES`].
     owners: Box<[u16; ALL_ENTRIES]>,
-    /// By branch: a bit for each table.
+    /// Tables that may hold an entry of a branch, a bit each; by branch.
     tables: Box<[u8; BRANCHES]>,
     random: Lfsr,
     trained: u32,
 }
 
-/// Number of a branch, below [`BRANCHES`].
+/// Returns the number of a branch, below [`BRANCHES`].
 #[inline(always)]
 fn number(at: FetchSlot) -> usize {
     let hash = u64::from(at.block()).wrapping_mul(0xff51_afd7_ed55_8ccd);
     (hash >> 55) as usize * COLUMNS + at.column()
 }
 
-/// Exclusive or of all pieces of `WIDTH` bits of the last 2 << `T` outcomes, in the low bits.
+/// Returns the exclusive or of all pieces of `WIDTH` bits of the last 2 << `T` outcomes, in the low bits.
 #[inline(always)]
 fn folded<const T: usize, const WIDTH: u32>(history: u64) -> u32 {
     let bits = 2 << T;
@@ -117,7 +117,8 @@ impl Tage {
         }
     }
 
-    /// Predicts, given the base prediction, then trains with the outcome: the direction, and whether it comes from a table.
+    /// Predicts, given the base prediction, then trains with the outcome; returns the direction, and whether it comes
+    /// from a table.
     #[inline(always)]
     pub fn branch(&mut self, at: FetchSlot, history: u64, base: bool, taken: bool) -> (bool, bool) {
         let tables = u32::from(self.tables[number(at) % BRANCHES]);
@@ -134,7 +135,7 @@ impl Tage {
         direction
     }
 
-    /// The same for a branch that may have entries in `tables`.
+    /// Predicts and trains as [`Self::branch`] does, for a branch that may have entries in `tables`.
     #[inline(always)]
     fn look(
         &mut self,
@@ -181,7 +182,7 @@ impl Tage {
         (direction, !weak | (others != 0))
     }
 
-    /// After a misprediction: an entry in a longer table, or less use for those in the way.
+    /// Allocates an entry in a longer table after a misprediction, or takes use from those in the way.
     #[cold]
     #[inline(never)]
     fn allocate(&mut self, places: &Places, at: FetchSlot, longer: u32, taken: bool) {
@@ -232,7 +233,7 @@ impl Tage {
     }
 }
 
-/// A boxed array that never lay on the stack.
+/// Returns a boxed array that never lay on the stack.
 fn zeroed<T: Clone + Default, const N: usize>() -> Box<[T; N]> {
     let array = vec![T::default(); N].into_boxed_slice();
     array
@@ -244,7 +245,7 @@ fn zeroed<T: Clone + Default, const N: usize>() -> Box<[T; N]> {
 mod tests {
     use super::*;
 
-    /// A branch that is taken every `period` times; how often the last `count` of 4000 are wrong.
+    /// Returns how many of the last 1000 of 4000 predictions are wrong for a branch that is taken every `period` times.
     fn wrong(period: u32) -> u32 {
         let mut tage = Tage::new();
         let at = FetchSlot::new(0x8000_0104);

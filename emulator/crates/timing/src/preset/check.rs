@@ -5,12 +5,12 @@ use super::{Preset, PresetError};
 use crate::without::Without;
 
 impl Preset {
-    /// Registers of the integer and the FP file that do not hold the architectural state.
+    /// Returns the registers of the integer and the FP file that do not hold the architectural state.
     pub(crate) fn renamed_registers(&self) -> [u32; 2] {
         [self.rename.int_regs - 32, self.rename.fp_regs - 32]
     }
 
-    /// A register file can run out before the ROB is full.
+    /// Returns true if a register file can run out before the ROB is full.
     pub(crate) fn registers_are_scarce(&self) -> bool {
         self.renamed_registers()
             .iter()

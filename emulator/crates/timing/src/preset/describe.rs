@@ -13,7 +13,7 @@ const MOST_NAMED: usize = 2;
 pub struct Description {
     /// Name of the preset.
     pub name: String,
-    /// What it stands for.
+    /// What the preset stands for.
     pub summary: String,
     /// Parameters.
     pub parameters: Vec<Parameter>,
@@ -86,12 +86,12 @@ impl Preset {
 }
 
 impl Description {
-    /// All but what it is called.
+    /// Returns all of the preset but what it is called.
     fn of_the_core(&self) -> impl Iterator<Item = &Parameter> {
         self.parameters.iter().filter(|p| p.key.contains('.'))
     }
 
-    /// What it stands for, and what was changed of that.
+    /// Returns what the preset stands for, and what was changed of that.
     pub(super) fn title(&self) -> String {
         let changed = self.of_the_core().filter_map(|p| {
             let preset = p.preset.as_ref()?;

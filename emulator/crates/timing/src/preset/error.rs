@@ -8,9 +8,9 @@ pub enum PresetError {
     NotFound {
         /// What was asked for.
         name: String,
-        /// The embedded presets.
+        /// Names of the embedded presets.
         known: String,
-        /// Why it could not be read as a file.
+        /// Why the file could not be read.
         source: std::io::Error,
     },
     /// Not TOML.
@@ -40,7 +40,7 @@ pub enum PresetError {
         key: String,
         /// What would be accepted.
         expected: String,
-        /// What stands there.
+        /// What was found.
         found: String,
     },
 }

@@ -4,15 +4,16 @@ use super::schema::DramModel;
 
 /// A parameter and what it may be.
 pub(super) struct Limit {
-    /// Its path in a preset: `l1d.mshrs`.
+    /// Path of the parameter in a preset: `l1d.mshrs`.
     pub key: String,
+    /// Value that the preset has.
     pub found: u32,
     pub kind: LimitKind,
     pub low: u32,
     pub high: u32,
 }
 
-/// Which of the values between the limits are allowed: all, powers of two, or these and 0.
+/// Which of the values between the limits are allowed: all, powers of two, or powers of two and 0.
 #[derive(Clone, Copy)]
 pub(super) enum LimitKind {
     Range,
@@ -30,7 +31,7 @@ impl Limit {
         }
     }
 
-    /// For messages.
+    /// Returns what is allowed, for messages.
     pub fn expected(&self) -> String {
         let (low, high) = (self.low, self.high);
         match self.kind {
@@ -43,7 +44,7 @@ impl Limit {
 
 /// Checks parameters of a preset by their limits: those of a table, or a single one.
 pub(super) trait HasLimits {
-    /// Adds the limits of what is in it.
+    /// Adds the limits of the parameters of the table, which is at `path`.
     fn limits(&self, _path: &str, _limits: &mut Vec<Limit>) {}
 }
 
@@ -53,7 +54,7 @@ impl HasLimits for String {}
 impl HasLimits for Vec<String> {}
 impl HasLimits for DramModel {}
 
-/// The path of a key below a section.
+/// Returns the path of a key below a section.
 pub(super) fn key_path(path: &str, key: &str) -> String {
     match path {
         "" => key.to_owned(),

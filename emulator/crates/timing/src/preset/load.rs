@@ -43,7 +43,7 @@ impl Preset {
         from_table(table, name_or_path)
     }
 
-    /// A preset that a file names: an embedded one, or a file relative to that file.
+    /// Returns the preset that a file names: an embedded one, or a file relative to that file.
     pub fn beside(file: &str, named: &str) -> String {
         let folder = Path::new(file).parent();
         match folder.filter(|_| names().all(|name| name != named)) {
@@ -100,7 +100,7 @@ fn from_table(table: Table, file: &str) -> Result<Preset, PresetError> {
     Ok(preset)
 }
 
-/// The full table of a preset: its base's, overlaid.
+/// Returns the full table of a preset: its base's, overlaid.
 fn resolve(name: &str, depth: u32) -> Result<Table, PresetError> {
     let text = match EMBEDDED.iter().find(|(n, _)| *n == name) {
         Some((_, text)) => (*text).to_owned(),

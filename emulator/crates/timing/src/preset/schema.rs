@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::{HasLimits, Limit, LimitKind, key_path};
 
-/// What a number may be, beside its key: `[Range LOW to HIGH]`, `[PowerOfTwo LOW to HIGH]` for a power of two, or `[ZeroOrPowerOfTwo LOW to HIGH]`.
-/// What depends on other parameters is in `check.rs`.
+/// What a number may be, beside its key: `[Range LOW to HIGH]`, `[PowerOfTwo LOW to HIGH]` for a power of two, or
+/// `[ZeroOrPowerOfTwo LOW to HIGH]`. What depends on other parameters is in `check.rs`.
 macro_rules! sections {
     ($( $(#[$meta:meta])* $name:ident { $( $key:ident: $type:ty $([$kind:ident $low:literal to $high:literal])?, )* } )*) => {
         $(

@@ -41,7 +41,7 @@ impl Hart {
     }
 }
 
-/// How often the filter lets an instruction pass, by its number.
+/// Returns how often the filter lets an instruction pass, by its number.
 fn passing(found: &[Counted], filter: RecordFilter) -> Vec<u64> {
     let times = |counted: &Counted| {
         let records = counted.counts.records.iter();
@@ -126,7 +126,7 @@ fn filters_tell_events_and_latencies_of_one_instruction_together() {
 #[test]
 fn what_comes_next_tells_whether_a_branch_is_taken() {
     let mut hart = hart();
-    // Not taken, taken twice, of which the last is mispredicted; and what nothing follows.
+    // The branch (3) is not taken, taken, taken and mispredicted; and last, nothing follows it.
     for (inst, redirect) in [
         (3, Redirect::None),
         (4, Redirect::None),

@@ -24,7 +24,7 @@ pub(super) struct Slot {
     pub pc: u64,
 }
 
-/// One cycle.
+/// The token of one cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Token {
     pub cycle: u64,
@@ -39,8 +39,8 @@ pub(super) struct Token {
 }
 
 impl Token {
-    /// Both counters are the cycle. Not known, and therefore as if there were none: rolling back (its cycles
-    /// show an empty ROB) and the point of no return (it is the head).
+    /// Returns the token's bytes. Both counters are the cycle. Rolling back and the point of no return are not known: the
+    /// token says that there is no rolling back (its cycles show an empty ROB), and that the point of no return is the head.
     pub(super) fn bytes(&self) -> [u8; TOKEN_BYTES] {
         let count = |holds: fn(&Slot) -> bool| self.slots.iter().filter(|s| holds(s)).count() as u8;
         let (committing, valid) = (count(|s| s.committing), count(|s| s.valid));
@@ -70,7 +70,7 @@ impl Token {
     }
 }
 
-/// The first is bit 0.
+/// Packs flags into a byte, the first into bit 0.
 fn bits(flags: &[bool]) -> u8 {
     flags
         .iter()

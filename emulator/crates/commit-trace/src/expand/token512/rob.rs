@@ -15,13 +15,14 @@ struct Entry {
     dispatch: u64,
     /// Last cycle in the ROB.
     commit: u64,
-    /// Its row since the start, and its place there.
+    /// Number of the entry's ROB row, counted from where reading started.
     row: u64,
+    /// The entry's place in the row.
     slot: usize,
     redirect: Redirect,
 }
 
-/// The instructions that the next tokens show: those that have not committed. Only the right path is known,
+/// The instructions that the next tokens show, which have not committed. Only the right path is known,
 /// so rows are counted as if there were no other; the numbering starts where reading did.
 #[derive(Debug)]
 pub(super) struct Rob {
@@ -43,17 +44,17 @@ impl Rob {
         }
     }
 
-    /// Nothing enters up to `cycle`, and what entered before has left.
+    /// Notes that nothing enters up to `cycle`, and that what entered before has left.
     pub(super) fn start(&mut self, cycle: u64) {
         self.floor = cycle;
     }
 
-    /// The last cycle in which something leaves, of what is known.
+    /// Returns the last cycle in which a known instruction leaves, or up to which nothing enters, whichever is later.
     pub(super) fn committed(&self) -> u64 {
         self.last.map_or(0, |last| last.commit).max(self.floor)
     }
 
-    /// Adds the next record; the cycle in which it enters.
+    /// Adds the next record and returns the cycle in which its instruction enters the ROB.
     pub(super) fn push(&mut self, retired: &Retired<'_>) -> Result<u64, WalkError> {
         let commit = retired.commit.commit;
         let unsayable = |what| WalkError::Unsayable {
@@ -87,8 +88,8 @@ impl Rob {
         Ok(entry.dispatch)
     }
 
-    /// First cycle in the ROB: not before that of the instruction before, and not before there was room. Both
-    /// only matter to streams that no core made, and to residences longer than a record says.
+    /// Returns the instruction's first cycle in the ROB: not before that of the instruction before it, and not before there
+    /// is room. Both bounds only matter to streams that no core made, and to residences longer than a record can say.
     fn enters(&self, retired: &Retired<'_>) -> u64 {
         let commit = retired.commit.commit;
         let mut enters = retired.commit.dispatch;
@@ -106,8 +107,8 @@ impl Rob {
             .min(commit)
     }
 
-    /// The token of a cycle, not before that of the call before. All that enters up to the cycle after it
-    /// must be known.
+    /// Returns the token of `cycle`, which must not be before the cycle of the last call. All that enters up to the cycle
+    /// after `cycle` must be known.
     pub(super) fn token(&mut self, cycle: u64) -> Token {
         while self.entries.front().is_some_and(|e| e.commit < cycle) {
             self.entries.pop_front();
@@ -151,7 +152,7 @@ impl Rob {
         token
     }
 
-    /// Number of an entry, as hardware counts them.
+    /// Returns the number of an entry, as hardware counts entries.
     fn number(&self, row: u64, slot: usize) -> u16 {
         let row = (row % u64::from(self.shape.rows)) as u16;
         (row * self.shape.width).wrapping_add(slot as u16)

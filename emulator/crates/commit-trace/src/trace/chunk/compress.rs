@@ -8,7 +8,7 @@ use zstd::zstd_safe::compress_bound;
 /// zstd's fastest level: the columns are mostly zeros by now, higher ones gain a few percent.
 const LEVEL: i32 = 1;
 
-/// Bytes at once: a whole column takes up to a millisecond, in which others may wait.
+/// Bytes that are compressed at once: a whole column takes up to a millisecond, in which others may wait.
 const PIECE: usize = 32 << 10;
 
 /// Makes frames, one after the other.
@@ -23,7 +23,8 @@ impl Compressor {
         Ok(Self(Encoder::new(level)?))
     }
 
-    /// Appends another piece of a column's frame to `out`; `done` bytes of the column are in it. True: it is whole.
+    /// Appends another piece of a column's frame to `out`; `done` bytes of the column are in it. Returns true if the frame is
+    /// whole.
     pub(in crate::trace) fn piece(
         &mut self,
         column: &[u8],

@@ -11,7 +11,7 @@ use crate::{Batch, HartId, Seq};
 /// Gives a chunk's batches back, one by one.
 pub(in crate::trace) struct ChunkDecoder {
     columns: Columns,
-    /// Kept from chunk to chunk: a new one's memory is fresh pages.
+    /// The decompressor, kept from chunk to chunk: a new one's memory is fresh pages.
     decompressor: Option<zstd::bulk::Decompressor<'static>>,
     records: RecordDecoder,
     progress: Progress,
@@ -95,7 +95,7 @@ impl ChunkDecoder {
         Ok(())
     }
 
-    /// The next batch into `batch`, which is cleared first; without its records if `context_only`.
+    /// Reads the next batch into `batch`, which is cleared first; without its records if `context_only`.
     pub(in crate::trace) fn next(
         &mut self,
         batch: &mut Batch,
@@ -130,7 +130,7 @@ impl ChunkDecoder {
         Ok(())
     }
 
-    /// Everything but the records; returns how many there are, and whether their stages are there too.
+    /// Reads all of a batch but its records; returns how many records there are, and whether there are stages of them.
     fn context(&mut self, batch: &mut Batch) -> Option<(usize, bool)> {
         let [static_info_at, batches_at, events_at] = self.at;
         let mut static_info_in = Cursor(self.columns[Column::StaticInfo].get(static_info_at..)?);

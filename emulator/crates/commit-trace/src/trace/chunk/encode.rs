@@ -58,7 +58,7 @@ impl ChunkEncoder {
         let header = &mut self.header;
         let overflows = "its cycle numbers overflow";
         let after_events = batch.after_events().ok_or(overflows)?;
-        // Far from the limit nobody need add them up.
+        // Far from the limit the records need not be added up.
         { batch.bound().or_else(|| batch.end_cycle()) }.ok_or(overflows)?;
         if batch.records.len() + header.records as usize > MAX_CHUNK_RECORDS as usize {
             return Err("it has too many records");
@@ -108,12 +108,12 @@ impl ChunkEncoder {
         header.batches += 1;
         header.records += batch.records.len() as u32;
         header.insts += batch.static_info.len() as u32;
-        // Its records' cycles come with them.
+        // The cycles of the batch's records are added with the records.
         header.end_cycle = after_events;
         Ok(())
     }
 
-    /// Adds so many more of the batch's records to the `done` that were added; true: these were the last.
+    /// Adds up to `most` of the batch's records after the first `done`, and returns true if these were the last.
     pub(in crate::trace) fn go_on(
         &mut self,
         batch: &Batch,
@@ -134,7 +134,7 @@ impl ChunkEncoder {
         Ok(true)
     }
 
-    /// Closes the chunk, and starts the next in the memory of `spare`, another one's columns.
+    /// Closes the chunk, and starts the next in the memory of `spare`, the columns of an earlier chunk.
     pub(in crate::trace) fn close(&mut self, mut spare: Columns) -> ClosedChunk {
         spare.clear();
         let next = ChunkHeader {
@@ -153,19 +153,20 @@ impl ChunkEncoder {
     }
 }
 
-/// A chunk that is whole, and is compressed a piece at a time.
+/// A chunk that has all its records, and is compressed a piece at a time.
 #[derive(Debug)]
 pub(in crate::trace) struct ClosedChunk {
     header: ChunkHeader,
     columns: Columns,
-    /// The column that comes next, and how much of it is compressed.
+    /// Number of the column that is compressed next.
     column: usize,
+    /// Bytes of that column that are compressed already.
     done: usize,
     payload: Vec<u8>,
 }
 
 impl ClosedChunk {
-    /// Compresses another piece; false: all are.
+    /// Compresses another piece, and returns false if there is none left.
     pub(in crate::trace) fn compress(
         &mut self,
         compressor: &mut Compressor,
@@ -186,7 +187,7 @@ impl ClosedChunk {
         Ok(true)
     }
 
-    /// Appends the chunk, all of which is compressed, to `out`; its header, and its memory.
+    /// Appends the chunk, all of which is compressed, to `out`; returns its header, and its columns for their memory.
     pub(in crate::trace) fn put(self, out: &mut Vec<u8>) -> (ChunkHeader, Columns) {
         let Self {
             mut header,

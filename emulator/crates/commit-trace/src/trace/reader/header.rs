@@ -10,7 +10,7 @@ const FIXED: usize = 16;
 pub(super) struct Header {
     pub(super) version: u32,
     pub(super) metadata: String,
-    /// Size, in bytes: offset of the first chunk.
+    /// Size of the header, in bytes, which is the offset of the first chunk.
     pub(super) bytes: u64,
 }
 
@@ -23,7 +23,7 @@ pub(super) fn other_version(file: String, found: u32) -> TraceError {
     }
 }
 
-/// Reads the header. That of a newer version must have our layout; an older version is an error.
+/// Reads the header. The header of a newer version has this layout, too; an older version is an error.
 pub(super) fn read(input: &mut (impl Read + Seek), file: &str) -> Result<Header, TraceError> {
     let file = || file.to_owned();
     let failed = |source: io::Error| TraceError::Read {

@@ -10,17 +10,17 @@ use crate::{HartId, Seq};
 /// One chunk of a trace file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkInfo {
-    /// Offset in the file, in bytes.
+    /// Offset of the chunk in the file, in bytes.
     pub offset: u64,
-    /// The hart whose batches it holds.
+    /// The hart whose batches the chunk holds.
     pub hart: HartId,
-    /// Records in it.
+    /// Records in the chunk.
     pub records: u32,
-    /// Number of its first record.
+    /// Number of the chunk's first record.
     pub first_seq: Seq,
-    /// Last cycle before it.
+    /// Last cycle before the chunk.
     pub start_cycle: u64,
-    /// Last cycle in it.
+    /// Last cycle in the chunk.
     pub end_cycle: u64,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn read(
     }
 }
 
-/// `None` if there is no index, or it is not what a writer wrote.
+/// Reads the chunks from the index; `None` if there is no index, or it is not what a writer wrote.
 fn from_index(
     input: &mut (impl Read + Seek),
     start: u64,

@@ -1,4 +1,4 @@
-//! And back.
+//! From columns back to records.
 
 use super::{
     COMMIT_MASK, DISPATCH_MASK, DISPATCH_SHIFT, ENTRIES, FAR, FAR_FIRST_OF_ROW, FAR_LEAD_SHIFT,
@@ -17,7 +17,7 @@ pub(in crate::trace) struct RecordDecoder {
     at: DecoderState,
 }
 
-/// How far the columns were read.
+/// How far each column was read, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::trace) struct Progress {
     tokens: usize,
@@ -70,10 +70,10 @@ impl RecordDecoder {
         } = self.at;
         let mut sums = Sums::new(residence);
         let mut cycles = 0u64;
-        // All residences and leads so far: none was too long if no bit is.
+        // All residences so far, and all leads, combined by OR: if the result is not too long, none of them was.
         let (mut residences, mut leads) = (0, 0);
         let mut slot = inst as usize % ENTRIES;
-        // What it holds is written over: clearing it first would take as long again.
+        // What `out` holds is written over: clearing it first would take as long again.
         out.resize(count, CommitRecord::default());
         let out = &mut out[..count];
         let tokens = &tokens[..count];
@@ -142,20 +142,21 @@ impl RecordDecoder {
     }
 }
 
-/// What a token says that needs no other column: nearly all are such.
+/// What a token says if it needs no other column, which is true of nearly all tokens.
 #[derive(Clone, Copy)]
 struct Plain {
-    /// The lower half is its commit delta, the upper by how much the residence differs from the last record's.
+    /// In the lower half the commit delta, in the upper half by how much the residence differs from the last record's.
     sum: u64,
-    /// The decode lead: these bits of the last one, and so much more.
+    /// Mask of the last record's decode lead: all bits if this record's lead is counted from it, else none.
     keep: u8,
+    /// What is added to the masked lead to get this record's decode lead, in cycles.
     add: u8,
-    /// The record's flag.
+    /// The record's flag for the first of a row.
     row: u32,
 }
 
 impl Plain {
-    /// Of a token that needs other columns.
+    /// Stands for a token that needs other columns.
     const NONE: Self = Self {
         sum: 1 << 31,
         keep: 0,
@@ -174,7 +175,8 @@ impl Plain {
     }
 }
 
-/// A sum of [`Plain`]s: one addition for two. The commit deltas of a batch, below 7 each, do not fill the lower half.
+/// The sum of the [`Plain::sum`]s so far: one addition for commit delta and residence together. The commit deltas of a batch,
+/// below 7 each, do not fill the lower half.
 #[derive(Clone, Copy)]
 struct Sums(u64);
 
@@ -231,17 +233,19 @@ const PLAIN: [Plain; 256] = {
     plain
 };
 
-/// Where a decoder is.
+/// What a decoder knows of the last record.
 #[derive(Clone, Copy, Debug, Default)]
 struct DecoderState {
     inst: u32,
-    /// Of the last record; above their maxima in what no encoder writes.
+    /// Residence of the last record, in cycles; it is above its maximum only in columns that no encoder wrote.
     residence: u32,
+    /// Decode lead of the last record, in cycles; it is above its maximum only in columns that no encoder wrote.
     lead: u32,
 }
 
 impl DecoderState {
-    /// The record of a token that needs other columns. By value, so that the loop's state stays in registers.
+    /// Returns the record of a token that needs other columns. `self` is taken by value, so that the loop's state stays in
+    /// registers.
     #[inline(never)]
     fn next(self, token: u8, tables: &mut Tables, fields: &mut Fields<'_>) -> CommitRecord {
         let token = u32::from(token);
@@ -329,7 +333,7 @@ impl Fields<'_> {
             .unwrap_or_else(|| damaged(&mut self.damaged))
     }
 
-    /// A commit delta, and which fields were predicted.
+    /// Reads a commit delta, and which fields were predicted.
     fn commit(&mut self) -> (u32, u64) {
         let more = self.commits.number().and_then(|more| {
             let commit = u32::try_from(more >> MORE_SHIFT).ok()?;

@@ -19,8 +19,9 @@ const ESCAPES: u8 = FAR as u8 | MORE as u8;
 #[derive(Debug)]
 pub(in crate::trace) struct RecordEncoder {
     tables: Box<Tables>,
-    /// Of the last record.
+    /// Number of the last record's instruction.
     inst: u32,
+    /// The last record's packed word of residence and decode lead.
     lead: u32,
 }
 
@@ -38,7 +39,7 @@ impl RecordEncoder {
         (self.inst, self.lead) = (0, 0);
     }
 
-    /// Adds records; the sum of their commit deltas.
+    /// Adds records, and returns the sum of their commit deltas.
     pub(in crate::trace) fn encode(
         &mut self,
         records: &[CommitRecord],
@@ -77,15 +78,16 @@ impl RecordEncoder {
     }
 }
 
-/// Dispatch and decode lead as a token has them.
+/// Dispatch delta and decode lead as a token holds them.
 struct Near {
-    /// If it can.
+    /// True if a token can hold them.
     holds: bool,
+    /// The token's bits, except those of the commit delta.
     token: u32,
 }
 
 impl Near {
-    /// From the packed words of a record and the last one.
+    /// Computes dispatch delta and decode lead from the packed words of a record and of the last one.
     #[inline(always)]
     fn of(commit: u32, lead: u32, last: u32, flags: u32) -> Self {
         let row = flags >> FIRST_OF_ROW_BIT & 1;
@@ -105,8 +107,8 @@ impl Near {
     }
 }
 
-/// The tokens of records, if instruction and flags are as predicted; [`ESCAPES`] where other columns are needed anyway.
-/// A loop of its own, without branches: the compiler makes it take four to sixteen records at a time.
+/// Writes the tokens of records whose instruction and flags are as predicted; [`ESCAPES`] where other columns are needed
+/// anyway. It is a loop of its own, without branches: the compiler makes it take four to sixteen records at a time.
 #[multiversion(targets = "simd")]
 fn near_tokens(mut last: u32, records: &[CommitRecord], out: &mut [u8]) {
     for (record, out) in records.iter().zip(out) {
@@ -124,7 +126,7 @@ fn near_tokens(mut last: u32, records: &[CommitRecord], out: &mut [u8]) {
     }
 }
 
-/// The token of a record that needs other columns, which it writes.
+/// Returns the token of a record that needs other columns, and writes those.
 #[inline(never)]
 fn escape(
     record: &CommitRecord,
@@ -163,7 +165,7 @@ fn escape(
     let residence = |lead: u32| i64::from(lead & CommitRecord::MAX_RESIDENCE);
     let dispatch = i64::from(commit) - residence(lead) + residence(last);
     let near = Near::of(commit, lead, last, flags);
-    // Its numbers wrap around.
+    // The numbers in `near` wrap around: the dispatch delta may be too large all the same.
     if near.holds && dispatch <= i64::from(DISPATCH_MASK + 1) {
         return (near.token | commit_bits) as u8;
     }

@@ -21,29 +21,29 @@ pub enum DiskMode {
     CopyOnWrite,
 }
 
-/// A disk image that cannot be used.
+/// An error of a disk image that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
-    /// It cannot be opened.
+    /// The image cannot be opened.
     #[error("disk image {0}: {1}")]
     Open(PathBuf, io::Error),
-    /// It is a folder, a device or a pipe.
+    /// The image is a folder, a device or a pipe.
     #[error("disk image {0}: expected a regular file")]
     Kind(PathBuf),
-    /// Another machine has it, and one of the two writes.
+    /// Another machine has the image, and one of the two writes.
     #[error(
         "disk image {0}: in use by another machine, which writes to it or must not have it changed"
     )]
     InUse(PathBuf),
-    /// Its bytes are not those of the disk.
+    /// The image is in a format whose bytes are not those of the disk.
     #[error(
         "disk image {path}: format: expected the disk's own bytes (raw), found {format}: \
          `qemu-img convert -O raw {path} FILE` makes a file that can be used"
     )]
     Format {
-        /// The image.
+        /// Path of the image.
         path: PathBuf,
-        /// What it is.
+        /// Name of the format that was found.
         format: &'static str,
     },
 }

@@ -59,17 +59,17 @@ impl Attributes {
         self.files.is_empty()
     }
 
-    /// Attributes of the file with this number; `None` if the guest has not looked at it.
+    /// Returns the attributes of the file with this number; `None` if the guest has not looked at it.
     pub fn get(&self, number: u64) -> Option<&Attribute> {
         self.files.get(&number)
     }
 
-    /// The same, to be changed.
+    /// Returns the attributes of the file with this number, to be changed.
     pub fn change(&mut self, number: u64) -> &mut Attribute {
         self.files.entry(number).or_default()
     }
 
-    /// A new file.
+    /// Adds a new file.
     pub fn create(&mut self, number: u64, (uid, gid): (u32, u32), special: u32, time: u64) {
         let now = Some(time);
         self.forget(number);
@@ -89,7 +89,7 @@ impl Attributes {
         );
     }
 
-    /// The guest changed the content of a file or folder.
+    /// Notes that the guest changed the content of a file or folder.
     pub fn touch(&mut self, number: u64, time: u64) {
         let attribute = self.change(number);
         attribute.set_written(time);

@@ -41,7 +41,7 @@ pub struct Folder {
     numbers: HashMap<Inode, u64>,
     known: HashMap<u64, KnownNode>,
     last_number: u64,
-    /// Its reference count is the number of file descriptors in use.
+    /// Counter whose references are the file descriptors in use.
     descriptors: Rc<()>,
     descriptors_max: usize,
 }

@@ -145,12 +145,12 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// The file that the request is about.
+    /// Returns the file that the request is about.
     fn node(&self) -> Result<Rc<Node>> {
         self.server.folder.node(self.header.node)
     }
 
-    /// The same, which is a folder.
+    /// Returns the folder that the request is about; an error if it is another kind of file.
     fn folder(&self) -> Result<Rc<Node>> {
         let node = self.node()?;
         match node.kind {
@@ -160,7 +160,7 @@ impl Call<'_> {
     }
 }
 
-/// Requests that change something, and those that a read-only folder refuses.
+/// Returns whether a request changes something; a read-only folder refuses it then.
 fn changes(code: u32) -> bool {
     use opcode::*;
     [

@@ -38,7 +38,7 @@ const EXCLUSIVE: u32 = 0o200;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Of `SETATTR`.
+/// Bits of `SETATTR`'s mask of the attributes that are set.
 const MODE: u32 = 1;
 const SIZE: u32 = 8;
 

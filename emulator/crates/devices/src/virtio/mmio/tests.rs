@@ -121,7 +121,7 @@ fn features_must_be_offered() {
     }
 }
 
-/// As Linux and small systems set up a device of version 1: a page size, and each queue by its page.
+/// Returns a device of version 1, set up as Linux and small systems do: a page size, and each queue by its page.
 fn legacy(alignment: Option<u64>) -> (Bus, impl Fn(&mut Bus)) {
     let mut bus = Bus::new(2 << 20, 1, Clock::default()).unwrap();
     let device = VirtioMmio::new(Box::new(Echo), super::super::driver::LATENCY).legacy();

@@ -159,7 +159,7 @@ fn hostile_chains_stop_the_card() {
             wire.0.borrow_mut().waiting.push_back(vec![0; 60]);
             driver.bus.advance(driver.bus.now + 100_000_000);
             assert_eq!(driver.used(queue), 0, "{name}");
-            // It works again after a reset.
+            // The card works again after a reset.
             driver.start();
             driver.transact(TRANSMIT, &with_header(&[8; 20]), 0);
             assert_eq!(wire.0.borrow().sent.len(), 1, "{name}");

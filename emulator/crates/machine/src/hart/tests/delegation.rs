@@ -141,7 +141,7 @@ fn selectors_hold_the_least_range_and_nothing_is_behind_mireg() {
         (Privilege::Supervisor, SISELECT),
         (Privilege::Machine, MISELECT),
     ] {
-        // And as much with the top bit, for custom use.
+        // Selectors go up to 0xfff, and as far with the top bit set, for custom use.
         let custom = 1 << 63;
         for (written, read) in [
             (0x40, 0x40),
@@ -224,7 +224,7 @@ fn filters_of_fixed_counters_need_smcntrpmf() {
 fn windows_are_the_counters_and_their_configuration() {
     let machine_mode = Privilege::Machine;
     let mut machine = machine(u64::MAX);
-    // They stand, so that what is read is what was written.
+    // All counters stand still, so that what is read is what was written.
     machine.hart.counters.set_inhibit(u64::MAX);
     let fixed = [(0x40, MCYCLE, MCYCLECFG), (0x42, MINSTRET, MINSTRETCFG)];
     let programmable = (3..=31).map(|n| (0x40 + n, MCYCLE + n as u16, MHPMEVENT3 - 3 + n as u16));
@@ -243,7 +243,7 @@ fn windows_are_the_counters_and_their_configuration() {
         );
         assert!(machine.writes(machine_mode, counter, 7));
         assert_eq!(machine.read(SIREG), 7);
-        // MINH is the machine's: neither seen nor touched.
+        // MINH belongs to machine mode: the window neither shows nor changes it.
         machine.write_csr(SIREG2, MINH | SINH);
         assert_eq!(machine.reads(machine_mode, configuration), Some(SINH));
         assert!(machine.writes(machine_mode, configuration, MINH | SINH | selector));
@@ -333,7 +333,7 @@ fn a_running_counter_reads_alike_by_every_number() {
     assert_eq!(read[4], read[0], "as after the first write");
 }
 
-/// As the counters themselves, which only the timing model knows.
+/// Debuggers do not see windows of counters, as they do not see the counters themselves, which only the timing model knows.
 #[test]
 fn debuggers_do_not_count() {
     let mut machine = machine(u64::MAX);

@@ -111,7 +111,7 @@ impl TimingModel for Model {
     }
 }
 
-/// The same for a model that takes runs.
+/// A [`Model`] that takes runs.
 pub struct InRuns {
     pub model: Model,
     /// Instructions of each run.

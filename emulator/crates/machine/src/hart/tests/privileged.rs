@@ -258,13 +258,13 @@ fn accessed_and_dirty_bits_are_written_by_hardware_if_it_has_svadu() {
     assert_eq!(access(true, true, 0, lr_d(2, 1)), (true, pte::A));
     let amo = access(true, true, 0, amoadd_d(2, 0, 1));
     assert_eq!(amo, (true, pte::A | pte::D));
-    // What is not permitted leaves no trace; nor does anything without Svadu, or with ADUE clear.
+    // An access that is not permitted leaves no trace; nor does any without Svadu, or with ADUE clear.
     assert_eq!(access(true, true, pte::W, sd(0, 1, 0)), (false, 0));
     for (svadu, adue) in [(false, false), (true, false)] {
         assert_eq!(access(svadu, adue, 0, ld(2, 1, 0)), (false, 0));
         assert_eq!(access(svadu, adue, 0, sd(0, 1, 0)), (false, 0));
     }
-    // Fetched from.
+    // A fetch sets the accessed bit.
     let mut machine = machine(Privilege::Supervisor, &[addi(2, 0, 7)]);
     machine.hart.set_extensions(Extensions::ALL);
     machine.hart.permit_all_memory();
@@ -282,7 +282,7 @@ fn a_loop_of_wfi_with_interrupts_off_is_a_halted_hart() {
         (&[WFI, jal(0, -4)], true),
         (&[jal(0, 0)], true),
         (&[addi(1, 1, 1), jal(0, -4)], false),
-        // It calls something, or looks at memory between two sleeps.
+        // The loop calls something, or looks at memory, between two sleeps.
         (&[WFI, jal(1, -4)], false),
         (&[WFI, ld(1, 0, 0), jal(0, -8)], false),
     ];

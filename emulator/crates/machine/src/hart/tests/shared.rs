@@ -189,7 +189,7 @@ fn a_reservation_ends_by_what_another_hart_writes_to_its_line_even_the_same_valu
         &[sd(7, 1, 0), sd(0, 1, 0)],
         &[sd(0, 1, 56)],
         &[sw(0, 1, 4)],
-        // Reaches in from the line before.
+        // The store reaches in from the line before.
         &[sd(0, 3, -4)],
         &[amoadd_d(8, 0, 1)],
         &[amoadd_d(8, 0, 4)],
@@ -198,7 +198,7 @@ fn a_reservation_ends_by_what_another_hart_writes_to_its_line_even_the_same_valu
     for write in writes {
         assert_eq!(reservation(write), 1, "{write:x?}");
     }
-    // It failed before, and wrote nothing.
+    // An `sc.d` of the other hart without a reservation fails, and writes nothing.
     assert_eq!(reservation(&[sc_d(8, 0, 1)]), 0);
 }
 
@@ -255,7 +255,7 @@ fn a_lock_free_stack_loses_nothing() {
         ld(6, 5, 0),
         sc_d(7, 6, 1),
         bne(7, 0, -20),
-        // It is nobody else's.
+        // The node must be nobody else's now.
         addi(9, 5, 8),
         amoadd_d(8, 4, 9),
         bne(8, 0, 44),
@@ -270,7 +270,7 @@ fn a_lock_free_stack_loses_nothing() {
         sd(2, 12, 0),
         WFI,
         addi(0, 0, 0),
-        // Twice owned.
+        // The node was taken twice.
         sd(4, 11, 0),
         WFI,
     ];

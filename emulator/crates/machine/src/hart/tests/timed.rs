@@ -150,7 +150,7 @@ fn runs_are_long_while_nothing_is_due() {
     let limit = Limit::instructions(400);
     machine.hart.run(&mut machine.bus, &mut in_runs, limit);
     machine.hart.run(&mut machine.bus, &mut in_runs, limit);
-    // The first instruction of each says how far the time has come.
+    // The first instruction of each call says how far the time has come.
     let lengths = [isa::RUN_STEPS, isa::RUN_STEPS, isa::RUN_STEPS, 15];
     assert_eq!(in_runs.lengths, [lengths, lengths].concat());
 }
@@ -161,7 +161,7 @@ fn ids_are_defined_once_and_again_when_code_changes() {
     let mut model = Model::new();
     machine.timed(&mut model, 10);
     assert_eq!(model.defined.len(), 2);
-    // The same bytes again: the id stays. Others: a new one.
+    // The id stays where the same bytes are written again; other bytes get a new one.
     machine.write(RAM_BASE, &[addi(3, 3, 1)]);
     machine.timed(&mut model, 2);
     assert_eq!(model.defined.len(), 2);

@@ -207,7 +207,7 @@ fn timed_runs_are_the_same_wherever_they_stop() {
     assert_eq!(run(4000), whole);
 }
 
-/// As after a checkpoint, which does not hold decoded code. Harts lose increments to each other, by where turns end.
+/// Drops decoded code between runs, as a checkpoint does. Harts lose increments to each other, depending on where turns end.
 #[test]
 fn turns_end_in_the_same_place_whatever_is_decoded() {
     let mut program = vec![ld(5, 1, 0)];

@@ -47,7 +47,7 @@ fn same(prepare: impl Fn(&mut Machine), program: &[u32]) -> Machine {
     last.unwrap()
 }
 
-/// The same under a timing model: it is told the same, in the same runs.
+/// Checks that a timing model is told the same of interpreted and of translated code, in the same runs.
 fn same_in_runs(prepare: impl Fn(&mut Machine), program: &[u32]) {
     for steps in [39, 300, 5000] {
         let [interpreted, translated] = [Translate::Nothing, Translate::Everything].map(|what| {
@@ -291,7 +291,7 @@ fn floating_point_of_odd_numbers() {
         (0x14, 3),
     ];
     let compared = [0, 1, 2, 4, 5].map(|funct3| (0x50, 8, funct3));
-    // Of Zfa: constants, and rounding to integers.
+    // Square root, moves and classes; from Zfa, constants and rounding to integers.
     let others = [
         (0x2c, 0, 0),
         (0x70, 0, 0),

@@ -49,10 +49,11 @@ pub(super) unsafe extern "C" fn execute<T: TimingModel>(
     })
 }
 
-/// Executes one instruction, and then calls `executed`; what to say then. If it traps, pc and count are in their places.
+/// Executes one instruction, and then calls `executed`. Returns what to tell the region, or the trap; pc and count are in their
+/// places then.
 ///
 /// # Safety
-/// As of [`execute`], whose parameters these are.
+/// The conditions of [`execute`], whose parameters these are.
 #[inline(always)]
 unsafe fn execute_one<'a, T: TimingModel>(
     hart: *mut u8,
@@ -61,9 +62,9 @@ unsafe fn execute_one<'a, T: TimingModel>(
     left: u64,
     executed: impl FnOnce(&mut Hart, InstClass),
 ) -> Result<u64, (&'a mut Hart, Trap)> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller keeps the conditions above.
     let (hart, inst) = unsafe { (&mut *hart.cast::<Hart>(), &*inst) };
-    // SAFETY: the caller's.
+    // SAFETY: the caller keeps the conditions above.
     let env = unsafe { &mut *hart.fallback_context.env.cast::<Env<'_, T>>() };
     let pc = vpage.wrapping_add(inst.offset.into());
     let count = hart.frame.limit - left + u64::from(inst.before);
@@ -85,11 +86,11 @@ unsafe fn execute_one<'a, T: TimingModel>(
     }
 }
 
-/// The same for an instruction of a run, which ends before it if it cannot be part of one, and is left by the region then: the
-/// value is [`STAYS`] plus 1.
+/// Executes one instruction of a run. If it cannot be part of one, the run ends before it, and the region is left: the value is
+/// [`STAYS`] plus 1.
 ///
 /// # Safety
-/// As of [`execute`]; the hart has lent the run, too.
+/// The conditions of [`execute`]; the hart has lent the run, too.
 pub(super) unsafe extern "C" fn execute_in_run<T: TimingModel>(
     hart: *mut u8,
     vpage: u64,

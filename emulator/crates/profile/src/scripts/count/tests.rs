@@ -27,7 +27,7 @@ fn define(samples: &mut ScriptSamples, name: &str) {
     take(samples, &record, None);
 }
 
-/// A window of 10 instructions that take so many cycles, for 100 instructions.
+/// Takes a window of 10 instructions that take `cycles` cycles, and a sample of it that stands for 100 instructions.
 fn sample(samples: &mut ScriptSamples, cycles: u64, frames: &[ScriptFrame]) {
     let record = ScriptRecord::Sample {
         instructions: 100,

@@ -80,7 +80,7 @@ impl ReportPath<'_> {
         rows
     }
 
-    /// Of the error curves: process, curve, point, field.
+    /// Returns the rule of a number of the error curves; `below` is process, curve, point and field.
     pub(crate) fn sensitivity(&self, below: &[&str]) -> Rule {
         let source = "report/src/sensitivity.rs, from the errors of the samplers of this profiler and period";
         let [_, "curves", _, "points", _, field @ ..] = below else {

@@ -48,7 +48,7 @@ impl ReportPath<'_> {
         }
     }
 
-    /// Of the threads: entry, field.
+    /// Returns the rule of a number of the threads; `below` is entry and field.
     pub(crate) fn thread(&self, below: &[&str]) -> Rule {
         let source = "report/src/threads.rs, from the profiled cycles between the guest's switches";
         let [_, field @ ..] = below else {

@@ -131,7 +131,7 @@ fn space_is_allocated_punched_and_zeroed() {
     }
 }
 
-/// Of what the host has no room for, the guest gets the host's error, not less nor more.
+/// The guest gets the host's error, not less nor more, for what the host has no room for.
 #[test]
 fn a_full_disk_is_the_guests_error() {
     const ENOSPC: i32 = 28;

@@ -160,7 +160,7 @@ fn a_program_of_the_hosts_user_does_not_get_the_guests_content() {
     let handle = client.open(file, WRITE_ONLY).unwrap();
     client.write(handle, 0, b"guest").unwrap();
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o755);
-    // Its own wish stays the guest's.
+    // Special bits that the guest itself sets are kept for the guest, and not given to the host's file.
     assert_eq!(
         client
             .set(file, MODE, &to(|s| s.mode = 0o7777))
