@@ -41,9 +41,7 @@ fn parts(args: &BootArgs) -> Result<Parts<'_>, BadInput> {
     match args.firmware.as_deref() {
         Some(firmware) if firmware == Path::new("none") => match kernel {
             Some(kernel) => Ok([None, Some(kernel), None]),
-            None => Err(BadInput(
-                "--firmware none: expected --kernel FILE with it".into(),
-            )),
+            None => Err(BadInput("--firmware none: expected --kernel FILE with it".into())),
         },
         Some(firmware) if kernel.is_none() => Ok([None, Some(firmware), None]),
         firmware => Ok([dir, firmware, kernel]),
@@ -76,9 +74,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     let (input, console) = (Input::default(), Console::default());
     // A command has the machine to itself: its input is in a file.
     let terminal = (scripted.is_none()).then(|| Terminal::open(input.clone(), leave.clone()));
-    let mut attended = terminal
-        .as_ref()
-        .is_some_and(|terminal| !terminal.has_ended());
+    let mut attended = terminal.as_ref().is_some_and(|terminal| !terminal.has_ended());
     let mut system = System::new(Setup {
         memory,
         harts: harts(count)?,
@@ -90,10 +86,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         threads: args.threads,
         translator: args.translator,
         epoch: args.clock.seconds(),
-        share: scripted
-            .as_ref()
-            .map(Scripted::share)
-            .or(args.share.as_deref()),
+        share: scripted.as_ref().map(Scripted::share).or(args.share.as_deref()),
         packages: None,
         net: net::of(args.net, &args.hostfwd)?,
         virtio_legacy: args.virtio_legacy,
@@ -137,10 +130,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         if leave.is_asked() {
             break None;
         }
-        if args
-            .max_insts
-            .is_some_and(|most| system.instructions() >= most)
-        {
+        if args.max_insts.is_some_and(|most| system.instructions() >= most) {
             break None;
         }
         let exit = system.run(&mut engine, Limit::instructions(slice));
@@ -191,11 +181,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     let instructions = system.instructions();
     let awake = start.elapsed().saturating_sub(asleep + system.asleep());
     let awake = awake.as_secs_f64();
-    let mode = if args.mode == Mode::Timing {
-        "timing"
-    } else {
-        "functional"
-    };
+    let mode = if args.mode == Mode::Timing { "timing" } else { "functional" };
     let cycles = system.hart.cycle();
     // Everything that the guest printed is there before anything is said of it.
     drop(system);

@@ -173,8 +173,7 @@ impl Checkpoint {
     pub fn of(path: &Path, mut file: File) -> Result<Self, BadInput> {
         let at = |e: Damage| e.of(path);
         let mut start = [0; 12];
-        file.read_exact(&mut start)
-            .map_err(|e| at(Damage::Read(e)))?;
+        file.read_exact(&mut start).map_err(|e| at(Damage::Read(e)))?;
         let (magic, version) = start.split_at(8);
         if magic != MAGIC {
             return Err(bad_input(path, "expected a checkpoint of tipsim"));
@@ -186,11 +185,7 @@ impl Checkpoint {
         }
         let mut reader = Decoder::new(file).map_err(|e| at(Damage::Read(e)))?;
         let header = header(&mut reader).map_err(at)?;
-        Ok(Self {
-            path: path.to_owned(),
-            reader,
-            header,
-        })
+        Ok(Self { path: path.to_owned(), reader, header })
     }
 
     /// Loads the state into a machine that was built as the header says and has not run. Returns the engine that goes on in
@@ -246,11 +241,7 @@ fn number(reader: &mut impl Read) -> io::Result<u64> {
 fn bytes(reader: &mut impl Read, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(length).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 == length {
-        Ok(bytes)
-    } else {
-        Err(io::ErrorKind::UnexpectedEof.into())
-    }
+    if bytes.len() as u64 == length { Ok(bytes) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
 
 fn header(reader: &mut impl Read) -> Result<Header, Damage> {

@@ -47,9 +47,7 @@ pub fn apply(preset: &mut Preset, set: &[String]) -> Result<(), BadInput> {
 fn apply_all(preset: &mut Preset, set: &[String]) -> Result<(), BadInput> {
     let pairs = set.iter().map(|assignment| {
         let (key, value) = assignment.split_once('=').ok_or_else(|| {
-            BadInput(format!(
-                "--set {assignment}: expected KEY=VALUE, e.g. rob.entries=128"
-            ))
+            BadInput(format!("--set {assignment}: expected KEY=VALUE, e.g. rob.entries=128"))
         })?;
         // The key may begin with `core.`, as in a run spec.
         Ok((key.strip_prefix("core.").unwrap_or(key), value))
@@ -58,12 +56,7 @@ fn apply_all(preset: &mut Preset, set: &[String]) -> Result<(), BadInput> {
     preset.set_all(pairs).map_err(|e| {
         let error = e.to_string();
         // A preset says that its parameters were set by someone; a change of them here does, too.
-        BadInput(
-            error
-                .strip_prefix("override: ")
-                .unwrap_or(&error)
-                .to_owned(),
-        )
+        BadInput(error.strip_prefix("override: ").unwrap_or(&error).to_owned())
     })
 }
 
@@ -100,10 +93,8 @@ pub fn core(command: &CoreCommand) -> anyhow::Result<()> {
                 .map(|name| Preset::load(name).map(|p| p.describe()))
                 .collect::<Result<Vec<_>, _>>()?;
             if *format == Format::Json {
-                let list: Vec<_> = presets
-                    .iter()
-                    .map(|p| json!({"name": p.name, "summary": p.summary}))
-                    .collect();
+                let list: Vec<_> =
+                    presets.iter().map(|p| json!({"name": p.name, "summary": p.summary})).collect();
                 say_json(&(serde_json::to_string_pretty(&list)? + "\n"));
             } else {
                 for preset in presets {
@@ -112,11 +103,7 @@ pub fn core(command: &CoreCommand) -> anyhow::Result<()> {
             }
         }
         CoreCommand::Events { format } => core_events::print(*format)?,
-        CoreCommand::Show {
-            preset,
-            set,
-            format,
-        } => {
+        CoreCommand::Show { preset, set, format } => {
             let preset = load(preset, set)?;
             let description = preset.describe();
             match format {

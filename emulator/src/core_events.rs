@@ -9,13 +9,7 @@ use serde_json::{Value, json};
 use crate::cli::EventsFormat;
 
 /// A metric of perf: name, group, what it is, expression, unit.
-type Metric = (
-    &'static str,
-    &'static str,
-    &'static str,
-    &'static str,
-    &'static str,
-);
+type Metric = (&'static str, &'static str, &'static str, &'static str, &'static str);
 
 const SHARE: &str = "100%";
 const PER_THOUSAND: &str = "1per_1k_inst";
@@ -90,25 +84,23 @@ fn perf_files() -> BTreeMap<String, Vec<Value>> {
         }
         file.push(event);
     }
-    let metrics = PERF_METRICS
-        .iter()
-        .map(|&(name, groups, what, expression, unit)| {
-            let mut metric = json!({
-                "MetricName": name,
-                "MetricGroup": groups,
-                "BriefDescription": what,
-                "MetricExpr": expression,
-                "ScaleUnit": unit,
-            });
-            if groups.contains("Topdown") {
-                // All share the count of slots, which each group of events would take a counter for.
-                metric["MetricConstraint"] = "NO_GROUP_EVENTS".into();
-            }
-            if groups.contains("Default") {
-                metric["DefaultMetricgroupName"] = "TopdownL1".into();
-            }
-            metric
+    let metrics = PERF_METRICS.iter().map(|&(name, groups, what, expression, unit)| {
+        let mut metric = json!({
+            "MetricName": name,
+            "MetricGroup": groups,
+            "BriefDescription": what,
+            "MetricExpr": expression,
+            "ScaleUnit": unit,
         });
+        if groups.contains("Topdown") {
+            // All share the count of slots, which each group of events would take a counter for.
+            metric["MetricConstraint"] = "NO_GROUP_EVENTS".into();
+        }
+        if groups.contains("Default") {
+            metric["DefaultMetricgroupName"] = "TopdownL1".into();
+        }
+        metric
+    });
     files.insert("metrics.json".to_owned(), metrics.collect());
     files
 }
@@ -189,11 +181,7 @@ fn c_header() -> String {
         .to_owned();
     for (selector, row, _) in rows() {
         let name = row.name.replace('.', "_");
-        let _ = writeln!(
-            out,
-            "/* {} */\n#define TIPSIM_{name} {selector:#x}",
-            row.description
-        );
+        let _ = writeln!(out, "/* {} */\n#define TIPSIM_{name} {selector:#x}", row.description);
     }
     out.push_str(
         "\n/* Instead of events, cycles are counted in which at least so many occur. */\n\

@@ -21,12 +21,7 @@ pub struct RegionCounts {
 impl RegionCounts {
     /// Returns empty counts of all events, or only of the events that are always counted.
     pub fn new(all: bool) -> Self {
-        Self {
-            all,
-            counted: Vec::new(),
-            before: None,
-            had_region: false,
-        }
+        Self { all, counted: Vec::new(), before: None, had_region: false }
     }
 
     /// Notes that the region starts, stops or begins anew.
@@ -65,7 +60,9 @@ impl RegionCounts {
             false => engine.counts(),
         };
         let named = |counts: Vec<u64>| {
-            { PerfEvent::ALL.iter().zip(counts) }
+            PerfEvent::ALL
+                .iter()
+                .zip(counts)
                 .filter(|(event, _)| self.all || !event.is_followed())
                 .map(|(event, count)| (event.row().name.to_owned(), Value::from(count)))
                 .collect()

@@ -27,9 +27,9 @@ impl Epoch {
         match self {
             Self::Fixed => FIXED,
             Self::At(seconds) => seconds,
-            Self::Host => SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .map_or(0, |since| since.as_secs()),
+            Self::Host => {
+                SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+            }
         }
     }
 }
@@ -77,8 +77,7 @@ impl<'de> Deserialize<'de> for Epoch {
             toml::Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        text.parse()
-            .map_err(|e| de::Error::custom(format!("clock: {e}")))
+        text.parse().map_err(|e| de::Error::custom(format!("clock: {e}")))
     }
 }
 
@@ -115,14 +114,8 @@ mod tests {
         struct Spec {
             clock: Epoch,
         }
-        for text in [
-            "clock = 1970-01-02T00:00:01Z",
-            "clock = \"1970-01-02T00:00:01Z\"",
-        ] {
-            assert_eq!(
-                toml::from_str::<Spec>(text).unwrap().clock,
-                Epoch::At(86_401)
-            );
+        for text in ["clock = 1970-01-02T00:00:01Z", "clock = \"1970-01-02T00:00:01Z\""] {
+            assert_eq!(toml::from_str::<Spec>(text).unwrap().clock, Epoch::At(86_401));
         }
         assert!(toml::from_str::<Spec>("clock = 7").is_err());
     }

@@ -55,10 +55,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         }
         None => None,
     };
-    let image = Image {
-        name: &name,
-        bytes: &bytes,
-    };
+    let image = Image { name: &name, bytes: &bytes };
     system.stop_when_stuck(true);
 
     let mut engine = system.engine(args.mode, &preset);
@@ -96,10 +93,7 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         }
         RunExit::Stuck(stuck) => {
             let place = place(image, stuck.first.pc);
-            anyhow::bail!(
-                "{name}: {}; that is {place}",
-                stuck::describe(&mut system, &stuck)
-            )
+            anyhow::bail!("{name}: {}; that is {place}", stuck::describe(&mut system, &stuck))
         }
         RunExit::Limit | RunExit::Paused | RunExit::Region(_) | RunExit::Debug(_) => {
             let place = place(image, system.hart.pc());
@@ -123,20 +117,12 @@ pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
         }
     };
     let status = u8::try_from(code).unwrap_or_else(|_| {
-        eprintln!(
-            "tipsim: {name}: exit code {}: the exit status is 255",
-            code as i64
-        );
+        eprintln!("tipsim: {name}: exit code {}: the exit status is 255", code as i64);
         255
     });
     if let Some((file, (begin, end))) = wanted {
-        let text = signature(
-            &system.board.bus.ram,
-            begin,
-            end,
-            args.signature_granularity.get(),
-        )
-        .expect("checked before the run");
+        let text = signature(&system.board.bus.ram, begin, end, args.signature_granularity.get())
+            .expect("checked before the run");
         std::fs::write(file, text).map_err(|e| bad_input(file, e))?;
     }
     Ok(status)
@@ -192,19 +178,12 @@ fn load(
         bus.attach_htif(htif);
     }
     let end = elf.segments.iter().map(|segment| segment.end).max();
-    let host = Semihosting::new(
-        &arguments,
-        end.unwrap_or(RAM_BASE),
-        args.semihosting.as_deref(),
-    )?;
+    let host = Semihosting::new(&arguments, end.unwrap_or(RAM_BASE), args.semihosting.as_deref())?;
     let host = Rc::new(RefCell::new(host));
     for hart in system.each_hart() {
         hart.host_calls = Some(host.clone());
     }
-    system.reset(ResetState {
-        pc: elf.entry,
-        ..ResetState::default()
-    });
+    system.reset(ResetState { pc: elf.entry, ..ResetState::default() });
     system.permit_all_memory();
     Ok(elf.symbols)
 }
@@ -229,10 +208,7 @@ fn debugged(
         if left == 0 {
             return Ok(RunExit::Limit);
         }
-        match system.run(
-            engine,
-            Limit::instructions(left.min(gdb::POLL_INSTRUCTIONS)),
-        ) {
+        match system.run(engine, Limit::instructions(left.min(gdb::POLL_INSTRUCTIONS))) {
             RunExit::Limit => {}
             exit => return Ok(exit),
         }
@@ -274,9 +250,5 @@ fn signature_range(name: &str, symbols: &ElfSymbols, ram: &Ram) -> Result<(u64, 
     length
         .and_then(|length| ram.slice(begin, length))
         .map(|_| (begin, end))
-        .ok_or_else(|| {
-            BadInput(format!(
-                "{name}: signature {begin:#x}..{end:#x} is not in memory"
-            ))
-        })
+        .ok_or_else(|| BadInput(format!("{name}: signature {begin:#x}..{end:#x} is not in memory")))
 }

@@ -49,17 +49,16 @@ pub fn export(args: &ReportArgs, run: &Results, format: Format) -> anyhow::Resul
 
     let recorded: BTreeSet<u32> = reader.chunks().iter().map(|chunk| chunk.hart.0).collect();
     if recorded.len() > MAX_HARTS as usize {
-        let error = format!(
-            "expected at most {MAX_HARTS} harts, found {}",
-            recorded.len()
-        );
+        let error = format!("expected at most {MAX_HARTS} harts, found {}", recorded.len());
         return Err(bad_input(&path, error).into());
     }
     let harts: Vec<u32> = match args.one_hart {
         None => recorded.into_iter().collect(),
         Some(hart) => vec![hart],
     };
-    let records = { reader.chunks().iter() }
+    let records = reader
+        .chunks()
+        .iter()
         .filter(|chunk| harts.contains(&chunk.hart.0))
         .map(|chunk| u64::from(chunk.records));
     let mut progress = Percent::new("reading the trace", records.sum());
@@ -76,11 +75,9 @@ pub fn export(args: &ReportArgs, run: &Results, format: Format) -> anyhow::Resul
         if !choice.oracle {
             evaluator = evaluator.without_oracle_contexts();
         }
-        let mut chunks = { reader.chunks().iter() }.filter(|chunk| chunk.hart.0 == hart);
+        let mut chunks = reader.chunks().iter().filter(|chunk| chunk.hart.0 == hart);
         let start = chunks.next().map_or(0, |first| first.start_cycle);
-        let cycles = chunks
-            .next_back()
-            .map_or(0, |last| last.end_cycle.saturating_sub(start));
+        let cycles = chunks.next_back().map_or(0, |last| last.end_cycle.saturating_sub(start));
         let windows = match format.holds() {
             Holds::CycleStacks => STACK_WINDOWS,
             _ if format.is_timed() && choice.oracle => ORACLE_WINDOWS,
@@ -93,10 +90,7 @@ pub fn export(args: &ReportArgs, run: &Results, format: Format) -> anyhow::Resul
         })?;
         anyhow::Ok(timeline.finish())
     };
-    let evaluated = harts
-        .iter()
-        .map(|hart| evaluate(*hart))
-        .collect::<Result<Vec<_>, _>>()?;
+    let evaluated = harts.iter().map(|hart| evaluate(*hart)).collect::<Result<Vec<_>, _>>()?;
     let (evaluations, windows): (Vec<_>, Vec<_>) = evaluated.into_iter().unzip();
 
     progress.then("naming and writing");
@@ -104,16 +98,14 @@ pub fn export(args: &ReportArgs, run: &Results, format: Format) -> anyhow::Resul
     let windows: Vec<Window> = match &windows[..] {
         _ if !format.is_timed() => Vec::new(),
         [_] => windows.into_iter().flatten().collect(),
-        _ => {
-            windows
-                .into_iter()
-                .zip(Evaluation::merged_numbers(&evaluations))
-        }
-        .flat_map(|(windows, numbers)| {
-            let of_hart = windows.into_iter();
-            of_hart.map(move |window| window.renumbered(&numbers))
-        })
-        .collect(),
+        _ => windows
+            .into_iter()
+            .zip(Evaluation::merged_numbers(&evaluations))
+            .flat_map(|(windows, numbers)| {
+                let of_hart = windows.into_iter();
+                of_hart.map(move |window| window.renumbered(&numbers))
+            })
+            .collect(),
     };
     let cut =
         (reader.end() != TraceEnd::Complete).then(|| format!("the trace is {}", reader.end()));
@@ -161,7 +153,7 @@ fn write(export: &Export<'_>, format: Format, output: Option<&Path>) -> anyhow::
         let out = std::io::stdout().lock();
         if out.is_terminal() && !format.is_text() {
             return Err(
-                BadInput("this format is not for terminals: expected -o FILE".into()).into(),
+                BadInput("this format is not for terminals: expected -o FILE".into()).into()
             );
         }
         return written(None, finish(export, format, out));
@@ -171,9 +163,7 @@ fn write(export: &Export<'_>, format: Format, output: Option<&Path>) -> anyhow::
 
 /// Checks that a file can be written at `path`, before the trace is replayed, which may take minutes.
 fn can_be_written(path: &Path) -> anyhow::Result<()> {
-    let parent = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
     match parent.metadata() {
         Ok(found) if found.is_dir() && !path.is_dir() => can_be_made(path),

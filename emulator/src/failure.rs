@@ -34,10 +34,7 @@ pub fn is_replaceable(path: &Path) -> bool {
 /// Lets `write` write a file that is there only when it is whole. A device or a pipe takes the content as it comes.
 pub fn whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     if !is_replaceable(path) {
-        return OpenOptions::new()
-            .write(true)
-            .open(path)
-            .and_then(|mut file| write(&mut file));
+        return OpenOptions::new().write(true).open(path).and_then(|mut file| write(&mut file));
     }
     // The file that a link leads to is written, not the link.
     let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -57,11 +54,7 @@ pub fn whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io
 pub fn report(error: &anyhow::Error) -> u8 {
     let line = format!("{error:#}").replace('\n', " ");
     eprintln!("tipsim: {line}");
-    if error.chain().any(|e| e.is::<BadInput>()) {
-        2
-    } else {
-        1
-    }
+    if error.chain().any(|e| e.is::<BadInput>()) { 2 } else { 1 }
 }
 
 #[cfg(test)]

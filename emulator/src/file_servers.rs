@@ -33,9 +33,7 @@ pub struct Debuginfod {
 impl Debuginfod {
     /// Returns the servers at the addresses in `urls`, with spaces between them.
     pub fn new(urls: &str) -> Self {
-        Self {
-            urls: urls.to_owned(),
-        }
+        Self { urls: urls.to_owned() }
     }
 
     fn find<A: AsRef<OsStr>>(&self, what: &[A]) -> Result<PathBuf, String> {
@@ -46,11 +44,10 @@ impl Debuginfod {
         }
         let mut command = Command::new(DEBUGINFOD_CLIENT);
         command.args(what).env("DEBUGINFOD_URLS", &self.urls);
-        command
-            .env_remove("DEBUGINFOD_PROGRESS")
-            .env_remove("DEBUGINFOD_VERBOSE");
+        command.env_remove("DEBUGINFOD_PROGRESS").env_remove("DEBUGINFOD_VERBOSE");
         let longest = std::env::var("DEBUGINFOD_MAXTIME").ok();
-        let longest = { longest.and_then(|seconds| seconds.parse().ok()) }
+        let longest = longest
+            .and_then(|seconds| seconds.parse().ok())
             .filter(|&seconds| seconds > 0)
             .map_or(MAX_WAIT, Duration::from_secs);
         let why = match output(&mut command, longest) {

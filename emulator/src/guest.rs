@@ -92,9 +92,7 @@ fn elf_of(firmware: &Path) -> Option<PathBuf> {
         let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut magic));
         read.is_ok() && magic == *b"\x7fELF"
     };
-    [firmware.to_owned(), firmware.with_extension("elf")]
-        .into_iter()
-        .find(|path| is_elf(path))
+    [firmware.to_owned(), firmware.with_extension("elf")].into_iter().find(|path| is_elf(path))
 }
 
 /// `guest-sw/build` leaves a link of this name to what it made last.
@@ -106,11 +104,7 @@ pub fn cache() -> Option<PathBuf> {
 }
 
 fn cache_by(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let named = |name| {
-        { variable(name) }
-            .filter(|v| !v.is_empty())
-            .map(PathBuf::from)
-    };
+    let named = |name| variable(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     named("TIPSIM_CACHE").or_else(|| {
         let user = named("XDG_CACHE_HOME").or_else(|| Some(named("HOME")?.join(".cache")))?;
         Some(user.join("tipsim"))
@@ -177,11 +171,8 @@ mod tests {
             path
         };
         let built = file("fw_dynamic.elf", b"\x7fELF");
-        let (own, flat, bare) = (
-            file("own", b"\x7fELF"),
-            file("fw_dynamic.bin", b"flat"),
-            file("other.bin", b"flat"),
-        );
+        let (own, flat, bare) =
+            (file("own", b"\x7fELF"), file("fw_dynamic.bin", b"flat"), file("other.bin", b"flat"));
         let of = |firmware: Option<&Path>| {
             let files = GuestFiles::resolve(Some(folder.path()), firmware, None, None);
             files.unwrap().firmware_elf
@@ -218,23 +209,12 @@ mod tests {
     #[test]
     fn the_cache_is_where_the_build_has_it() {
         let cache = |set: &[(&str, &str)]| {
-            let found = |name: &str| {
-                set.iter()
-                    .find(|(n, _)| *n == name)
-                    .map(|(_, v)| (*v).into())
-            };
+            let found = |name: &str| set.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).into());
             cache_by(found).map(|path| path.display().to_string())
         };
-        let (all, xdg, home) = (
-            ("TIPSIM_CACHE", "/t"),
-            ("XDG_CACHE_HOME", "/x"),
-            ("HOME", "/h"),
-        );
+        let (all, xdg, home) = (("TIPSIM_CACHE", "/t"), ("XDG_CACHE_HOME", "/x"), ("HOME", "/h"));
         assert_eq!(cache(&[all, xdg, home]).unwrap(), "/t");
-        assert_eq!(
-            cache(&[("TIPSIM_CACHE", ""), xdg, home]).unwrap(),
-            "/x/tipsim"
-        );
+        assert_eq!(cache(&[("TIPSIM_CACHE", ""), xdg, home]).unwrap(), "/x/tipsim");
         assert_eq!(cache(&[home]).unwrap(), "/h/.cache/tipsim");
         assert_eq!(cache(&[]), None);
     }

@@ -50,9 +50,8 @@ const PERF_NAMES: &[(&str, u32)] = &[
 
 /// The events whose sum perf's name means; none if it has another meaning here, or a condition.
 pub fn events(name: &str) -> Vec<PerfEvent> {
-    let own = { PerfEvent::ALL.iter() }
-        .find(|event| event.row().name.eq_ignore_ascii_case(name))
-        .copied();
+    let own =
+        PerfEvent::ALL.iter().find(|event| event.row().name.eq_ignore_ascii_case(name)).copied();
     let sbi = || {
         let (_, number) = PERF_NAMES.iter().find(|(known, _)| *known == name)?;
         let event = SBI_EVENTS.iter().find(|event| event.number == *number)?;
@@ -96,13 +95,7 @@ fn json_line(line: &str) -> Option<StatLine> {
     let count = value["counter-value"].as_str()?.parse().ok()?;
     let event = value["event"].as_str()?.to_owned();
     let unit = value["unit"].as_str().unwrap_or("");
-    unit.is_empty().then(|| {
-        (
-            count,
-            event,
-            value["pcnt-running"].as_f64().unwrap_or(100.0),
-        )
-    })
+    unit.is_empty().then(|| (count, event, value["pcnt-running"].as_f64().unwrap_or(100.0)))
 }
 
 /// What begins a `perf stat` in a text; the command follows, in quotes.
@@ -164,9 +157,7 @@ pub fn read(folder: &Path, counts: &BTreeMap<String, u64>) -> Vec<GuestCount> {
             rows.extend(lines.into_iter().map(|(guest, event, percent)| {
                 let (base, modifier) = event.split_once(':').unwrap_or((&event, ""));
                 let base = base.trim_end_matches(':');
-                let host = events(base)
-                    .into_iter()
-                    .map(|event| counts.get(event.row().name));
+                let host = events(base).into_iter().map(|event| counts.get(event.row().name));
                 let host = host.fold(None, |sum: Option<u64>, count| {
                     Some(sum.unwrap_or(0) + count.copied().unwrap_or(0))
                 });
@@ -203,20 +194,13 @@ mod tests {
             \x20        1,234,567      cycles:u                 #    1.2 GHz      (48.20%)\n\
             \x20            12.34 msec task-clock\n     <not counted>      r420\n\
             \x20                7      inst.div\n\n       0.5 seconds time elapsed\n";
-        let expected = [
-            (1_234_567.0, "cycles:u".to_owned(), 48.2),
-            (7.0, "inst.div".to_owned(), 100.0),
-        ];
-        let stat = |command: &str| Stat {
-            command: Some(command.to_owned()),
-            lines: expected.to_vec(),
-        };
+        let expected =
+            [(1_234_567.0, "cycles:u".to_owned(), 48.2), (7.0, "inst.div".to_owned(), 100.0)];
+        let stat =
+            |command: &str| Stat { command: Some(command.to_owned()), lines: expected.to_vec() };
         assert_eq!(stats(text), [stat("./work")]);
         let second = text.replace("./work", "sh -c x");
-        assert_eq!(
-            stats(&(text.to_owned() + &second)),
-            [stat("./work"), stat("sh -c x")]
-        );
+        assert_eq!(stats(&(text.to_owned() + &second)), [stat("./work"), stat("sh -c x")]);
         let json = "{\"counter-value\" : \"12.000000\", \"unit\" : \"\", \"event\" : \"r420\", \"event-runtime\" : 1, \"pcnt-running\" : 100.00}\n";
         assert_eq!(stats(json)[0].lines, [(12.0, "r420".to_owned(), 100.0)]);
         assert_eq!(stats("12 apples"), []);

@@ -11,7 +11,9 @@ const PMU: &str = "tip";
 /// `perf.data`, and then other files of perf's (`*.data`) by their names.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let first = folder.join("perf.data");
-    let mut files: Vec<PathBuf> = { std::fs::read_dir(folder).into_iter().flatten() }
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
         .filter_map(Result::ok)
         // No link: the guest may have made it.
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))

@@ -41,10 +41,7 @@ pub fn bound(asked: Option<u64>) -> u64 {
     let left = || {
         let host = Host::of(&read("/proc/meminfo")?)?;
         let groups = read("/proc/self/cgroup").unwrap_or_default();
-        Some(
-            host.available
-                .min(left_in_groups(&groups, read).unwrap_or(u64::MAX)),
-        )
+        Some(host.available.min(left_in_groups(&groups, read).unwrap_or(u64::MAX)))
     };
     let most =
         |left: u64| in_use().unwrap_or(0) + (left - (left / 8).max(MIN_LEFT_TO_HOST).min(left));
@@ -54,16 +51,12 @@ pub fn bound(asked: Option<u64>) -> u64 {
 /// Bytes of memory that this process has in use, as Linux counts its resident set.
 pub fn in_use() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    { status.lines() }.find_map(|line| kib(line, "VmRSS:"))
+    status.lines().find_map(|line| kib(line, "VmRSS:"))
 }
 
 /// Bytes in a line such as `VmRSS:  1024 kB` with this name.
 fn kib(line: &str, name: &str) -> Option<u64> {
-    let kib: u64 = { line.strip_prefix(name)?.trim() }
-        .strip_suffix("kB")?
-        .trim()
-        .parse()
-        .ok()?;
+    let kib: u64 = line.strip_prefix(name)?.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
 }
 
@@ -77,10 +70,7 @@ impl Host {
     fn of(meminfo: &str) -> Option<Self> {
         let field = |name: &str| meminfo.lines().find_map(|line| kib(line, name));
         let total = field("MemTotal:")?;
-        Some(Self {
-            total,
-            available: field("MemAvailable:").unwrap_or(total),
-        })
+        Some(Self { total, available: field("MemAvailable:").unwrap_or(total) })
     }
 }
 
@@ -104,8 +94,7 @@ fn left_in_groups(groups: &str, read: impl Fn(&str) -> Option<String>) -> Option
 fn folders(groups: &str) -> Vec<PathBuf> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/"));
     let all = own.into_iter().flat_map(|own| Path::new(own).ancestors());
-    all.map(|group| Path::new("/sys/fs/cgroup").join(group))
-        .collect()
+    all.map(|group| Path::new("/sys/fs/cgroup").join(group)).collect()
 }
 
 /// The number that a file of a group has; `None` for "max", which is no limit.
@@ -157,10 +146,7 @@ mod tests {
     #[test]
     fn what_no_host_has_is_refused_with_numbers() {
         let error = check("guest.memory", 64 << 40).unwrap_err().to_string();
-        assert!(
-            error.starts_with("guest.memory: expected at most the host's"),
-            "{error}"
-        );
+        assert!(error.starts_with("guest.memory: expected at most the host's"), "{error}");
         assert!(error.ends_with("found 65536.0 GiB"), "{error}");
         check("guest.memory", 1 << 20).unwrap();
     }

@@ -22,10 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub fn check(path: &Path) -> Result<(), BadInput> {
     let metadata = std::fs::metadata(path).map_err(|e| bad_input(path, e))?;
     if !metadata.is_file() {
-        return Err(bad_input(
-            path,
-            "expected a file for run.input, found something else",
-        ));
+        return Err(bad_input(path, "expected a file for run.input, found something else"));
     }
     File::open(path).map(drop).map_err(|e| bad_input(path, e))
 }

@@ -135,8 +135,7 @@ impl Onlooker for Interpreters {
         let mut frames = std::mem::take(&mut self.frames);
         frames.clear();
         if let Some(runtime) = self.runtime(memory, program, image) {
-            self.python
-                .frames(memory, (program, runtime), tid, &mut frames);
+            self.python.frames(memory, (program, runtime), tid, &mut frames);
         }
         for function in &self.python.functions()[self.told..] {
             tell(ScriptRecord::Function {
@@ -146,10 +145,8 @@ impl Onlooker for Interpreters {
             });
         }
         self.told = self.python.functions().len();
-        let of_sample = frames.iter().map(|frame| ScriptFrame {
-            function: frame.function,
-            line: frame.line,
-        });
+        let of_sample =
+            frames.iter().map(|frame| ScriptFrame { function: frame.function, line: frame.line });
         tell(ScriptRecord::Sample {
             instructions: self.stands_for as u32,
             frames: of_sample.collect(),

@@ -41,11 +41,7 @@ impl Stamp {
 
     fn of(simulator: String, run: &Results) -> std::io::Result<Self> {
         let (trace_bytes, trace_end) = size_and_end(run.file(TRACE)?)?;
-        Ok(Self {
-            simulator,
-            trace_bytes,
-            trace_end,
-        })
+        Ok(Self { simulator, trace_bytes, trace_end })
     }
 }
 
@@ -70,7 +66,7 @@ pub fn keep(run: &Results, hart: Option<u32>, evaluation: &Evaluation) -> anyhow
 /// Stores a content under a stamp among a run's results.
 fn write(run: &Results, name: &str, stamp: &Stamp, content: &impl Stored) -> Result<(), Error> {
     let stamp = packed(stamp)?;
-    { run.folder() }.replace(name, |file| stored::write(file, &stamp, content))
+    run.folder().replace(name, |file| stored::write(file, &stamp, content))
 }
 
 fn packed(stamp: &Stamp) -> std::io::Result<Vec<u8>> {

@@ -60,9 +60,7 @@ fn efi_payload(bytes: &[u8]) -> Option<Result<Payload<'_>, &'static str>> {
     }
     let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
     let start = word(8) as usize;
-    let payload = start
-        .checked_add(word(12) as usize)
-        .and_then(|end| bytes.get(start..end));
+    let payload = start.checked_add(word(12) as usize).and_then(|end| bytes.get(start..end));
     Some(match payload {
         Some(payload) => Ok((&header[24..56], payload)),
         None => Err("kernel: the payload of the EFI image ends after the file"),
@@ -118,16 +116,9 @@ mod tests {
             (efi(b"what", b"lzma"), "found lzma"),
         ] {
             let error = decompress(bytes, 1000).unwrap_err();
-            assert!(
-                error.starts_with("file: kernel: ") || error.contains(words),
-                "{error}"
-            );
+            assert!(error.starts_with("file: kernel: ") || error.contains(words), "{error}");
             assert!(error.contains(words), "{error}");
         }
-        assert!(
-            decompress(gzip(), 10)
-                .unwrap_err()
-                .contains("at most 10 bytes")
-        );
+        assert!(decompress(gzip(), 10).unwrap_err().contains("at most 10 bytes"));
     }
 }

@@ -79,10 +79,8 @@ where
         let level = *metadata.level();
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = (level <= Level::WARN).then(|| {
-            let of_place = seen.entry(metadata.callsite()).or_insert(Seen {
-                count: 0,
-                last: String::new(),
-            });
+            let of_place =
+                seen.entry(metadata.callsite()).or_insert(Seen { count: 0, last: String::new() });
             of_place.count += 1;
             of_place
         });
@@ -154,14 +152,8 @@ mod tests {
         let of = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
         assert_eq!((of(" WARN"), of(" INFO"), of("ERROR")), (11, 1000, 1));
         assert_eq!(text.lines().count(), 1012);
-        assert!(
-            text.contains(" WARN tipsim::log::tests: queue 9 of \\x1b[31ma?b?\n"),
-            "{text}"
-        );
-        assert!(
-            text.contains("ERROR tipsim::log::tests: and an error code=7\n"),
-            "{text}"
-        );
+        assert!(text.contains(" WARN tipsim::log::tests: queue 9 of \\x1b[31ma?b?\n"), "{text}");
+        assert!(text.contains("ERROR tipsim::log::tests: and an error code=7\n"), "{text}");
         assert_eq!(
             log.not_shown(),
             [" WARN … and 990 more like tipsim::log::tests: queue 9 of \\x1b[31ma?b?"]

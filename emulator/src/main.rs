@@ -78,9 +78,7 @@ use cli::{Cli, Command};
 fn main() -> ExitCode {
     heed_limits_of_files();
     let log = log::start();
-    let command = Cli::try_parse()
-        .unwrap_or_else(|error| explain_usage(&error))
-        .command;
+    let command = Cli::try_parse().unwrap_or_else(|error| explain_usage(&error)).command;
     let status = match command {
         Command::Run(args) => run::run(&args),
         Command::Profile(args) => profile_cmd::profile(&args),
@@ -96,9 +94,7 @@ fn main() -> ExitCode {
         Command::Man { folder } => manual::pages(&folder).map(|()| 0),
     };
     log.end();
-    status
-        .unwrap_or_else(|error| failure::report(&error))
-        .into()
+    status.unwrap_or_else(|error| failure::report(&error)).into()
 }
 
 /// Prints the help that was asked for, or what is wrong with the command line, and ends.

@@ -43,10 +43,7 @@ impl SymbolPaths {
         let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
         let shared = files.iter().filter_map(|file| {
             let name = file.file_name()?.to_string_lossy();
-            Some(Shared {
-                guest: format!("{SHARE}/{name}"),
-                host: absolute(file),
-            })
+            Some(Shared { guest: format!("{SHARE}/{name}"), host: absolute(file) })
         });
         Self {
             roots: own.iter().chain(&guest.debug).map(absolute).collect(),
@@ -59,10 +56,7 @@ impl SymbolPaths {
 
     /// Adds what the guest of a run left in the folder that it shared.
     pub fn with_guest_files(mut self, files: PathBuf) -> Self {
-        self.shared.push(Shared {
-            guest: SHARE.to_owned(),
-            host: files,
-        });
+        self.shared.push(Shared { guest: SHARE.to_owned(), host: files });
         self
     }
 
@@ -89,7 +83,9 @@ impl SymbolPaths {
             roots: self.roots.clone(),
             shared: self.shared.clone(),
             sources: self.roots.iter().cloned().chain(here).collect(),
-            guest_written: { self.shared.iter() }
+            guest_written: self
+                .shared
+                .iter()
                 .find(|shared| shared.guest == SHARE)
                 .map(|shared| shared.host.clone()),
             kernel: self.kernel.clone(),

@@ -67,10 +67,7 @@ impl Needs {
         let mut file = File::open(path).map_err(|e| bad_input(path, e))?;
         let mut length = 0;
         while length < start.len() {
-            match file
-                .read(&mut start[length..])
-                .map_err(|e| bad_input(path, e))?
-            {
+            match file.read(&mut start[length..]).map_err(|e| bad_input(path, e))? {
                 0 => break,
                 more => length += more,
             }
@@ -114,14 +111,9 @@ impl Needs {
         let sections = header.sections(endian, bytes)?;
         if let Some((entries, names)) = sections.dynamic(endian, bytes)? {
             let names = sections.strings(endian, bytes, names)?;
-            for entry in entries
-                .iter()
-                .filter(|entry| entry.tag(endian) == DT_NEEDED)
-            {
+            for entry in entries.iter().filter(|entry| entry.tag(endian) == DT_NEEDED) {
                 let name = entry.string(endian, names)?;
-                needs
-                    .libraries
-                    .push(String::from_utf8_lossy(name).into_owned());
+                needs.libraries.push(String::from_utf8_lossy(name).into_owned());
             }
         }
         Ok(needs)
@@ -152,10 +144,7 @@ impl GuestPaths {
             [] => None,
             names => Some(Packages::find(names)?.root),
         };
-        Ok(Some(Self {
-            initramfs,
-            packages,
-        }))
+        Ok(Some(Self { initramfs, packages }))
     }
 
     /// The guest has this absolute path.
@@ -172,7 +161,7 @@ impl GuestPaths {
     }
 
     fn has_in(&self, folders: &[&str], name: &str) -> bool {
-        { folders.iter() }.any(|folder| self.has(&format!("{folder}/{name}")))
+        folders.iter().any(|folder| self.has(&format!("{folder}/{name}")))
     }
 
     /// Checks that a command, which is no file of the host, is one of the guest's.
@@ -203,7 +192,9 @@ impl GuestPaths {
         for file in files.iter().filter(|file| file.is_file()) {
             let needs = Needs::of(file)?;
             let interpreter = needs.interpreter.filter(|path| !self.has(path));
-            let libraries = { needs.libraries.into_iter() }
+            let libraries = needs
+                .libraries
+                .into_iter()
                 .filter(|name| !self.has_in(&LIBRARY_FOLDERS, name) && !given.contains(name));
             for missing in interpreter.into_iter().chain(libraries) {
                 let base = missing.rsplit('/').next().unwrap_or(&missing);

@@ -25,13 +25,7 @@ pub struct Pace {
 impl Pace {
     /// Starts the time now, with cycle 0.
     pub fn new(clock: Clock) -> Self {
-        Self {
-            clock,
-            cycle: 0,
-            since: Instant::now(),
-            asleep: Duration::ZERO,
-            let_go: false,
-        }
+        Self { clock, cycle: 0, since: Instant::now(), asleep: Duration::ZERO, let_go: false }
     }
 
     /// Lets simulated time run ahead of the host's from now on.

@@ -40,10 +40,7 @@ impl Packages {
         }
         // The link may lead to newer versions before the run is over.
         let folder = link.canonicalize().map_err(|e| bad_input(&link, e))?;
-        Ok(Self {
-            root: folder.join("root"),
-            list: list(&folder)?,
-        })
+        Ok(Self { root: folder.join("root"), list: list(&folder)? })
     }
 }
 
@@ -64,10 +61,8 @@ impl DebianImage {
     /// Returns the image with the packages of these names from the cache, where scripts put it if it is not there yet.
     pub fn find(names: &[String]) -> Result<Self, BadInput> {
         let key = "guest.image";
-        let (image, guest) = (
-            link(key, "images", names)?,
-            cache(key)?.join("guest").join(LATEST_SYSTEMD),
-        );
+        let (image, guest) =
+            (link(key, "images", names)?, cache(key)?.join("guest").join(LATEST_SYSTEMD));
         if !guest.exists() {
             make(key, BUILD_SCRIPT, &["--systemd".to_owned()])?;
         }
@@ -95,11 +90,8 @@ fn list(folder: &Path) -> Result<Vec<String>, BadInput> {
 }
 
 fn cache(key: &str) -> Result<PathBuf, BadInput> {
-    guest::cache().ok_or_else(|| {
-        BadInput(format!(
-            "{key}: no cache: neither TIPSIM_CACHE nor HOME is set"
-        ))
-    })
+    guest::cache()
+        .ok_or_else(|| BadInput(format!("{key}: no cache: neither TIPSIM_CACHE nor HOME is set")))
 }
 
 /// Returns the link to what a script made of packages, in a folder of the cache; a hash of their sorted names is its name.
@@ -148,9 +140,9 @@ pub fn check_names(names: &[String]) -> Result<(), String> {
             && name.chars().all(allowed)
     };
     match names.iter().find(|name| !is_name(name)) {
-        Some(name) => Err(format!(
-            "guest.packages: expected names of Debian packages, found {name:?}"
-        )),
+        Some(name) => {
+            Err(format!("guest.packages: expected names of Debian packages, found {name:?}"))
+        }
         None => Ok(()),
     }
 }
@@ -168,21 +160,12 @@ mod tests {
         let name = link_name(&names(&["perl", "xz-utils"])).unwrap();
         // printf '%s\n' perl xz-utils | sha256sum | cut -c 1-16
         assert_eq!(name, "acd9735e9c33b91b");
-        assert_eq!(
-            link_name(&names(&["xz-utils", "perl", "perl"])).unwrap(),
-            name
-        );
+        assert_eq!(link_name(&names(&["xz-utils", "perl", "perl"])).unwrap(), name);
     }
 
     #[test]
     fn what_is_no_package_is_told() {
-        check_names(&names(&[
-            "g++",
-            "libc6",
-            "cpp-14-riscv64-linux-gnu",
-            "7zip",
-        ]))
-        .unwrap();
+        check_names(&names(&["g++", "libc6", "cpp-14-riscv64-linux-gnu", "7zip"])).unwrap();
         for bad in ["--update", "xz utils", "", "x", "Perl", "a/b"] {
             let error = check_names(&names(&["perl", bad])).unwrap_err();
             assert!(error.contains(&format!("found {bad:?}")), "{error}");

@@ -51,14 +51,7 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
         );
     }
     let input = standard_input()?;
-    let made = Specified {
-        name,
-        command,
-        files,
-        packages,
-        variables,
-        has_input: input.is_some(),
-    };
+    let made = Specified { name, command, files, packages, variables, has_input: input.is_some() };
     let text = spec_text(args, &made)?;
     not_in_the_guest(args);
     let status = run::run(&RunArgs {
@@ -74,10 +67,11 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
         brief: true,
     })?;
     println!("report: {}", out.join("report.html").display());
-    let set: String = { args.set.iter() }
-        .map(|set| format!(" --set {}", quote(set)))
-        .collect();
-    let servers = { args.debuginfod.iter().filter(|urls| !urls.is_empty()) }
+    let set: String = args.set.iter().map(|set| format!(" --set {}", quote(set))).collect();
+    let servers = args
+        .debuginfod
+        .iter()
+        .filter(|urls| !urls.is_empty())
         .map(|urls| format!(" --debuginfod {}", quote(urls)));
     let servers: String = servers.collect();
     println!(
@@ -101,7 +95,7 @@ fn check_is_no_option(word: &str) -> Result<(), BadInput> {
     let options = options.flat_map(|profile| profile.get_arguments().filter_map(Arg::get_long));
     let options: Vec<String> = options.map(|name| format!("--{name}")).collect();
     let likeness = |known: &&String| (strsim::jaro_winkler(known, given) * 1e6) as u64;
-    let near = { options.iter().max_by_key(likeness) }.filter(|own| likeness(own) > 800_000);
+    let near = options.iter().max_by_key(likeness).filter(|own| likeness(own) > 800_000);
     let meant = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
     Err(BadInput(format!(
         "{given}: no option of tipsim profile{meant} (tipsim profile --help lists them; what comes after -- is the command)"
@@ -122,10 +116,7 @@ fn check_executable(program: &Path) -> Result<(), BadInput> {
         Some("c" | "cc" | "cpp" | "cxx" | "rs" | "go") => "the program that is compiled of it",
         _ => "a program, or `chmod +x`",
     };
-    Err(bad_input(
-        program,
-        format!("expected a file that may be executed: {cure}"),
-    ))
+    Err(bad_input(program, format!("expected a file that may be executed: {cure}")))
 }
 
 /// Returns the command for the guest's shell, and the host's program that the command begins with, if it does.
@@ -160,9 +151,7 @@ fn check_path(path: &str, given: &[PathBuf]) -> Result<(), BadInput> {
     if path.starts_with('/') || !path.contains('/') {
         return Ok(());
     }
-    let mut parts = Path::new(path)
-        .components()
-        .filter(|part| *part != Component::CurDir);
+    let mut parts = Path::new(path).components().filter(|part| *part != Component::CurDir);
     let first = parts.next().map(Component::as_os_str);
     let is_given = given.iter().any(|file| file.file_name() == first);
     let what = match Path::new(path).is_dir() {
@@ -286,7 +275,7 @@ fn spec_text(args: &ProfileArgs, made: &Specified) -> anyhow::Result<String> {
 /// An argument that names a file of the host and not of the guest is most often a mistake.
 fn not_in_the_guest(args: &ProfileArgs) {
     let name = |path: &Path| path.file_name().map(ToOwned::to_owned);
-    let given = |word: &str| { args.file.iter() }.any(|file| name(file) == name(Path::new(word)));
+    let given = |word: &str| args.file.iter().any(|file| name(file) == name(Path::new(word)));
     for word in &args.command[1..] {
         if Path::new(word).is_file() && !word.starts_with('/') && !given(word) {
             eprintln!(
@@ -304,10 +293,7 @@ mod tests {
     fn words_reach_the_guest_as_they_are() {
         let words = |words: &[&str]| words.iter().map(|&w| w.to_owned()).collect::<Vec<_>>();
         let made = |given: &[&str]| command(&words(given)).0;
-        assert_eq!(
-            made(&["perl", "-e", "print 'x y'"]),
-            r"perl -e 'print '\''x y'\'''"
-        );
+        assert_eq!(made(&["perl", "-e", "print 'x y'"]), r"perl -e 'print '\''x y'\'''");
         assert_eq!(made(&["sort a b | head -n 3"]), "sort a b | head -n 3");
         assert_eq!(made(&["echo", ""]), "echo ''");
     }

@@ -82,9 +82,7 @@ pub fn write(
     }
     // A hart knows but its own part of what threads do.
     if whole {
-        report = report
-            .with_harts(of.harts)
-            .with_waiting(evaluation, &symbolizer);
+        report = report.with_harts(of.harts).with_waiting(evaluation, &symbolizer);
     }
     let text = report.text(&Options::default());
     let pretty = |value: &Value| serde_json::to_string_pretty(value).map(|s| s + "\n");
@@ -169,10 +167,7 @@ impl Recorded {
         let core =
             core(&meta["core"]).map_err(|e| bad_input(&path, format!("metadata: core: {e}")))?;
         // A hart that never left reset is in no chunk.
-        let recorded = reader
-            .chunks()
-            .iter()
-            .map(|chunk| chunk.hart.0.saturating_add(1));
+        let recorded = reader.chunks().iter().map(|chunk| chunk.hart.0.saturating_add(1));
         let harts = recorded.chain(harts(run)).max().unwrap_or(1);
         if harts > MAX_HARTS {
             let error = format!("expected at most {MAX_HARTS} harts, found {harts}");
@@ -236,7 +231,7 @@ impl Recorded {
         }
         let (excerpts, damaged) = self.excerpts(run);
         // What the run said of itself says more than what its trace shows.
-        let recorded = { how["part"].as_str() }.map(str::to_owned);
+        let recorded = how["part"].as_str().map(str::to_owned);
         let recorded = recorded
             .or_else(|| Some(run.part()?.to_owned()))
             .or_else(|| self.part.clone())
@@ -339,10 +334,7 @@ fn show(args: &ReportArgs, run: &Results) -> anyhow::Result<()> {
     if let Some(part) = no_report {
         return match args.format {
             ReportFormat::Text => put(args, &(part_line(part) + "\n")),
-            _ => Err(anyhow::anyhow!(
-                "{}: there is no report: {part}",
-                args.dir.display()
-            )),
+            _ => Err(anyhow::anyhow!("{}: there is no report: {part}", args.dir.display())),
         };
     }
     let text = |file: &str| run.text(&kept::name(hart, file));
@@ -391,8 +383,7 @@ fn show(args: &ReportArgs, run: &Results) -> anyhow::Result<()> {
 
 /// Returns the hart that is asked for, if the run has several.
 fn one_of_several(args: &ReportArgs, run: &Results) -> Option<u32> {
-    args.one_hart
-        .filter(|_| harts(run).is_none_or(|harts| harts > 1))
+    args.one_hart.filter(|_| harts(run).is_none_or(|harts| harts > 1))
 }
 
 /// Returns the number of harts of a run that is over; `None`: its run.json does not say that it is.
@@ -400,11 +391,7 @@ fn harts(run: &Results) -> Option<u32> {
     let how: Value = run.json(RUN).ok()?;
     how.get("cycles")?;
     // The run.json of a run with a single hart has no list of harts.
-    Some(
-        how["harts"]
-            .as_array()
-            .map_or(1, |harts| harts.len() as u32),
-    )
+    Some(how["harts"].as_array().map_or(1, |harts| harts.len() as u32))
 }
 
 fn check_hart(args: &ReportArgs, run: &Results) -> Result<(), BadInput> {
@@ -477,13 +464,9 @@ fn compare(args: &ReportArgs) -> anyhow::Result<u8> {
         let error = format!("--map: expected two runs to compare, found {count}");
         return Err(BadInput(error).into());
     }
-    let dirs: Vec<&Path> = { std::iter::once(&args.dir).chain(&args.after) }
-        .map(PathBuf::as_path)
-        .collect();
-    let runs: Vec<Results> = dirs
-        .iter()
-        .map(|dir| Results::open(dir))
-        .collect::<Result<_, _>>()?;
+    let dirs: Vec<&Path> =
+        std::iter::once(&args.dir).chain(&args.after).map(PathBuf::as_path).collect();
+    let runs: Vec<Results> = dirs.iter().map(|dir| Results::open(dir)).collect::<Result<_, _>>()?;
     let read = |(dir, run): (&&Path, &Results)| {
         check_hart(args, run)?;
         let report: Run = run.json(&kept::name(one_of_several(args, run), REPORT))?;
@@ -511,15 +494,12 @@ fn compare(args: &ReportArgs) -> anyhow::Result<u8> {
             _ => return Err(no_format("runs").into()),
         }
     }
-    let statuses =
-        { runs.iter().zip(&reports) }.map(|(run, report)| status(run.path(), report.part()));
+    let statuses = runs.iter().zip(&reports).map(|(run, report)| status(run.path(), report.part()));
     Ok(statuses.max().unwrap_or(0))
 }
 
 fn no_format(what: &str) -> BadInput {
-    BadInput(format!(
-        "--format: expected text, json or html to compare {what}"
-    ))
+    BadInput(format!("--format: expected text, json or html to compare {what}"))
 }
 
 /// Returns when a run ended, in UTC and without fractions of seconds; of a run that does not say it, when its run.json was written.
@@ -529,10 +509,7 @@ fn when(run: &Results) -> Option<String> {
     if let Some(ended @ Epoch::At(_)) = ended {
         return Some(ended.to_string());
     }
-    let written = std::fs::metadata(run.path().join(RUN))
-        .ok()?
-        .modified()
-        .ok()?;
+    let written = std::fs::metadata(run.path().join(RUN)).ok()?.modified().ok()?;
     let since = written.duration_since(std::time::UNIX_EPOCH).ok()?;
     Some(Epoch::At(since.as_secs()).to_string())
 }

@@ -106,7 +106,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     let mut input: Option<Box<dyn Read>> = None;
     if let Some(made) = args.made.as_ref().or(repeated.as_ref()) {
         let name = args.spec.file_name().unwrap_or_default();
-        { work.results() }.write(&name.to_string_lossy(), made.spec.as_bytes())?;
+        work.results().write(&name.to_string_lossy(), made.spec.as_bytes())?;
         if let Some(content) = &made.input {
             work.results().write(MADE_INPUT, content)?;
             input = Some(Box::new(&content[..]));
@@ -114,13 +114,11 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     }
     let begun = serde_json::to_vec_pretty(&outcome::begun(&plan))?;
     work.results().write(RUN, &begun)?;
-    let share = Share {
-        path: work.guest_files(),
-    };
+    let share = Share { path: work.guest_files() };
     share.give(&plan.spec.run.files)?;
     let run = &plan.spec.run;
     let command =
-        { run.command.as_deref() }.map(|command| command::with_environment(command, &run.env));
+        run.command.as_deref().map(|command| command::with_environment(command, &run.env));
     let command = command.as_deref();
     if let (None, Some(file)) = (&input, &plan.spec.run.input) {
         input = Some(Box::new(File::open(file).map_err(|e| bad_input(file, e))?));
@@ -136,7 +134,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     command::take_back(&share.path);
     let part = outcome.part();
     let written = outcome.write(&plan, work.results(), part.as_deref());
-    let unwritten = { written.as_ref().err() }.map(|error| format!("{error:#}"));
+    let unwritten = written.as_ref().err().map(|error| format!("{error:#}"));
     let (place, published) = work.publish(part.or(unwritten).as_deref());
     // Nobody may read what is printed, which ends the program: the results are in their place by then.
     if let Err(error) = &published {
@@ -150,14 +148,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     };
     // What went wrong is told before what took how long.
     outcome.tell_failure(&place);
-    print!(
-        "{}",
-        if args.brief {
-            reports.verdict
-        } else {
-            reports.text
-        }
-    );
+    print!("{}", if args.brief { reports.verdict } else { reports.text });
     let status = outcome.verdict(&args.out, &place)?;
     published?;
     // The run was over before the signal came; a script that has more of them shall end.
@@ -180,10 +171,7 @@ fn repeated(args: &RunArgs, spec: &Spec) -> anyhow::Result<Option<Made>> {
     }
     let text = String::from_utf8(read(&args.spec)?).map_err(|e| bad_input(&args.spec, e))?;
     let input = spec.run.input.as_deref().filter(|input| own(input));
-    Ok(Some(Made {
-        spec: text,
-        input: input.map(read).transpose()?,
-    }))
+    Ok(Some(Made { spec: text, input: input.map(read).transpose()? }))
 }
 
 impl Plan {
@@ -216,14 +204,10 @@ impl Plan {
         if let Some(input) = spec.run.input.as_ref().filter(|_| !kept) {
             input::check(input)?;
         }
-        let memory = spec::parse_memory(&guest.memory)
-            .map_err(BadInput)
-            .map_err(at)?;
+        let memory = spec::parse_memory(&guest.memory).map_err(BadInput).map_err(at)?;
         host_memory::check("guest.memory", memory).map_err(|e| of.blame(&e))?;
         let asked = spec.run.host_memory.as_deref().map(spec::parse_size);
-        let asked = asked
-            .transpose()
-            .map_err(|e| at(BadInput(format!("run.host_memory: {e}"))))?;
+        let asked = asked.transpose().map_err(|e| at(BadInput(format!("run.host_memory: {e}"))))?;
         let system = match guest.image {
             GuestImage::Minimal => "",
             GuestImage::Debian => SYSTEMD_ARGS,
@@ -244,18 +228,12 @@ impl Plan {
         let image = (guest.image == GuestImage::Debian).then(|| DebianImage::find(&guest.packages));
         let image = image.transpose().map_err(at)?;
         let files = GuestFiles::resolve(
-            { image.as_ref() }
-                .map(|image| image.guest.as_path())
-                .or(args.guest_dir.as_deref()),
+            image.as_ref().map(|image| image.guest.as_path()).or(args.guest_dir.as_deref()),
             guest.firmware.as_deref(),
             guest.kernel.as_deref(),
             guest.initrd.as_deref(),
         )?;
-        let parts = [
-            Some(&files.firmware),
-            files.kernel.as_ref(),
-            files.initrd.as_ref(),
-        ];
+        let parts = [Some(&files.firmware), files.kernel.as_ref(), files.initrd.as_ref()];
         parts.into_iter().flatten().try_for_each(readable)?;
         let disk = image.iter().map(|image| image.disk.clone());
         let drives: Vec<PathBuf> = disk.chain(guest.drive.iter().cloned()).collect();
@@ -313,10 +291,7 @@ fn simulate(
             threads: plan.spec.run.threads,
             epoch: plan.epoch,
             share: Some(&share),
-            packages: plan
-                .packages
-                .as_ref()
-                .map(|packages| packages.root.as_path()),
+            packages: plan.packages.as_ref().map(|packages| packages.root.as_path()),
             // A machine that is made once more has no network: there is no checkpoint of a machine with one.
             net: net.take(),
             virtio_legacy: false,
@@ -473,8 +448,8 @@ fn simulate(
     let counts = counts.end(&engine);
     let tip_frozen_cycles = system.tip_frozen_cycles();
     let mut closed = engine.finish();
-    let collectors = { closed.as_mut() }.map_or_else(Vec::new, StreamClosed::take_truth);
-    let excerpts = { closed.as_mut() }.map_or_else(Vec::new, StreamClosed::take_excerpts);
+    let collectors = closed.as_mut().map_or_else(Vec::new, StreamClosed::take_truth);
+    let excerpts = closed.as_mut().map_or_else(Vec::new, StreamClosed::take_excerpts);
     let truth = (!collectors.is_empty()).then_some(Collected {
         collectors,
         lines,
@@ -483,9 +458,8 @@ fn simulate(
     if let Some(error) = closed.as_ref().and_then(StreamClosed::error) {
         tracing::error!("{error}");
     }
-    let host = { host.zip(closed) }
-        .map(|(host, closed)| host.finish(closed, end.is_part()))
-        .transpose()?;
+    let host =
+        host.zip(closed).map(|(host, closed)| host.finish(closed, end.is_part())).transpose()?;
     // The lap includes the time in which the host's side read the rest.
     laps.lap(&system, timing);
     let parts = samples.map(Samples::parts).transpose()?;

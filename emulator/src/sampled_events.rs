@@ -37,11 +37,7 @@ pub fn metric(event: &SampledEvent) -> Result<Metric, &'static str> {
 
 /// Returns the count for an event of the PMU that samples instructions, or why the truth has none.
 fn selected(event: &SampledEvent) -> Result<Metric, &'static str> {
-    let SampledEvent {
-        config,
-        more_config: [mask, matches],
-        ..
-    } = *event;
+    let SampledEvent { config, more_config: [mask, matches], .. } = *event;
     let filter = RecordFilter {
         select: (config & config::SEL) as u8,
         fetch: config & config::FETCH != 0,
@@ -123,11 +119,7 @@ mod tests {
     use super::*;
 
     fn of(name: &str) -> Option<Metric> {
-        metric(&SampledEvent {
-            name: name.to_owned(),
-            ..SampledEvent::default()
-        })
-        .ok()
+        metric(&SampledEvent { name: name.to_owned(), ..SampledEvent::default() }).ok()
     }
 
     #[test]
@@ -168,11 +160,7 @@ mod tests {
         };
         let config = 1 | 3 << 8 | 1 << 11 | 30 << 12;
         assert_eq!(sampled(config, 0, 0), Ok(Metric::Filtered(filter)));
-        let hits = RecordFilter {
-            select: 3,
-            mask: header::L1MISS,
-            ..RecordFilter::default()
-        };
+        let hits = RecordFilter { select: 3, mask: header::L1MISS, ..RecordFilter::default() };
         let found = sampled(3, header::L1MISS, 0);
         assert_eq!(found, Ok(Metric::Filtered(hits)));
     }

@@ -120,10 +120,7 @@ impl SamplerSpec {
                 Some(profiler) => found.push(profiler),
                 None if name == "all" => found.extend(Profiler::ALL),
                 None => {
-                    return Err(format!(
-                        "expected all or one of {}; found \"{name}\"",
-                        names()
-                    ));
+                    return Err(format!("expected all or one of {}; found \"{name}\"", names()));
                 }
             }
         }
@@ -136,11 +133,7 @@ impl SamplerSpec {
         clock_hz: f64,
     ) -> Result<Vec<Schedule>, (&'static str, String)> {
         if self.period.is_empty() == self.frequency.is_empty() {
-            let found = if self.period.is_empty() {
-                "neither"
-            } else {
-                "both"
-            };
+            let found = if self.period.is_empty() { "neither" } else { "both" };
             let problem = format!("expected either `period` or `frequency`, found {found}");
             return Err(("", problem));
         }
@@ -160,10 +153,7 @@ impl SamplerSpec {
         let mut schedules = Vec::new();
         for period in periods {
             for offset in or(&self.offset, 0) {
-                let schedule = Schedule {
-                    offset,
-                    ..Schedule::every(period)
-                };
+                let schedule = Schedule { offset, ..Schedule::every(period) };
                 for mode in &modes {
                     match mode {
                         Mode::Periodic => schedules.push(schedule),
@@ -203,22 +193,14 @@ impl SamplerSpec {
 
 /// The values of a key, or the one that it has where it is not given.
 fn or<T: Clone>(given: &[T], default: T) -> Vec<T> {
-    if given.is_empty() {
-        vec![default]
-    } else {
-        given.to_vec()
-    }
+    if given.is_empty() { vec![default] } else { given.to_vec() }
 }
 
 /// The first sampler of a profiler that sees all cycles has its plain name; the others say how they differ.
 fn name(samplers: &mut [Sampler]) {
     let mut taken = HashSet::new();
     for sampler in samplers {
-        let Schedule {
-            period,
-            offset,
-            random,
-        } = sampler.schedule;
+        let Schedule { period, offset, random } = sampler.schedule;
         let unfiltered = sampler.filter == Filter::NONE;
         let mut name = sampler.profiler.name().to_owned();
         if !unfiltered || taken.contains(&name) {
@@ -352,43 +334,22 @@ mod tests {
     fn mistakes_name_the_field() {
         let cases = [
             ("profiler = \"tip\"", "sampler[0]: expected either"),
-            (
-                "period = 9",
-                "sampler[0].profiler: expected all or some of tip",
-            ),
+            ("period = 9", "sampler[0].profiler: expected all or some of tip"),
             ("profiler = \"tipp\"\nperiod = 9", "found \"tipp\""),
             ("profiler = \"tip\"\nperiod = [9, 0]", "sampler[0].period"),
-            (
-                "profiler = \"tip\"\nfrequency = \"4k\"",
-                "sampler[0].frequency",
-            ),
-            (
-                "profiler = \"tip\"\nperiod = 9\nfrequency = \"4kHz\"",
-                "found both",
-            ),
-            (
-                "profiler = \"tip\"\nperiod = 9\nseed = 3",
-                "sampler[0].seed",
-            ),
-            (
-                "profiler = \"tip\"\nperiod = 9\nmode = \"sometimes\"",
-                "`periodic` or `random`",
-            ),
+            ("profiler = \"tip\"\nfrequency = \"4k\"", "sampler[0].frequency"),
+            ("profiler = \"tip\"\nperiod = 9\nfrequency = \"4kHz\"", "found both"),
+            ("profiler = \"tip\"\nperiod = 9\nseed = 3", "sampler[0].seed"),
+            ("profiler = \"tip\"\nperiod = 9\nmode = \"sometimes\"", "`periodic` or `random`"),
             ("profiler = \"tip\"\nperiod = -9", "expected u64"),
             ("profiler = \"tip\"\nperiod = true", "a text or a number"),
-            (
-                "profiler = \"tip\"\nperiod = 9\nprivilege = \"supervisor\"",
-                "`kernel`",
-            ),
+            ("profiler = \"tip\"\nperiod = 9\nprivilege = \"supervisor\"", "`kernel`"),
         ];
         for (lines, expected) in cases {
             let error = of(&format!("[[sampler]]\n{lines}\n")).unwrap_err();
             assert!(error.contains(expected), "{lines}: {error}");
         }
-        let many = (1..100)
-            .map(|n| n.to_string())
-            .collect::<Vec<_>>()
-            .join(",");
+        let many = (1..100).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
         let text = format!("[[sampler]]\nprofiler = \"all\"\nperiod = [{many}]\noffset = [{many}]");
         assert!(of(&text).unwrap_err().contains("at most 4096"));
     }

@@ -60,20 +60,12 @@ pub fn samples(args: &SamplesArgs) -> anyhow::Result<()> {
             whole(path, write).map_err(|e| cannot_write(path, e))?;
             Ok(())
         }
-        (None, None) => write(
-            args.format,
-            &file,
-            &symbols,
-            BufWriter::new(io::stdout().lock()),
-        ),
+        (None, None) => write(args.format, &file, &symbols, BufWriter::new(io::stdout().lock())),
     };
     written(args.output.as_deref(), result)?;
     if file.malformed > 0 {
         let path = args.file.display();
-        eprintln!(
-            "tipsim: warning: {path}: {} sample records could not be read",
-            file.malformed
-        );
+        eprintln!("tipsim: warning: {path}: {} sample records could not be read", file.malformed);
     }
     if file.aux_gaps > 0 {
         let path = args.file.display();
@@ -114,9 +106,7 @@ fn place(file: &SampleFile, sample: &Sample) -> Place {
     let mapping = sample.pid.and_then(|pid| file.mapping(pid, ip));
     match mapping {
         Some(mapping) => {
-            let offset = ip
-                .wrapping_sub(mapping.start)
-                .wrapping_add(mapping.file_offset);
+            let offset = ip.wrapping_sub(mapping.start).wrapping_add(mapping.file_offset);
             Place::file(&mapping.path, None, offset)
         }
         None => Place::Unknown(ip),
@@ -132,16 +122,10 @@ fn cells(file: &SampleFile, symbols: &Symbols, at: usize) -> Vec<Cell> {
     };
     let number = |value: Option<u64>| value.map_or(Cell::None, Cell::Number);
     let address = |value: Option<u64>| value.map_or(Cell::None, Cell::Address);
-    let text = |text: Option<String>| {
-        text.filter(|t| !t.is_empty())
-            .map_or(Cell::None, Cell::Text)
-    };
+    let text = |text: Option<String>| text.filter(|t| !t.is_empty()).map_or(Cell::None, Cell::Text);
     let source = sample.data_src;
     let command = sample.pid.and_then(|pid| file.commands.get(&pid));
-    let event = file
-        .events
-        .get(sample.event)
-        .map(|event| event.name.clone());
+    let event = file.events.get(sample.event).map(|event| event.name.clone());
     vec![
         sample.time.map_or(Cell::None, Cell::Time),
         text(command.cloned()),

@@ -16,33 +16,11 @@ const MAX_SAMPLES: usize = 1 << 20;
 
 /// Parts of the simulator: name, and where its sources lie. The first that fits counts.
 const PARTS: [(&str, &[&str]); 7] = [
-    (
-        "hand_over",
-        &["timing/src/ahead", "timing/src/path/output.rs"],
-    ),
-    (
-        "front_end",
-        &[
-            "timing/src/path/mod.rs",
-            "timing/src/front",
-            "timing/src/predict",
-        ],
-    ),
-    (
-        "memory",
-        &["timing/src/path/", "timing/src/lsu", "timing/src/mem"],
-    ),
+    ("hand_over", &["timing/src/ahead", "timing/src/path/output.rs"]),
+    ("front_end", &["timing/src/path/mod.rs", "timing/src/front", "timing/src/predict"]),
+    ("memory", &["timing/src/path/", "timing/src/lsu", "timing/src/mem"]),
     ("rename_and_issue", &["timing/src"]),
-    (
-        EXECUTE,
-        &[
-            "machine/src",
-            "devices/src",
-            "isa/src",
-            "cranelift-",
-            "regalloc2-",
-        ],
-    ),
+    (EXECUTE, &["machine/src", "devices/src", "isa/src", "cranelift-", "regalloc2-"]),
     // Work for profilers and trace that the sampled threads do while they wait for each other.
     (
         "profilers",
@@ -55,14 +33,7 @@ const PARTS: [(&str, &[&str]); 7] = [
             "emulator/src/stream/host.rs",
         ],
     ),
-    (
-        "records",
-        &[
-            "commit-trace/src",
-            "tip-device/src",
-            "emulator/src/stream.rs",
-        ],
-    ),
+    ("records", &["commit-trace/src", "tip-device/src", "emulator/src/stream.rs"]),
 ];
 
 /// The part that translated code belongs to, too.
@@ -113,16 +84,9 @@ impl SelfProfile {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = on_timer as *const () as usize;
             action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-            check(libc::sigaction(
-                libc::SIGPROF,
-                &action,
-                std::ptr::null_mut(),
-            ))?;
+            check(libc::sigaction(libc::SIGPROF, &action, std::ptr::null_mut()))?;
         }
-        let profile = Self {
-            timer: Timer::start(PERIOD_NS)?,
-            started: Instant::now(),
-        };
+        let profile = Self { timer: Timer::start(PERIOD_NS)?, started: Instant::now() };
         SAMPLING.store(true, Ordering::Relaxed);
         Ok(profile)
     }
@@ -132,9 +96,7 @@ impl SelfProfile {
         SAMPLING.store(false, Ordering::Relaxed);
         let Self { timer, started } = self;
         drop(timer);
-        Samples {
-            elapsed: started.elapsed(),
-        }
+        Samples { elapsed: started.elapsed() }
     }
 }
 
@@ -257,16 +219,12 @@ impl Image {
             .and_then(|line| u64::from_str_radix(line.split('-').next()?, 16).ok())
             .ok_or_else(|| anyhow::anyhow!("/proc/self/maps: no mapping of {name}"))?;
         let translated = maps.lines().filter_map(without_file).collect();
-        Ok(Self {
-            loader,
-            base,
-            translated,
-        })
+        Ok(Self { loader, base, translated })
     }
 
     /// The part that an instruction belongs to: that of the innermost inlined function which is in any.
     fn part(&self, address: u64) -> &'static str {
-        if { self.translated.iter() }.any(|code| code.contains(&address)) {
+        if self.translated.iter().any(|code| code.contains(&address)) {
             return EXECUTE;
         }
         let offset = address.wrapping_sub(self.base);
@@ -298,8 +256,5 @@ fn without_file(line: &str) -> Option<Range<u64>> {
 
 fn part_of(file: &str) -> Option<&'static str> {
     let within = |places: &[&str]| places.iter().any(|place| file.contains(place));
-    PARTS
-        .iter()
-        .find(|(_, places)| within(places))
-        .map(|&(name, _)| name)
+    PARTS.iter().find(|(_, places)| within(places)).map(|&(name, _)| name)
 }

@@ -62,10 +62,7 @@ pub struct Core {
 
 impl Default for Core {
     fn default() -> Self {
-        Self {
-            preset: "boom-4w".into(),
-            set: toml::Table::new(),
-        }
+        Self { preset: "boom-4w".into(), set: toml::Table::new() }
     }
 }
 
@@ -155,11 +152,7 @@ impl Spec {
         }
         let of = Source { path, set, options };
         if spec.name.is_empty() {
-            spec.name = path
-                .file_stem()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
+            spec.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         }
         spec.validate().map_err(|e| of.blame(e))?;
         // Files named in a spec are relative to it.
@@ -174,7 +167,9 @@ impl Spec {
     fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         let guest = &mut self.guest;
         let boots = [&mut guest.kernel, &mut guest.firmware, &mut guest.initrd];
-        { boots.into_iter().flatten() }
+        boots
+            .into_iter()
+            .flatten()
             .chain(&mut guest.drive)
             .chain(&mut guest.symbols)
             .chain(&mut self.run.files)
@@ -216,7 +211,7 @@ impl Spec {
         self.forwards().map_err(|e| format!("guest.hostfwd: {e}"))?;
         if self.guest.net == Net::None && !self.guest.hostfwd.is_empty() {
             return Err(
-                "guest.hostfwd: expected guest.net = \"user\" with it, found \"none\"".into(),
+                "guest.hostfwd: expected guest.net = \"user\" with it, found \"none\"".into()
             );
         }
         if !(1..=MAX_HARTS).contains(&self.guest.harts) {
@@ -238,7 +233,7 @@ impl Spec {
         }
         if self.guest.image == GuestImage::Debian && self.run.command.is_none() {
             return Err(
-                "run.command: expected one with guest.image = \"debian\", found none".into(),
+                "run.command: expected one with guest.image = \"debian\", found none".into()
             );
         }
         if self.record.truth && !self.record.profilers {
@@ -247,10 +242,7 @@ impl Spec {
             );
         }
         if !(1..=19).contains(&self.record.level) {
-            return Err(format!(
-                "record.level: expected 1 to 19, found {}",
-                self.record.level
-            ));
+            return Err(format!("record.level: expected 1 to 19, found {}", self.record.level));
         }
         Ok(())
     }

@@ -33,17 +33,13 @@ pub struct StreamClosed {
 impl StreamClosed {
     /// Ends the streams of all harts, whatever comes of the first.
     pub fn of<const STAGES: bool>(streams: impl Iterator<Item = Stream<STAGES>>) -> Self {
-        let mut closed = Self {
-            error: None,
-            truth: Vec::new(),
-            excerpts: Vec::new(),
-        };
+        let mut closed = Self { error: None, truth: Vec::new(), excerpts: Vec::new() };
         for stream in streams {
             if let Err(error) = stream.recorder.finish() {
                 closed.error.get_or_insert(error);
             }
-            { &mut closed.truth }.extend(stream.truth.map(|collector| *collector));
-            { &mut closed.excerpts }.extend(stream.excerpts.map(|collector| collector.finish()));
+            closed.truth.extend(stream.truth.map(|collector| *collector));
+            closed.excerpts.extend(stream.excerpts.map(|collector| collector.finish()));
         }
         closed
     }
@@ -98,14 +94,8 @@ pub struct SharedTip {
 impl SharedTip {
     /// Shares a unit.
     pub fn new(unit: TipUnit) -> Self {
-        let port = TipPort {
-            unit,
-            side_band: Vec::new(),
-        };
-        Self {
-            due: SharedCycle::new(port.due()),
-            port: Arc::new(Mutex::new(port)),
-        }
+        let port = TipPort { unit, side_band: Vec::new() };
+        Self { due: SharedCycle::new(port.due()), port: Arc::new(Mutex::new(port)) }
     }
 
     fn lock(&self) -> MutexGuard<'_, TipPort> {
@@ -188,7 +178,7 @@ impl<const STAGES: bool> Stream<STAGES> {
 
     /// Returns the cycle, after `cycle`, from which on the next excerpt is wanted; `u64::MAX` if none is.
     pub fn next_excerpt(&self, cycle: u64) -> u64 {
-        { self.excerpts.as_ref() }.map_or(u64::MAX, |collector| collector.next(cycle))
+        self.excerpts.as_ref().map_or(u64::MAX, |collector| collector.next(cycle))
     }
 
     /// Returns whether the stream collects what samples should say.
@@ -282,10 +272,7 @@ impl<const STAGES: bool> Stream<STAGES> {
             let mut cycle = from;
             for (record, detail) in records.iter().zip(&self.details) {
                 cycle += u64::from(record.commit_delta);
-                let observed = Observed {
-                    passed: &self.passed(record, cycle),
-                    detail,
-                };
+                let observed = Observed { passed: &self.passed(record, cycle), detail };
                 if units.instructions.is_active() {
                     units.instructions.passed(&observed);
                 }
@@ -358,8 +345,7 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
             if cycle > self.tip.due.get() {
                 self.watch(&record.at(cycle));
             } else {
-                self.recorder
-                    .commits(before, std::slice::from_ref(record), cycle);
+                self.recorder.commits(before, std::slice::from_ref(record), cycle);
             }
         }
     }
@@ -386,16 +372,8 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
     }
 
     fn sampled(&self) -> [u64; 4] {
-        let totals = self
-            .units
-            .samplers
-            .with(|units| units.instructions.totals());
-        [
-            totals.samples,
-            totals.collisions,
-            totals.filtered,
-            totals.dropped,
-        ]
+        let totals = self.units.samplers.with(|units| units.instructions.totals());
+        [totals.samples, totals.collisions, totals.filtered, totals.dropped]
     }
 
     fn define(&mut self, static_info: &StaticInfo) {

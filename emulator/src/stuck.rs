@@ -7,21 +7,14 @@ use crate::system::System;
 
 /// Returns a sentence: what raised the first exception, and why its handler is of no use.
 pub fn describe(system: &mut System, stuck: &Stuck) -> String {
-    let Stuck {
-        hart,
-        first,
-        repeated,
-        handler,
-    } = stuck;
+    let Stuck { hart, first, repeated, handler } = stuck;
     let beginning = exception(system, *hart, first);
     let ending = match (first == repeated, repeated.pc == *handler) {
         (true, true) => "its handler is that very instruction".to_owned(),
         (true, false) => format!("its handler at {handler:#x} comes back to it without end"),
-        (false, _) => format!(
-            "the handler at {:#x} raises {} without end",
-            repeated.pc,
-            cause(repeated),
-        ),
+        (false, _) => {
+            format!("the handler at {:#x} raises {} without end", repeated.pc, cause(repeated),)
+        }
     };
     // Below machine mode the handler that fails is the supervisor's, also where the loop leads through machine mode.
     let (place, register) = match repeated.privilege {
@@ -37,21 +30,14 @@ pub fn describe(system: &mut System, stuck: &Stuck) -> String {
 
 /// Cause, place, value and instruction.
 fn exception(system: &mut System, hart: usize, taken: &TakenException) -> String {
-    let TakenException {
-        trap,
-        pc,
-        privilege,
-    } = taken;
+    let TakenException { trap, pc, privilege } = taken;
     let privilege = match privilege {
         Privilege::User => "user",
         Privilege::Supervisor => "supervisor",
         Privilege::Machine => "machine",
     };
-    let mut text = format!(
-        "{} at pc {pc:#x} in {privilege} mode, tval {:#x}",
-        cause(taken),
-        trap.tval
-    );
+    let mut text =
+        format!("{} at pc {pc:#x} in {privilege} mode, tval {:#x}", cause(taken), trap.tval);
     if let Some(bits) = system.clear_page_bits(hart, taken) {
         text += &format!(
             " (the page is mapped, but {bits} of its entry is clear, which this hart leaves to software: with \

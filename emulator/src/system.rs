@@ -80,9 +80,7 @@ pub fn harts(harts: u32) -> Result<usize, BadInput> {
     if (1..=MAX_HARTS).contains(&harts) {
         return Ok(harts as usize);
     }
-    Err(BadInput(format!(
-        "--harts: expected 1 to {MAX_HARTS}, found {harts}"
-    )))
+    Err(BadInput(format!("--harts: expected 1 to {MAX_HARTS}, found {harts}")))
 }
 
 /// A machine at rest. Fields are in the order in which they are used.
@@ -133,9 +131,7 @@ impl Snapshot for System {
         uncore.snapshot(archive)?;
         board.bus.snapshot(archive)?;
         hart.snapshot(archive)?;
-        others
-            .iter_mut()
-            .try_for_each(|hart| hart.snapshot(archive))
+        others.iter_mut().try_for_each(|hart| hart.snapshot(archive))
     }
 }
 
@@ -149,11 +145,7 @@ impl System {
         board.add_uart(setup.console, setup.input)?;
         board.virtio_legacy = setup.virtio_legacy;
         for (n, drive) in setup.drives.iter().enumerate() {
-            let mode = if setup.write_drives {
-                DiskMode::Writable
-            } else {
-                DiskMode::CopyOnWrite
-            };
+            let mode = if setup.write_drives { DiskMode::Writable } else { DiskMode::CopyOnWrite };
             let blk = Blk::open(drive, mode, &format!("tipsim{n}"))
                 .map_err(|e| BadInput(e.to_string()))?;
             board.add_virtio(Box::new(blk), Latency::STORAGE)?;
@@ -165,10 +157,7 @@ impl System {
         }
         board.add_virtio(Box::new(Rng::new(ENTROPY_SEED)), Latency::BUFFER)?;
         let sink = Output::new(Box::new(std::io::sink()));
-        board.add_virtio(
-            Box::new(VirtioConsole::new(sink, None, (80, 25))),
-            Latency::BUFFER,
-        )?;
+        board.add_virtio(Box::new(VirtioConsole::new(sink, None, (80, 25))), Latency::BUFFER)?;
         // Last, so that the other devices are where they are without them.
         if let Some(packages) = setup.packages {
             let folder = Fs::new(packages, "packages", true, setup.epoch)
@@ -191,21 +180,13 @@ impl System {
         let programs = Rc::new(RefCell::new(Programs::default()));
         let mut units: Vec<Box<dyn Device>> = Vec::new();
         let running: Vec<RunningThread> = tips.iter().map(|_| RunningThread::default()).collect();
-        for ((hart, tip), running) in { std::iter::once(&hart).chain(&others) }
-            .zip(&tips)
-            .zip(&running)
+        for ((hart, tip), running) in std::iter::once(&hart).chain(&others).zip(&tips).zip(&running)
         {
             let mut others = tips.clone();
             others.remove(hart.id());
             let (tag, programs) = (hart.guest_tag(), Rc::clone(&programs));
             let running = Rc::clone(running);
-            units.push(Box::new(TipBus::new(
-                tip.clone(),
-                others,
-                tag,
-                running,
-                programs,
-            )));
+            units.push(Box::new(TipBus::new(tip.clone(), others, tag, running, programs)));
         }
         let size = place::UNIT_BYTES * units.len() as u64;
         let (base, irq) = (place::UNITS_BASE, place::FIRST_IRQ);
@@ -241,10 +222,7 @@ impl System {
             name(files.initrd.as_ref()),
         );
         let images = BootImages {
-            firmware: Image {
-                name: &firmware_name,
-                bytes: &firmware,
-            },
+            firmware: Image { name: &firmware_name, bytes: &firmware },
             kernel: image(kernel_name.as_deref(), kernel.as_deref()),
             initrd: image(initrd_name.as_deref(), initrd.as_deref()),
         };
@@ -313,10 +291,7 @@ impl System {
         let recorders = if recorders.len() == starts.len() {
             recorders
         } else {
-            starts
-                .iter()
-                .map(|&start| Recorder::discarding(start))
-                .collect()
+            starts.iter().map(|&start| Recorder::discarding(start)).collect()
         };
         let harts = std::iter::once(&self.hart).chain(&self.others);
         let recorded = harts.zip(&self.tips).zip(recorders);
@@ -333,10 +308,7 @@ impl System {
             false => timed::<false>(memory, preset, recorded, irq_at, spare_worker, self.threads),
             true => timed::<true>(memory, preset, recorded, irq_at, spare_worker, self.threads),
         };
-        Engine {
-            cores: Some(cores),
-            rests: false,
-        }
+        Engine { cores: Some(cores), rests: false }
     }
 
     /// The state of the timing cores of `engine`, if there are any, between runs; what they have recorded is not
@@ -434,9 +406,7 @@ impl System {
     /// Cycles that each hart's TIP unit stood still, while its own interrupt was handled.
     pub fn tip_frozen_cycles(&self) -> Vec<u64> {
         let harts = self.each().zip(&self.tips);
-        harts
-            .map(|((_, now), tip)| tip.read(|unit| unit.read(Reg::Frozen, now)))
-            .collect()
+        harts.map(|((_, now), tip)| tip.read(|unit| unit.read(Reg::Frozen, now))).collect()
     }
 
     /// Returns what became of the overflows of each hart's unit that samples instructions.
@@ -534,8 +504,5 @@ fn all<'a>(first: &'a mut Hart, others: &'a mut [Hart]) -> Vec<&'a mut Hart> {
 }
 
 fn image<'a>(name: Option<&'a str>, bytes: Option<&'a [u8]>) -> Option<Image<'a>> {
-    Some(Image {
-        name: name?,
-        bytes: bytes?,
-    })
+    Some(Image { name: name?, bytes: bytes? })
 }

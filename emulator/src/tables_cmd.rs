@@ -32,14 +32,12 @@ fn column_docs(table: &'static Table) -> impl Iterator<Item = ColumnDoc<'static>
         unit: column.unit,
         about: column.about,
     });
-    let more = table
-        .run_columns
-        .map(|RunColumns { names, unit, about }| ColumnDoc {
-            name: format!("({names})"),
-            kind: "double or null".to_owned(),
-            unit,
-            about,
-        });
+    let more = table.run_columns.map(|RunColumns { names, unit, about }| ColumnDoc {
+        name: format!("({names})"),
+        kind: "double or null".to_owned(),
+        unit,
+        about,
+    });
     own.chain(more)
 }
 
@@ -62,12 +60,7 @@ fn text(chosen: impl Iterator<Item = &'static Table>) -> String {
     for table in chosen {
         let _ = writeln!(out, "{}: {}", table.name, table.about);
         for column in column_docs(table) {
-            let ColumnDoc {
-                name,
-                kind,
-                unit,
-                about,
-            } = column;
+            let ColumnDoc { name, kind, unit, about } = column;
             let _ = writeln!(out, "  {name:<26} {kind:<30} {unit:<12} {about}");
         }
         out.push('\n');
@@ -130,11 +123,7 @@ before that. Tables without files: [the Python package](python.md).
                 false => format!("`{}`", column.name),
             };
             let about = column.about.replace('|', "\\|");
-            let _ = writeln!(
-                out,
-                "| {name} | {} | {} | {about} |",
-                column.kind, column.unit
-            );
+            let _ = writeln!(out, "| {name} | {} | {} | {about} |", column.kind, column.unit);
         }
     }
     out
@@ -180,13 +169,9 @@ pub fn report(
 ) -> anyhow::Result<()> {
     let part = run["part"].as_str();
     let made = |table: &'static Table| {
-        report_table(table, report, run)
-            .map(one_batch)
-            .map_err(|e| {
-                BadInput(format!(
-                    "report.json: {e}; `tipsim report DIR --rebuild` writes it anew"
-                ))
-            })
+        report_table(table, report, run).map(one_batch).map_err(|e| {
+            BadInput(format!("report.json: {e}; `tipsim report DIR --rebuild` writes it anew"))
+        })
     };
     let Some(folder) = output.filter(|_| only.is_none()) else {
         let Some(table) = only else {

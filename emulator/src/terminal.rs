@@ -188,9 +188,7 @@ fn is_in_background() -> bool {
 
 fn before() -> std::sync::MutexGuard<'static, Option<Termios>> {
     // The state of the terminal is valid even if a thread panicked while it held the lock.
-    TERMIOS_BEFORE
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
+    TERMIOS_BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A panic's message is printed on a terminal that can show it.

@@ -70,12 +70,7 @@ pub fn timed<const STAGES: bool>(
     threads: Threads,
 ) -> Box<dyn Timed> {
     let cores = recorded.enumerate().map(|(hart, recorded)| {
-        let CoreStart {
-            start,
-            recorder,
-            tip,
-            units,
-        } = recorded;
+        let CoreStart { start, recorder, tip, units } = recorded;
         let stream = Stream::<STAGES>::new(tip, units, recorder, irq_at.clone());
         Timing {
             core: Core::sharing(memory, hart, preset, stream).started_at(start),
@@ -84,10 +79,7 @@ pub fn timed<const STAGES: bool>(
             apart: true,
         }
     });
-    Box::new(Cores {
-        cores: cores.collect(),
-        threads: threads.of_this_host(),
-    })
+    Box::new(Cores { cores: cores.collect(), threads: threads.of_this_host() })
 }
 
 /// Instructions of a run from which on starting a thread for the core is worth it.
@@ -137,11 +129,7 @@ impl<const STAGES: bool> Timed for Cores<STAGES> {
             return timing.run(hart, bus, limit, self.threads);
         }
         let cores = self.cores.iter_mut().map(|timing| &mut timing.core);
-        let mut pairs: Vec<_> = harts
-            .iter_mut()
-            .map(|hart| &mut **hart)
-            .zip(cores)
-            .collect();
+        let mut pairs: Vec<_> = harts.iter_mut().map(|hart| &mut **hart).zip(cores).collect();
         run_timed_together(&mut pairs, bus, limit)
     }
 
@@ -197,7 +185,7 @@ impl<const STAGES: bool> Timed for Cores<STAGES> {
 
     fn take_excerpts(&mut self, widths: Widths, marked: bool) {
         for Timing { core, .. } in &mut self.cores {
-            { core.sink_mut() }.take_excerpts(critical_path::Collector::new(widths));
+            core.sink_mut().take_excerpts(critical_path::Collector::new(widths));
             if !marked {
                 core.excerpts_from(core.sink().next_excerpt(core.cycle()));
             }
@@ -205,10 +193,7 @@ impl<const STAGES: bool> Timed for Cores<STAGES> {
     }
 
     fn counts(&self) -> Vec<Vec<u64>> {
-        self.cores
-            .iter()
-            .map(|timing| timing.core.counts())
-            .collect()
+        self.cores.iter().map(|timing| timing.core.counts()).collect()
     }
 
     fn snapshot(&mut self, harts: &mut [&mut Hart], archive: &mut Archive<'_>) -> snapshot::Result {

@@ -31,15 +31,7 @@ impl TipBus {
         running: RunningThread,
         programs: Rc<RefCell<Programs>>,
     ) -> Self {
-        Self {
-            tip,
-            others,
-            tag: GuestTag {
-                cell: guest_tag,
-                running,
-                programs,
-            },
-        }
+        Self { tip, others, tag: GuestTag { cell: guest_tag, running, programs } }
     }
 }
 
@@ -64,10 +56,7 @@ snapshot::snapshot!(TipBus { tip, tag } keeps { others });
 
 impl Device for TipBus {
     fn read(&mut self, offset: u64, size: u8, cx: &mut Cx<'_>) -> Result<u64, AccessFault> {
-        let reg = (size == 8)
-            .then(|| Reg::at(offset))
-            .flatten()
-            .ok_or(AccessFault)?;
+        let reg = (size == 8).then(|| Reg::at(offset)).flatten().ok_or(AccessFault)?;
         self.write_samples(cx);
         Ok(self.tip.read(|unit| unit.read(reg, cx.now)))
     }
@@ -79,10 +68,7 @@ impl Device for TipBus {
         value: u64,
         cx: &mut Cx<'_>,
     ) -> Result<(), AccessFault> {
-        let reg = (size == 8)
-            .then(|| Reg::at(offset))
-            .flatten()
-            .ok_or(AccessFault)?;
+        let reg = (size == 8).then(|| Reg::at(offset)).flatten().ok_or(AccessFault)?;
         self.write_samples(cx);
         self.tip.change(|tip| {
             if let WriteEffect::SideBand(mut record) = tip.unit.write(reg, value, cx.now) {
@@ -123,11 +109,7 @@ pub struct Programs {
     interpreters: HashMap<u32, (u32, (u64, u64))>,
 }
 
-snapshot::snapshot!(Programs {
-    of,
-    started,
-    interpreters
-});
+snapshot::snapshot!(Programs { of, started, interpreters });
 
 impl Programs {
     /// The interpreter in a process, with a number of its program.
@@ -168,11 +150,7 @@ struct GuestTag {
 /// Every unit saves the programs.
 impl Snapshot for GuestTag {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
-        let Self {
-            cell: _,
-            running,
-            programs,
-        } = self;
+        let Self { cell: _, running, programs } = self;
         running.snapshot(archive)?;
         programs.borrow_mut().snapshot(archive)
     }
@@ -231,10 +209,7 @@ mod tests {
     /// A record of numbers of 4 bytes, and more bytes.
     fn record(kind: u8, numbers: &[u32], rest: &[u8]) -> SideBandRecord {
         let numbers = numbers.iter().flat_map(|number| number.to_le_bytes());
-        SideBandRecord {
-            kind,
-            bytes: numbers.chain(rest.iter().copied()).collect(),
-        }
+        SideBandRecord { kind, bytes: numbers.chain(rest.iter().copied()).collect() }
     }
 
     /// A mapping of 0x20_0000 bytes of code at 0x1_0000.
@@ -258,10 +233,7 @@ mod tests {
         assert_eq!(interpreter(&tag, 5), None);
         tag.follow(&mapping(5, "/usr/bin/python3.13"));
         tag.follow(&mapping(5, "/usr/lib/libc.so.6"));
-        let image = Image {
-            start: 0x1_0000,
-            len: 0x20_0000,
-        };
+        let image = Image { start: 0x1_0000, len: 0x20_0000 };
         assert_eq!(interpreter(&tag, 5), Some((1, image)));
         // A thread is no process, and a child begins as a copy.
         tag.follow(&record(regs::SB_FORK, &[5, 6, 5, 5], &[]));
@@ -280,10 +252,7 @@ mod tests {
         // Records of any kind with any bytes do no harm.
         for kind in 0..=255 {
             for len in 0..64 {
-                tag.follow(&SideBandRecord {
-                    kind,
-                    bytes: vec![kind; len],
-                });
+                tag.follow(&SideBandRecord { kind, bytes: vec![kind; len] });
             }
         }
     }

@@ -67,9 +67,7 @@ pub fn metadata(reader: &Reader) -> Value {
 pub fn is_hart(hart: u32, harts: u32) -> Result<(), BadInput> {
     match harts {
         _ if hart < harts => Ok(()),
-        1 => Err(BadInput(format!(
-            "--hart: expected 0, the only hart, found {hart}"
-        ))),
+        1 => Err(BadInput(format!("--hart: expected 0, the only hart, found {hart}"))),
         _ => Err(BadInput(format!(
             "--hart: expected 0 to {}, found {hart}: there are {harts} harts",
             harts - 1
@@ -79,10 +77,7 @@ pub fn is_hart(hart: u32, harts: u32) -> Result<(), BadInput> {
 
 /// Checks that a trace is of hart `hart`, too. A hart of which nothing was recorded is as good as none.
 fn check_hart(path: &Path, reader: &Reader, hart: u32) -> Result<(), BadInput> {
-    let recorded = reader
-        .chunks()
-        .iter()
-        .map(|chunk| chunk.hart.0.saturating_add(1));
+    let recorded = reader.chunks().iter().map(|chunk| chunk.hart.0.saturating_add(1));
     // A trace of nothing at all is empty for whatever hart.
     let Some(recorded) = recorded.max() else {
         return Ok(());
@@ -100,7 +95,7 @@ impl PartArgs {
     fn of(&self, path: &Path, reader: &Reader) -> Result<Part, BadInput> {
         check_hart(path, reader, self.hart)?;
         let clock_hz = metadata(reader)["clock_hz"].as_u64().unwrap_or(CLOCK_HZ);
-        let from = { self.from }.map_or(Position::START, |at| at.position(clock_hz));
+        let from = self.from.map_or(Position::START, |at| at.position(clock_hz));
         let to = self.to.map(|at| at.position(clock_hz));
         let is_backwards = match (from, to) {
             (Position::Record(from), Some(Position::Record(to))) => from > to,

@@ -61,23 +61,14 @@ impl Collected {
         {
             let cycles = oracle_cycles(evaluation);
             let mut counted = collector.finish(|process| is_sampled(process, sampled));
-            let known: HashMap<_, _> = { evaluation.processes.iter() }
-                .map(|process| (process.key(), process.id))
-                .collect();
+            let known: HashMap<_, _> =
+                evaluation.processes.iter().map(|process| (process.key(), process.id)).collect();
             let numbers =
                 |id: ProcessId| known.get(&counted.processes[id.0 as usize].key()).copied();
-            let processes: Vec<u32> = { counted.processes.iter() }
-                .map(|process| names.process(process))
-                .collect();
+            let processes: Vec<u32> =
+                counted.processes.iter().map(|process| names.process(process)).collect();
             let own = std::mem::take(&mut counted.instructions);
-            for Counted {
-                inst,
-                static_info,
-                mapped_in,
-                process,
-                counts,
-            } in own
-            {
+            for Counted { inst, static_info, mapped_in, process, counts } in own {
                 let Some(info) = static_info.filter(|_| !counts.is_empty()) else {
                     continue;
                 };
@@ -111,9 +102,8 @@ impl Collected {
             let (counted, processes) = harts.get(hart as usize)?;
             processes.get(counted.process(id) as usize).copied()
         };
-        let present: HashSet<(u32, u32)> = { instructions.iter() }
-            .map(|own| (own.hart, own.id))
-            .collect();
+        let present: HashSet<(u32, u32)> =
+            instructions.iter().map(|own| (own.hart, own.id)).collect();
         let stands_for = |hart: u32, inst: InstId| match harts.get(hart as usize) {
             Some((counted, _)) if !present.contains(&(hart, inst.0)) => {
                 InstId(counted.aliases.get(&inst.0).copied().unwrap_or(inst.0))
@@ -150,7 +140,7 @@ pub fn read(run: &Results) -> Result<Option<Truth>, BadInput> {
         return Ok(None);
     }
     let truth: Truth = run.json(NAME)?;
-    { truth.check() }.map_err(|e| bad_input(&run.path().join(NAME), e))?;
+    truth.check().map_err(|e| bad_input(&run.path().join(NAME), e))?;
     Ok(Some(truth))
 }
 
@@ -250,7 +240,9 @@ impl<'a> DataNames<'a> {
     /// The object at an address, with the distance from its start; empty if no symbol names it.
     fn name(&mut self, process: Option<u32>, va: u64) -> String {
         let found = match process {
-            _ if va >= KERNEL_HALF => { self.kernel.as_ref() }
+            _ if va >= KERNEL_HALF => self
+                .kernel
+                .as_ref()
                 .and_then(|kernel| first_in_line(va, |address| kernel.find(address))),
             Some(process) => {
                 let program = self.program(process);
@@ -266,16 +258,11 @@ impl<'a> DataNames<'a> {
     }
 
     fn program(&mut self, process: u32) -> &ProgramData {
-        let (symbolizer, evaluations, key) = (
-            self.symbolizer,
-            self.evaluations,
-            &self.keys[process as usize],
-        );
+        let (symbolizer, evaluations, key) =
+            (self.symbolizer, self.evaluations, &self.keys[process as usize]);
         self.programs.entry(process).or_insert_with(|| {
             let same = |p: &&profile::Process| p.key() == *key;
-            let own = evaluations
-                .iter()
-                .flat_map(|e| e.processes.iter().filter(same));
+            let own = evaluations.iter().flat_map(|e| e.processes.iter().filter(same));
             symbolizer.program_data(own.flat_map(|process| &process.mappings))
         })
     }

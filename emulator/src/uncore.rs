@@ -19,10 +19,7 @@ const UNCORE_IRQ: u32 = 40;
 /// Bytes of a line.
 const LINE_BYTES: u64 = 64;
 /// Filter that takes requests of all harts and origins.
-const ALL_REQUESTS: RequestFilter = RequestFilter {
-    harts: 0,
-    origins: 0,
-};
+const ALL_REQUESTS: RequestFilter = RequestFilter { harts: 0, origins: 0 };
 
 // A bit of a selection is an origin's number.
 const _: () = assert!(ORIGINS.len() == Origin::COUNT);
@@ -181,10 +178,7 @@ impl Uncore {
         for (n, ((_, unit), (_, compatible))) in (0..).zip(units.iter().zip(kinds)) {
             let base = UNCORE_BASE + UNCORE_SIZE * u64::from(n);
             let irq = Some(UNCORE_IRQ + n);
-            let device = UncoreBus {
-                unit: Rc::clone(unit),
-                counted: counted.clone(),
-            };
+            let device = UncoreBus { unit: Rc::clone(unit), counted: counted.clone() };
             board.add(
                 DeviceNode::new("pmu", &[compatible], base, UNCORE_SIZE, irq),
                 Box::new(device),
@@ -215,10 +209,7 @@ impl Uncore {
     /// Returns for run.json the machine's own counts of the region, by hart and origin, and what the guest's counters counted
     /// until `cycle`, since reset.
     pub fn describe(&self, region: &UncoreRegion, harts: usize, cycle: u64) -> Value {
-        let counted = UncoreTotals {
-            counts: region.sum.clone(),
-            refresh_period: None,
-        };
+        let counted = UncoreTotals { counts: region.sum.clone(), refresh_period: None };
         let mut units = Map::new();
         for (unit, pmu) in &self.units {
             let pmu = pmu.borrow();
@@ -235,10 +226,7 @@ impl Uncore {
                 let harts = 1 << hart;
                 let origins = ORIGINS.iter().enumerate().map(|(n, (name, _))| {
                     let origins = 1 << n;
-                    (
-                        (*name).to_owned(),
-                        events(RequestFilter { harts, origins }).into(),
-                    )
+                    ((*name).to_owned(), events(RequestFilter { harts, origins }).into())
                 });
                 Value::Object(origins.collect())
             };

@@ -38,11 +38,7 @@ struct Trial {
 #[serde(untagged)]
 enum SelectTrial {
     /// Branches were tried as selects.
-    Tried {
-        instructions: Vec<Instruction>,
-        cycles: f64,
-        gain: f64,
-    },
+    Tried { instructions: Vec<Instruction>, cycles: f64, gain: f64 },
     /// There is no select, for this reason.
     None { none: &'static str },
 }
@@ -57,7 +53,7 @@ struct Original<'a> {
 
 /// Tries what the run's stacks suggest, or what is asked for, and adds it to the run's report.
 pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
-    let wanted = { args.without.iter() }.map(|text| Wanted::parse(text));
+    let wanted = args.without.iter().map(|text| Wanted::parse(text));
     let wanted = wanted.collect::<Result<Vec<_>, _>>()?;
     let mut results = Results::open(&args.dir)?;
     results.lock()?;
@@ -78,14 +74,9 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
         (program, found)
     };
     let earlier = Earlier::of(&run, &program);
-    let original = Original {
-        args,
-        run,
-        spec,
-        program,
-    };
+    let original = Original { args, run, spec, program };
     let folder = args.dir.join(TRIALS);
-    let trials_folder = { results.folder().make(TRIALS) }.map_err(|e| bad_input(&folder, e))?;
+    let trials_folder = results.folder().make(TRIALS).map_err(|e| bad_input(&folder, e))?;
     let before = match recorded.is_of_this_simulator() {
         true => original.cycles(&results)?,
         false => {
@@ -128,19 +119,10 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
             Some(Ok(instructions)) => {
                 eprintln!("tipsim: {progress}: selects in their place");
                 let (cycles, gain) = try_without(&instructions, &format!("{name}-select"))?;
-                Some(SelectTrial::Tried {
-                    instructions,
-                    cycles,
-                    gain,
-                })
+                Some(SelectTrial::Tried { instructions, cycles, gain })
             }
         };
-        let trial = json!(Trial {
-            candidate,
-            cycles,
-            gain,
-            select,
-        });
+        let trial = json!(Trial { candidate, cycles, gain, select });
         // The trial takes the place of an earlier one with the same cause and instructions.
         let question = |trial: &Value| (trial["cause"].clone(), trial["instructions"].clone());
         trials.retain(|known| question(known) != question(&trial));
@@ -181,7 +163,7 @@ struct Earlier {
 impl Earlier {
     fn of(run: &Value, program: &str) -> Self {
         let others = run["what_if_others"].as_array().into_iter().flatten();
-        let all = { others.chain(run.get("what_if")) }.filter(|known| known.is_object());
+        let all = others.chain(run.get("what_if")).filter(|known| known.is_object());
         let (own, others): (Vec<&Value>, _) = all.partition(|known| known["program"] == program);
         let trials = own.iter().filter_map(|known| known["trials"].as_array());
         Self {
@@ -247,7 +229,7 @@ impl Original<'_> {
         let elapsed = run["regions"]["cycles"].as_f64().unwrap_or_default();
         // Without a region, everything is profiled.
         let elapsed = Some(elapsed).filter(|cycles| *cycles > 0.0);
-        { elapsed.or(run["cycles"].as_f64()) }.context("run.json: no cycles")
+        elapsed.or(run["cycles"].as_f64()).context("run.json: no cycles")
     }
 
     /// Runs the program on a core without the cause at these instructions, and returns its cycles.
@@ -259,19 +241,13 @@ impl Original<'_> {
     ) -> anyhow::Result<f64> {
         let mut spec = self.spec.clone();
         // Only the cycles are asked for.
-        spec.record = Record {
-            trace: false,
-            detail: false,
-            excerpts: false,
-            ..Record::default()
-        };
-        spec.sampler = vec![serde_json::from_value(
-            json!({"profiler": "tip", "period": 100_003}),
-        )?];
-        let without = instructions
-            .iter()
-            .map(|inst| Toml::String(inst.without.clone()));
-        let what_if = { spec.core.set.entry("what_if") }
+        spec.record = Record { trace: false, detail: false, excerpts: false, ..Record::default() };
+        spec.sampler = vec![serde_json::from_value(json!({"profiler": "tip", "period": 100_003}))?];
+        let without = instructions.iter().map(|inst| Toml::String(inst.without.clone()));
+        let what_if = spec
+            .core
+            .set
+            .entry("what_if")
             .or_insert_with(|| Toml::Table(toml::Table::new()))
             .as_table_mut()
             .context("core.what_if is not a table")?;
@@ -284,21 +260,14 @@ impl Original<'_> {
         // The folder may be somebody else's.
         let written = folder.write(&file, toml::to_string(&spec)?.as_bytes());
         written.map_err(|e| cannot_write(&path, e))?;
-        anyhow::ensure!(
-            !out.is_symlink(),
-            "{}: expected a folder, found a link",
-            out.display()
-        );
+        anyhow::ensure!(!out.is_symlink(), "{}: expected a folder, found a link", out.display());
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("run").arg(&path).arg("--out").arg(&out);
         if let Some(dir) = &self.args.guest_dir {
             command.arg("--guest-dir").arg(dir);
         }
         // The exit status of the run is the guest's command's, if all went well.
-        let status = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .status()?;
+        let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status()?;
         let results = Results::open(&out).with_context(|| format!("the run failed ({status})"))?;
         let run: Value = results.json(RUN)?;
         let same = |key: &str| run[key] == self.run[key];

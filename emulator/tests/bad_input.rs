@@ -8,32 +8,17 @@ use common::{assemble, assert_error, scratch, stderr, tipsim};
 fn missing_files_are_named() {
     let dir = scratch("bad-missing");
     let spec = dir.join("absent.toml");
-    let out = tipsim()
-        .arg("run")
-        .arg(&spec)
-        .arg("--out")
-        .arg(&dir)
-        .output()
-        .unwrap();
+    let out = tipsim().arg("run").arg(&spec).arg("--out").arg(&dir).output().unwrap();
     assert_error(&out, 2, &["absent.toml", "No such file"]);
 
     let out = tipsim().args(["exec", "absent.elf"]).output().unwrap();
     assert_error(&out, 2, &["absent.elf", "No such file"]);
 
-    let out = tipsim()
-        .args(["trace", "info", "absent.tip"])
-        .output()
-        .unwrap();
+    let out = tipsim().args(["trace", "info", "absent.tip"]).output().unwrap();
     assert_error(&out, 2, &["absent.tip", "No such file"]);
 
     let out = tipsim()
-        .args([
-            "boot",
-            "--firmware",
-            "absent-fw",
-            "--kernel",
-            "absent-kernel",
-        ])
+        .args(["boot", "--firmware", "absent-fw", "--kernel", "absent-kernel"])
         .output()
         .unwrap();
     assert_error(&out, 2, &["absent-", "No such file"]);
@@ -43,18 +28,8 @@ fn missing_files_are_named() {
 fn missing_kernel_of_a_spec_is_named() {
     let dir = scratch("bad-kernel");
     let spec = dir.join("spec.toml");
-    std::fs::write(
-        &spec,
-        "[guest]\nkernel = \"gone/Image\"\nfirmware = \"gone/fw\"\n",
-    )
-    .unwrap();
-    let out = tipsim()
-        .arg("run")
-        .arg(&spec)
-        .arg("--out")
-        .arg(dir.join("out"))
-        .output()
-        .unwrap();
+    std::fs::write(&spec, "[guest]\nkernel = \"gone/Image\"\nfirmware = \"gone/fw\"\n").unwrap();
+    let out = tipsim().arg("run").arg(&spec).arg("--out").arg(dir.join("out")).output().unwrap();
     assert_error(&out, 2, &["gone/", "No such file"]);
 }
 
@@ -111,41 +86,20 @@ fn unknown_keys_name_the_nearest() {
         ("[core.rob]\nentires = 64\n", ["entires", "entries"]),
         ("[core]\npreset = \"boom-5w\"\n", ["boom-5w", "boom-4w"]),
         ("[core.rob]\nentries = 63\n", ["rob.entries", "63"]),
-        (
-            "[[sampler]]\nprofiler = \"tipp\"\nperiod = 10\n",
-            ["tipp", "tip"],
-        ),
-        (
-            "[[sampler]]\nprofiler = \"tip\"\n",
-            ["sampler[0]", "period"],
-        ),
+        ("[[sampler]]\nprofiler = \"tipp\"\nperiod = 10\n", ["tipp", "tip"]),
+        ("[[sampler]]\nprofiler = \"tip\"\n", ["sampler[0]", "period"]),
         ("[guest]\nmemory = \"lots\"\n", ["guest.memory", "lots"]),
         ("[guest]\nmemory = \"64\"\n", ["guest.memory", "64M"]),
-        (
-            "[run]\nboot = functional\n",
-            ["line 2", "boot = \"functional\""],
-        ),
+        ("[run]\nboot = functional\n", ["line 2", "boot = \"functional\""]),
         ("[run]\nenv = { \"A B\" = \"1\" }\n", ["run.env", "\"A B\""]),
         ("[guest\n", ["spec.toml", "line 1"]),
-        (
-            " \n",
-            ["spec.toml", "expected a run spec (TOML), found nothing"],
-        ),
+        (" \n", ["spec.toml", "expected a run spec (TOML), found nothing"]),
         ("\u{7f}ELF", ["tipsim profile", "tipsim exec"]),
     ] {
         std::fs::write(&spec, text).unwrap();
-        let out = tipsim()
-            .arg("run")
-            .arg(&spec)
-            .arg("--out")
-            .arg(dir.join("o"))
-            .output()
-            .unwrap();
+        let out = tipsim().arg("run").arg(&spec).arg("--out").arg(dir.join("o")).output().unwrap();
         assert_error(&out, 2, &words);
-        assert!(
-            !dir.join("o/trace.tip").exists(),
-            "nothing may be written for: {text}"
-        );
+        assert!(!dir.join("o/trace.tip").exists(), "nothing may be written for: {text}");
     }
 }
 
@@ -154,27 +108,13 @@ fn bad_presets_name_file_and_field() {
     let dir = scratch("bad-preset");
     let preset = dir.join("mine.toml");
     std::fs::write(&preset, "[rob]\nentires = 64\n").unwrap();
-    let out = tipsim()
-        .args(["core", "show"])
-        .arg(&preset)
-        .output()
-        .unwrap();
+    let out = tipsim().args(["core", "show"]).arg(&preset).output().unwrap();
     assert_error(&out, 2, &["mine.toml", "entires"]);
-    let out = tipsim()
-        .args(["core", "show", "boom-4w", "--set", "l1d.kib=63"])
-        .output()
-        .unwrap();
+    let out = tipsim().args(["core", "show", "boom-4w", "--set", "l1d.kib=63"]).output().unwrap();
     assert_error(&out, 2, &["--set l1d.kib=63", "l1d.kib"]);
-    for command in [
-        &["boot", "--core", "boom4w"][..],
-        &["core", "show", "boom4w"],
-    ] {
+    for command in [&["boot", "--core", "boom4w"][..], &["core", "show", "boom4w"]] {
         let out = tipsim().args(command).output().unwrap();
-        assert_error(
-            &out,
-            2,
-            &["boom4w: neither a preset", "did you mean `boom-4w`?"],
-        );
+        assert_error(&out, 2, &["boom4w: neither a preset", "did you mean `boom-4w`?"]);
     }
 }
 
@@ -213,32 +153,15 @@ fn a_guest_cannot_flood_the_terminal() {
     let dir = scratch("bad-flood");
     let elf = assemble(&dir, "flood", FLOOD);
     let spec = dir.join("spec.toml");
-    let text = format!(
-        "[guest]\nfirmware = \"{}\"\n[run]\nmax_cycles = 20000000\n",
-        elf.display()
-    );
+    let text = format!("[guest]\nfirmware = \"{}\"\n[run]\nmax_cycles = 20000000\n", elf.display());
     std::fs::write(&spec, text).unwrap();
-    let out = tipsim()
-        .arg("run")
-        .arg(&spec)
-        .arg("--out")
-        .arg(dir.join("out"))
-        .output()
-        .unwrap();
+    let out = tipsim().arg("run").arg(&spec).arg("--out").arg(dir.join("out")).output().unwrap();
     let said = stderr(&out);
     let lines: Vec<&str> = said
         .lines()
         .filter(|line| line.contains("virtio device stops: queue size is not a power of two"))
         .collect();
     assert_eq!(lines.len(), 11, "{said}");
-    assert!(
-        lines[..10]
-            .iter()
-            .all(|line| line.starts_with(" WARN devices::")),
-        "{said}"
-    );
-    assert!(
-        lines[10].starts_with(" WARN … and 990 more like devices::"),
-        "{said}"
-    );
+    assert!(lines[..10].iter().all(|line| line.starts_with(" WARN devices::")), "{said}");
+    assert!(lines[10].starts_with(" WARN … and 990 more like devices::"), "{said}");
 }

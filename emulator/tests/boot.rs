@@ -32,23 +32,14 @@ fn a_firmware_without_a_kernel_boots_alone() {
         &["--firmware", "none", "--kernel", elf],
     ] {
         let out = boot(args);
-        assert_eq!(
-            (stdout(&out).as_str(), out.status.code()),
-            ("F", Some(0)),
-            "{}",
-            stderr(&out)
-        );
+        assert_eq!((stdout(&out).as_str(), out.status.code()), ("F", Some(0)), "{}", stderr(&out));
     }
     assert_error(&boot(&["--firmware", "none"]), 2, &["--kernel FILE"]);
 }
 
 /// Firmware that starts what lies at the kernel's place.
 fn starter(dir: &Path) -> PathBuf {
-    assemble(
-        dir,
-        "starter",
-        ".globl _start\n_start: li t0, 0x80200000\n jr t0\n",
-    )
+    assemble(dir, "starter", ".globl _start\n_start: li t0, 0x80200000\n jr t0\n")
 }
 
 /// A kernel as Linux' vmlinux is linked: for virtual addresses, and loaded relative to its start.
@@ -59,13 +50,7 @@ fn vmlinux(dir: &Path) -> PathBuf {
     std::fs::write(&script, text).unwrap();
     common::succeed(
         Command::new("riscv64-linux-gnu-gcc")
-            .args([
-                "-nostdlib",
-                "-static",
-                "-no-pie",
-                "-Wl,--build-id=none",
-                "-T",
-            ])
+            .args(["-nostdlib", "-static", "-no-pie", "-Wl,--build-id=none", "-T"])
             .args([&script, Path::new("-o"), &elf, &source]),
     );
     elf
@@ -78,39 +63,21 @@ fn kernels_are_unpacked_and_vmlinux_is_loaded() {
     let kernel = dir.join("Image");
     let elf = assemble(&dir, "kernel", &prints('K'));
     common::succeed(
-        Command::new("riscv64-linux-gnu-objcopy")
-            .args(["-O", "binary"])
-            .args([&elf, &kernel]),
+        Command::new("riscv64-linux-gnu-objcopy").args(["-O", "binary"]).args([&elf, &kernel]),
     );
     common::succeed(Command::new("gzip").arg("-k").arg(&kernel));
-    for (kernel, letter) in [
-        (kernel.clone(), "K"),
-        (kernel.with_extension("gz"), "K"),
-        (vmlinux(&dir), "V"),
-    ] {
-        let args = [
-            "--firmware".as_ref(),
-            firmware.as_os_str(),
-            "--kernel".as_ref(),
-            kernel.as_os_str(),
-        ];
+    for (kernel, letter) in
+        [(kernel.clone(), "K"), (kernel.with_extension("gz"), "K"), (vmlinux(&dir), "V")]
+    {
+        let args =
+            ["--firmware".as_ref(), firmware.as_os_str(), "--kernel".as_ref(), kernel.as_os_str()];
         let out = boot(&args);
-        assert_eq!(
-            stdout(&out),
-            letter,
-            "{}: {}",
-            kernel.display(),
-            stderr(&out)
-        );
+        assert_eq!(stdout(&out), letter, "{}: {}", kernel.display(), stderr(&out));
     }
     let packed = dir.join("Image.xz");
     std::fs::write(&packed, b"\xfd7zXZ\0....").unwrap();
-    let args = [
-        "--firmware".as_ref(),
-        firmware.as_os_str(),
-        "--kernel".as_ref(),
-        packed.as_os_str(),
-    ];
+    let args =
+        ["--firmware".as_ref(), firmware.as_os_str(), "--kernel".as_ref(), packed.as_os_str()];
     assert_error(&boot(&args), 2, &["Image.xz", "kernel", "found xz data"]);
 }
 
@@ -150,14 +117,7 @@ fn a_guest_whose_traps_lead_nowhere_is_told_once() {
                   la t0, 2f\n csrw mepc, t0\n li t0, 0x1f\n csrw pmpcfg0, t0\n csrw pmpaddr0, t1\n mret\n2: ebreak\n";
     let elf = assemble(&dir, "stuck", source);
     for mode in ["functional", "timing"] {
-        let args = [
-            "--mode",
-            mode,
-            "--max-insts",
-            "3000000",
-            "--firmware",
-            elf.to_str().unwrap(),
-        ];
+        let args = ["--mode", mode, "--max-insts", "3000000", "--firmware", elf.to_str().unwrap()];
         let out = boot(&args);
         let text = stderr(&out);
         assert_eq!(text.matches("gets nowhere: hart 0: ").count(), 1, "{text}");

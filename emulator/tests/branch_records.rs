@@ -15,10 +15,7 @@ const DEPTH: usize = 256;
 /// The program. Machine mode opens all memory, has user and supervisor mode recorded (CSRs as numbers), and starts a
 /// supervisor. User mode has a nest of loops with calls, a jump whose target changes, and a branch that nobody foresees; it
 /// calls the supervisor, which ends it by a call to machine mode, where the records are printed, youngest first.
-const PROGRAM: &str = concat!(
-    include_str!("branch_records/modes.S"),
-    include_str!("common/hex.S")
-);
+const PROGRAM: &str = concat!(include_str!("branch_records/modes.S"), include_str!("common/hex.S"));
 
 /// Instead of both modes: a supervisor that has its own loops recorded, but neither what it did before nor what it does while a
 /// breakpoint has frozen the records.
@@ -50,15 +47,8 @@ fn trace(dir: &Path) -> Vec<Row> {
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap().split(',').collect();
     let column = |name| names.iter().position(|&n| n == name).unwrap();
-    let [commit, privilege, pc, redirect, tea, instruction] = [
-        "commit",
-        "privilege",
-        "pc",
-        "redirect",
-        "tea",
-        "instruction",
-    ]
-    .map(column);
+    let [commit, privilege, pc, redirect, tea, instruction] =
+        ["commit", "privilege", "pc", "redirect", "tea", "instruction"].map(column);
     assert_eq!(instruction, names.len() - 1);
     let row = |line: &str| {
         let field: Vec<&str> = line.splitn(names.len(), ',').collect();
@@ -113,19 +103,12 @@ fn expected(rows: &[Row], records: impl Fn(u64) -> bool) -> Vec<[u64; 3]> {
         let (source, target) = match kind {
             1 if !on_next => continue,
             _ if !on && (kind != 1 || !on_next) => continue,
-            _ => (
-                if on { row.pc } else { 0 },
-                if on_next { next.pc } else { 0 },
-            ),
+            _ => (if on { row.pc } else { 0 }, if on_next { next.pc } else { 0 }),
         };
         let missed = u64::from(row.redirect == "Mispredict");
         let valid = if made.is_empty() { 0 } else { CYCLES_VALID };
         assert!(cycles < 4096);
-        made.push([
-            source | VALID,
-            target | (missed * MISPREDICTED),
-            cycles << 16 | valid | kind,
-        ]);
+        made.push([source | VALID, target | (missed * MISPREDICTED), cycles << 16 | valid | kind]);
         cycles = 0;
     }
     made
@@ -136,25 +119,12 @@ fn run(name: &str, source: &str, harts: usize, threads: &str) -> (Vec<[u64; 3]>,
     let dir = scratch(&format!("branch-records-{name}-{harts}-{threads}"));
     let elf = assemble(&dir, "program", source);
     let mut spec = String::new();
-    writeln!(
-        spec,
-        "[guest]\nfirmware = \"{}\"\nharts = {harts}",
-        elf.display()
-    )
-    .unwrap();
-    writeln!(
-        spec,
-        "[run]\nthreads = \"{threads}\"\n[record]\ntrace = true"
-    )
-    .unwrap();
+    writeln!(spec, "[guest]\nfirmware = \"{}\"\nharts = {harts}", elf.display()).unwrap();
+    writeln!(spec, "[run]\nthreads = \"{threads}\"\n[record]\ntrace = true").unwrap();
     let path = dir.join("spec.toml");
     std::fs::write(&path, spec).unwrap();
     let mut command = tipsim();
-    command
-        .arg("run")
-        .arg(&path)
-        .arg("--out")
-        .arg(dir.join("out"));
+    command.arg("run").arg(&path).arg("--out").arg(dir.join("out"));
     succeed(&mut command);
     let console = std::fs::read_to_string(dir.join("out/console.log")).unwrap();
     let words = |line: &str| {
@@ -164,10 +134,7 @@ fn run(name: &str, source: &str, harts: usize, threads: &str) -> (Vec<[u64; 3]>,
     };
     let mut printed: Vec<[u64; 3]> = console.lines().map(words).collect();
     assert_eq!(printed.len(), DEPTH);
-    let valid = printed
-        .iter()
-        .position(|record| record[0] & VALID == 0)
-        .unwrap();
+    let valid = printed.iter().position(|record| record[0] & VALID == 0).unwrap();
     assert!(printed[valid..].iter().all(|record| *record == [0; 3]));
     printed.truncate(valid);
     printed.reverse();
@@ -191,14 +158,10 @@ fn records_are_those_of_the_trace() {
 
 #[test]
 fn what_passed_while_nothing_was_recorded_is_not_recorded_later() {
-    let mut source = PROGRAM.replace("CONTROL", "0").replace(
-        "li t0, 1 << 8\n  csrw medeleg",
-        "li t0, 1 << 3\n  csrw medeleg",
-    );
-    let (start, end) = (
-        source.find("supervisor:\n"),
-        source.find(".align 2\nprint:"),
-    );
+    let mut source = PROGRAM
+        .replace("CONTROL", "0")
+        .replace("li t0, 1 << 8\n  csrw medeleg", "li t0, 1 << 3\n  csrw medeleg");
+    let (start, end) = (source.find("supervisor:\n"), source.find(".align 2\nprint:"));
     source.replace_range(start.unwrap()..end.unwrap(), FROZEN);
     for threads in ["one", "two"] {
         let (found, _) = run("frozen", &source, 1, threads);
@@ -230,13 +193,9 @@ fn nest(dir: &Path) -> HashMap<u64, String> {
     let program = dir.join("nest");
     let mut gcc = Command::new("riscv64-linux-gnu-gcc");
     gcc.args(["-nostdlib", "-static", "-no-pie", "-DROUNDS=60000", "-o"]);
-    gcc.arg(&program)
-        .arg(repo().join("emulator/tests/branch_records/nest.S"));
+    gcc.arg(&program).arg(repo().join("emulator/tests/branch_records/nest.S"));
     assert!(gcc.status().unwrap().success());
-    let symbols = Command::new("riscv64-linux-gnu-nm")
-        .arg(program)
-        .output()
-        .unwrap();
+    let symbols = Command::new("riscv64-linux-gnu-nm").arg(program).output().unwrap();
     let text = String::from_utf8(symbols.stdout).unwrap();
     let symbol = |line: &str| {
         let mut words = line.split(' ');
@@ -270,10 +229,7 @@ fn stack(line: &str) -> Vec<(u64, u64, bool, u64, String)> {
             kind.to_owned(),
         )
     };
-    line.split_whitespace()
-        .filter(|word| word.starts_with("0x"))
-        .map(entry)
-        .collect()
+    line.split_whitespace().filter(|word| word.starts_with("0x")).map(entry).collect()
 }
 
 #[test]
@@ -298,9 +254,7 @@ fn a_branch_stack_is_the_programs_own_path() {
     for line in read("any.txt").lines() {
         let stack = stack(line);
         let (from, to, ..) = stack[0];
-        let at = ROUND
-            .iter()
-            .rposition(|&(f, t, _)| (f, t) == (name(from), name(to)));
+        let at = ROUND.iter().rposition(|&(f, t, _)| (f, t) == (name(from), name(to)));
         let mut at =
             at.unwrap_or_else(|| panic!("{from:#x} {to:#x} is no transfer of the program"));
         // The inner loop's first turn looks as its second.
@@ -309,11 +263,7 @@ fn a_branch_stack_is_the_programs_own_path() {
         }
         for (n, (from, to, _, cycles, kind)) in stack.iter().enumerate() {
             let expected = ROUND[(at + 8 * ROUND.len() - n) % ROUND.len()];
-            assert_eq!(
-                (name(*from), name(*to), kind.as_str()),
-                expected,
-                "{n} of {line}"
-            );
+            assert_eq!((name(*from), name(*to), kind.as_str()), expected, "{n} of {line}");
             if expected.0 == "r_third" {
                 cycles_of_division += cycles;
             }
@@ -333,24 +283,16 @@ fn a_branch_stack_is_the_programs_own_path() {
     let lbr = read("lbr.txt");
     let hex =
         |line: &str| u64::from_str_radix(line.split_whitespace().next().unwrap(), 16).unwrap();
-    let chains: Vec<Vec<&str>> = { lbr.split("\n\n") }
+    let chains: Vec<Vec<&str>> = lbr
+        .split("\n\n")
         .map(|chain| {
-            chain
-                .lines()
-                .filter(|line| !line.is_empty())
-                .map(|line| name(hex(line)))
-                .collect()
+            chain.lines().filter(|line| !line.is_empty()).map(|line| name(hex(line))).collect()
         })
         .collect();
     let of_leaf = |chain: &&Vec<&str>| chain.len() > 1 && chain[1] == "j_third";
     let of_leaf: Vec<_> = chains.iter().filter(of_leaf).collect();
     assert!(of_leaf.len() > 20, "{lbr}");
-    assert!(
-        of_leaf
-            .iter()
-            .all(|chain| chain[1..] == ["j_third", "j_indirect", "j_call"]),
-        "{lbr}"
-    );
+    assert!(of_leaf.iter().all(|chain| chain[1..] == ["j_third", "j_indirect", "j_call"]), "{lbr}");
 
     let report = read("report.txt");
     for word in ["third", "second", "Source Symbol", "Target Symbol"] {

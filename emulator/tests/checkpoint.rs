@@ -10,11 +10,7 @@ use common::{assert_error, guest, json, scratch, stderr, stdout, tipsim};
 /// `tipsim boot` up to an instruction; saved then.
 fn boot(from: Option<&Path>, more: &[&str], until: u64, save: &Path) -> Output {
     let mut command = tipsim();
-    command
-        .arg("boot")
-        .arg("--guest-dir")
-        .arg(guest())
-        .args(more);
+    command.arg("boot").arg("--guest-dir").arg(guest()).args(more);
     if let Some(from) = from {
         command.arg("--restore").arg(from);
     }
@@ -30,12 +26,7 @@ fn same(name: &str, from: Option<&Path>, more: &[&str], middle: u64, end: u64) -
     let dir = scratch(&format!("checkpoint-{name}"));
     let [half, resumed, whole] = ["half", "resumed", "whole"].map(|f| dir.join(f));
     let first = boot(from, more, middle, &half);
-    let mode: Vec<&str> = more
-        .windows(2)
-        .filter(|w| w[0] == "--mode")
-        .flatten()
-        .copied()
-        .collect();
+    let mode: Vec<&str> = more.windows(2).filter(|w| w[0] == "--mode").flatten().copied().collect();
     let second = boot(Some(&half), &mode, end, &resumed);
     let unbroken = boot(from, more, end, &whole);
     assert_eq!(stdout(&first) + &stdout(&second), stdout(&unbroken));
@@ -85,11 +76,7 @@ fn while_perf_samples() {
         command.args(["boot", "--restore"]).arg(from).args(timing);
         stdout(&command.output().unwrap())
     });
-    let sum = |text: &str| {
-        text.lines()
-            .find(|line| line.ends_with("  -"))
-            .map(str::to_owned)
-    };
+    let sum = |text: &str| text.lines().find(|line| line.ends_with("  -")).map(str::to_owned);
     assert_eq!(sum(&ends[0]), sum(&ends[1]));
     let empty = "d41d8cd98f00b204e9800998ecf8427e  -";
     assert!(sum(&ends[0]).is_some_and(|sum| sum != empty), "{}", ends[0]);
@@ -111,11 +98,7 @@ fn run(dir: &Path, out: &str, set: &[&str]) -> PathBuf {
     let out = dir.join(out);
     let mut command = tipsim();
     command.arg("run").arg(dir.join("spec.toml"));
-    command
-        .arg("--guest-dir")
-        .arg(guest())
-        .arg("--out")
-        .arg(&out);
+    command.arg("--guest-dir").arg(guest()).arg("--out").arg(&out);
     set.iter().for_each(|set| {
         command.args(["--set", set]);
     });
@@ -135,11 +118,7 @@ fn runs_boot_once() {
     let [first, second] = ["first", "second"].map(|out| run(&dir, out, &[]));
     assert_eq!(count(), 1);
     for (a, b, files) in [
-        (
-            &first,
-            &second,
-            &["console.log", "trace.tip", "errors.json"][..],
-        ),
+        (&first, &second, &["console.log", "trace.tip", "errors.json"][..]),
         // A trace names the spec that it is of.
         (&first, &bare, &["console.log", "errors.json"]),
     ] {
@@ -155,10 +134,7 @@ fn runs_boot_once() {
     let restored = |run: &serde_json::Value| run["functional"]["restored_instructions"].as_u64();
     assert_eq!((restored(&a), restored(&c)), (Some(0), Some(0)));
     assert!(restored(&b) > Some(10_000_000));
-    assert_eq!(
-        a["functional"]["instructions"],
-        b["functional"]["instructions"]
-    );
+    assert_eq!(a["functional"]["instructions"], b["functional"]["instructions"]);
 
     // A damaged one is as none, but for a warning, and is replaced. The machine is loaded in part before the damage is seen.
     let saved = dir.join("checkpoints").read_dir().unwrap().next().unwrap();
@@ -217,18 +193,11 @@ fn bad_checkpoints_are_refused() {
         let path = dir.join("bad");
         std::fs::write(&path, bytes).unwrap();
         let mut command = tipsim();
-        command
-            .args(["boot", "--max-insts", "1", "--restore"])
-            .arg(&path)
-            .args(more);
+        command.args(["boot", "--max-insts", "1", "--restore"]).arg(&path).args(more);
         command.output().unwrap()
     };
     for cut in [0, 5, 11, 12, 40, 5000, bytes.len() / 2, bytes.len() - 1] {
-        assert_error(
-            &restored(&bytes[..cut], &[]),
-            2,
-            &["bad", "damaged or cut short"],
-        );
+        assert_error(&restored(&bytes[..cut], &[]), 2, &["bad", "damaged or cut short"]);
     }
     for at in [0, 9, 20, 1000, bytes.len() / 2, bytes.len() - 2] {
         let mut damaged = bytes.clone();
@@ -237,25 +206,14 @@ fn bad_checkpoints_are_refused() {
     }
     let mut newer = bytes.clone();
     newer[8] += 1;
-    let versions = format!(
-        "expected a checkpoint of version {}, found {}",
-        bytes[8], newer[8]
-    );
+    let versions = format!("expected a checkpoint of version {}, found {}", bytes[8], newer[8]);
     assert_error(&restored(&newer, &[]), 2, &[&versions]);
     let other_core = ["--mode", "timing", "--core", "rtl-large"];
-    assert_error(
-        &restored(&bytes, &other_core),
-        2,
-        &["timing core is another one"],
-    );
+    assert_error(&restored(&bytes, &other_core), 2, &["timing core is another one"]);
     let drive = dir.join("drive");
     std::fs::write(&drive, [0; 4096]).unwrap();
     let with_drive = ["--drive", drive.to_str().unwrap()];
-    assert_error(
-        &restored(&bytes, &with_drive),
-        2,
-        &["virtio device type: expected \"2\", found"],
-    );
+    assert_error(&restored(&bytes, &with_drive), 2, &["virtio device type: expected \"2\", found"]);
     assert!(restored(&bytes, &["--mode", "timing"]).status.success());
     assert!(restored(&bytes, &["--mode", "functional"]).status.success());
 }

@@ -17,11 +17,8 @@ const PEER: &str = "ST-PEER";
 const ATOMICS: u64 = 300;
 const TURNS: u64 = 200;
 /// Sources of an access that other harts answered or had to permit: `truth.json` has a number for each.
-const PEERS: [DataSource; 3] = [
-    DataSource::PeerClean,
-    DataSource::PeerModified,
-    DataSource::Upgrade,
-];
+const PEERS: [DataSource; 3] =
+    [DataSource::PeerClean, DataSource::PeerModified, DataSource::Upgrade];
 
 /// Two flags, each written by one hart and read by the other.
 const FLAGS: &str = "addi s3, s1, 256\n addi s4, s1, 512\n li t2, TURNS\n li t1, 1\n bnez s0, 4f\n\
@@ -78,13 +75,7 @@ fn of_truth(truth: &Value, hart: usize, classes: &[&str]) -> BTreeMap<u64, u64> 
     let peers = own.map(|i| {
         let pc = u64::from_str_radix(&i["pc"].as_str().unwrap()[2..], 16).unwrap();
         let sources = &i["memory"]["sources"];
-        (
-            pc,
-            PEERS
-                .iter()
-                .filter_map(|&source| sources[source as usize].as_u64())
-                .sum(),
-        )
+        (pc, PEERS.iter().filter_map(|&source| sources[source as usize].as_u64()).sum())
     });
     peers.filter(|(_, count)| *count != 0).collect()
 }
@@ -112,10 +103,7 @@ fn the_event_is_each_access_that_waited_for_a_line_of_another_hart() {
         let waits = total + of_truth(&truth, hart, &["Store"]).values().sum::<u64>();
         let of = |event: &str| run["counters"]["harts"][hart][event].as_u64().unwrap();
         let requests = of("MEM.TRANSFER") + of("MEM.UPGRADE");
-        assert!(
-            (waits..waits + 10).contains(&requests),
-            "{waits}, {requests}"
-        );
+        assert!((waits..waits + 10).contains(&requests), "{waits}, {requests}");
         // Nearly each atomic, and a load for each turn.
         assert!(total > ATOMICS * 9 / 10 + TURNS, "{total}");
     }

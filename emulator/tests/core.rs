@@ -30,10 +30,7 @@ fn cores_that_cannot_be_are_refused() {
     let cases = [
         ("rob.entries=97", ["rob.entries", "multiple", "97"]),
         ("core.l1d.kib=33", ["l1d.kib", "power of two", "33"]),
-        (
-            "decode.width=16777216",
-            ["decode.width", "1 to 8", "16777216"],
-        ),
+        ("decode.width=16777216", ["decode.width", "1 to 8", "16777216"]),
         ("decode.width=three", ["decode.width", "integer", "three"]),
         ("rob.size=64", ["rob.size", "unknown", "rob"]),
     ];
@@ -90,9 +87,7 @@ fn a_full_disk_is_an_error_and_says_so() {
 }
 
 fn events(format: &str) -> String {
-    let out = tipsim()
-        .args(["core", "events", "--format", format])
-        .output();
+    let out = tipsim().args(["core", "events", "--format", format]).output();
     String::from_utf8(out.unwrap().stdout).unwrap()
 }
 

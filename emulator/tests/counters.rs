@@ -36,19 +36,10 @@ const TURN: &[(&str, &[&str])] = &[
     ("j 1f\n1:", &["INST.JAL", "BR.JUMP"]),
     ("call direct", &["INST.JAL", "BR.CALL"]),
     // The two returns.
-    (
-        "lla t4, direct\n jalr t4",
-        &["INST.ALU", "INST.ALU", "INST.JALR", "BR.IND.CALL"],
-    ),
+    ("lla t4, direct\n jalr t4", &["INST.ALU", "INST.ALU", "INST.JALR", "BR.IND.CALL"]),
     ("", &["INST.JALR", "BR.RET", "INST.JALR", "BR.RET"]),
-    (
-        "lla t4, 1f\n jr t4\n1:",
-        &["INST.ALU", "INST.ALU", "INST.JALR", "BR.IND"],
-    ),
-    (
-        "beq zero, zero, 1f\n nop\n1:",
-        &["INST.BRANCH", "BR.COND.TAKEN"],
-    ),
+    ("lla t4, 1f\n jr t4\n1:", &["INST.ALU", "INST.ALU", "INST.JALR", "BR.IND"]),
+    ("beq zero, zero, 1f\n nop\n1:", &["INST.BRANCH", "BR.COND.TAKEN"]),
     ("bne zero, zero, 1f\n1:", &["INST.BRANCH"]),
     ("ecall", &["INST.EXCEPTION"]),
     // The handler of the environment call.
@@ -65,10 +56,7 @@ const TURN: &[(&str, &[&str])] = &[
         ],
     ),
     // The loop's end.
-    (
-        "addi s0, s0, -1\n bnez s0, 3b",
-        &["INST.ALU", "INST.BRANCH", "BR.COND.TAKEN"],
-    ),
+    ("addi s0, s0, -1\n bnez s0, 3b", &["INST.ALU", "INST.BRANCH", "BR.COND.TAKEN"]),
 ];
 
 /// Counters 3 to 31.
@@ -83,7 +71,9 @@ fn counted(dir: &Path, selectors: &[u32], turns: u64) -> Vec<u64> {
             format!("li t0, {selector}\n csrw mhpmevent{n}, t0\n csrw mhpmcounter{n}, zero\n")
         })
         .collect();
-    let read: String = { (3..).zip(selectors).zip(0..) }
+    let read: String = (3..)
+        .zip(selectors)
+        .zip(0..)
         .map(|((n, _), at)| format!("csrr t0, mhpmcounter{n}\n sd t0, {}(t1)\n", 8 * at))
         .collect();
     let turn: String = TURN.iter().map(|(code, _)| format!(" {code}\n")).collect();
@@ -99,17 +89,10 @@ fn counted(dir: &Path, selectors: &[u32], turns: u64) -> Vec<u64> {
     let file = dir.join("counters.sig");
     let mut exec = tipsim();
     exec.args(["exec", "--mode", "timing", "--signature-granularity", "8"]);
-    let out = exec
-        .arg("--signature")
-        .arg(&file)
-        .arg(&elf)
-        .output()
-        .unwrap();
+    let out = exec.arg("--signature").arg(&file).arg(&elf).output().unwrap();
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     let text = std::fs::read_to_string(file).unwrap();
-    let values = text
-        .lines()
-        .map(|line| u64::from_str_radix(line, 16).unwrap());
+    let values = text.lines().map(|line| u64::from_str_radix(line, 16).unwrap());
     values.take(selectors.len()).collect()
 }
 
@@ -120,7 +103,8 @@ fn events_are_counted_to_the_last_one() {
     for event in TURN.iter().flat_map(|(_, events)| *events) {
         *expected.entry(event).or_default() += 1;
     }
-    let retired = { expected.iter() }
+    let retired = expected
+        .iter()
         .filter(|(name, _)| name.starts_with("INST.") && **name != "INST.EXCEPTION")
         .map(|(_, count)| count)
         .sum();
@@ -294,9 +278,8 @@ fn beside_the_host(
     let out = exec.output().unwrap();
     assert_eq!(out.status.code(), Some(0), "{}", stderr(&out));
     let text = std::fs::read_to_string(file).unwrap();
-    let values: Vec<u64> = { text.lines() }
-        .map(|line| u64::from_str_radix(line, 16).unwrap())
-        .collect();
+    let values: Vec<u64> =
+        text.lines().map(|line| u64::from_str_radix(line, 16).unwrap()).collect();
     let shown = [0, 32, 64, 96].map(|at| values[at..at + selectors.len()].to_vec());
     let counts: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(counts).unwrap()).unwrap();

@@ -13,8 +13,7 @@ use serde_json::Value;
 /// The program of both tests.
 fn compile(dir: &Path) {
     let mut gcc = Command::new("riscv64-linux-gnu-gcc");
-    gcc.args(["-O1", "-g", "-static", "-o"])
-        .arg(dir.join("counting"));
+    gcc.args(["-O1", "-g", "-static", "-o"]).arg(dir.join("counting"));
     gcc.arg(repo().join("emulator/tests/counting/counting.c"));
     assert!(gcc.status().unwrap().success());
 }
@@ -80,16 +79,10 @@ fn counters_under_linux_are_the_hosts_own() {
         let places: Vec<u64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
         let (least, most) = (places[2] - places[1], places[3] - places[0]);
         let host = host[name].as_u64().unwrap();
-        assert!(
-            (least..=most).contains(&host),
-            "{name}: {least} to {most} in the guest, {host}"
-        );
+        assert!((least..=most).contains(&host), "{name}: {least} to {most} in the guest, {host}");
         // The difference is what lies between the marks and the reads beside them.
         let around = most - least;
-        assert!(
-            around <= 20_000 + host / 100,
-            "{name}: {around} beside {host}"
-        );
+        assert!(around <= 20_000 + host / 100, "{name}: {around} beside {host}");
         assert!(host > 0 || *event == PerfEvent::LoadPageFaults, "{name}");
     }
 }
@@ -145,31 +138,12 @@ perf report --stats -i div.data > div.txt
     let out = run(&dir, command);
     let list = read(out.join("files/list.txt"));
     for event in PerfEvent::ALL {
-        assert!(
-            list.contains(&event.row().name.to_lowercase()),
-            "{}",
-            event.row().name
-        );
+        assert!(list.contains(&event.row().name.to_lowercase()), "{}", event.row().name);
     }
-    for group in [
-        "TopdownL1",
-        "TopdownL2",
-        "Branches",
-        "Cache",
-        "TLB",
-        "Memory_BW",
-        "IPC",
-    ] {
+    for group in ["TopdownL1", "TopdownL2", "Branches", "Cache", "TLB", "Memory_BW", "IPC"] {
         assert!(list.contains(group), "{group}: {list}");
     }
-    for name in [
-        "detailed",
-        "default",
-        "topdown",
-        "rates",
-        "memory",
-        "condition",
-    ] {
+    for name in ["detailed", "default", "topdown", "rates", "memory", "condition"] {
         let text = read(out.join(format!("files/{name}.txt")));
         assert!(!text.contains("<not"), "{text}");
     }
@@ -187,12 +161,7 @@ perf report --stats -i div.data > div.txt
     let topdown = read(out.join("files/topdown.txt"));
     let shares = metrics(&topdown);
     let sum = |names: &[&str]| names.iter().map(|name| shares[*name]).sum::<f64>();
-    let roots = [
-        "retiring",
-        "frontend_bound",
-        "bad_speculation",
-        "backend_bound",
-    ];
+    let roots = ["retiring", "frontend_bound", "bad_speculation", "backend_bound"];
     assert!((sum(&roots) - 100.0).abs() < 0.3, "{topdown}");
     for (root, parts) in [
         ("frontend_bound", ["fetch_latency", "fetch_bandwidth"]),
@@ -206,18 +175,12 @@ perf report --stats -i div.data > div.txt
     let [committing, all, idle] =
         ["cycles.commit", "cycles.hart", "cycles.idle"].map(|event| condition[event]);
     let near = |a: f64, b: f64| (a - b).abs() < 0.01 * b;
-    assert!(
-        near(some, committing) && near(some + none, all - idle),
-        "{condition:?}"
-    );
+    assert!(near(some, committing) && near(some + none, all - idle), "{condition:?}");
     let many = read(out.join("files/many.txt"));
     assert!(many.contains("%)"), "more events than counters: {many}");
     for name in ["intervals", "harts", "runs", "hart", "threads", "process"] {
         let text = read(out.join(format!("files/{name}.txt")));
-        assert!(
-            text.contains("inst.ret") && !text.contains("<not"),
-            "{name}: {text}"
-        );
+        assert!(text.contains("inst.ret") && !text.contains("<not"), "{name}: {text}");
     }
     let div = read(out.join("files/div.txt"));
     assert!(div.contains("SAMPLE events:"), "{div}");
@@ -235,10 +198,8 @@ perf report --stats -i div.data > div.txt
         assert!(row["host"].is_null() && row["process"].is_null(), "{row}");
         assert!(row["note"].as_str().unwrap().contains("processes"), "{row}");
     }
-    let mut processes: Vec<&str> = alone
-        .iter()
-        .map(|row| row["process"].as_str().unwrap())
-        .collect();
+    let mut processes: Vec<&str> =
+        alone.iter().map(|row| row["process"].as_str().unwrap()).collect();
     processes.dedup();
     assert_eq!(processes.len(), 2, "{alone:?}");
     let compared: Vec<_> = alone.iter().filter(|row| row["host"].is_u64()).collect();
@@ -253,10 +214,7 @@ perf report --stats -i div.data > div.txt
     let checks = report["counters"]["checks"].as_array().unwrap();
     for check in checks {
         let [counters, profile] = ["counters", "profile"].map(|key| check[key].as_f64().unwrap());
-        assert!(
-            (counters - profile).abs() <= 1e-9 * profile + 1.0,
-            "{check}"
-        );
+        assert!((counters - profile).abs() <= 1e-9 * profile + 1.0, "{check}");
     }
     let pairs = report["counters"]["top_down"].as_array().unwrap();
     let retiring = &pairs[0];

@@ -75,9 +75,7 @@ fn serve(dir: &Path, id: &str) -> (Server, String) {
     let mut server = Command::new("debuginfod");
     server.args(["-p", &port, "-d", ":memory:", "-Z", ".tar"]);
     server.arg(&served).stdout(Stdio::null()).stderr(log);
-    let server = server
-        .spawn()
-        .expect("debuginfod: run scripts/test, which installs it");
+    let server = server.spawn().expect("debuginfod: run scripts/test, which installs it");
     let server = Server(server);
     let url = format!("http://127.0.0.1:{port}");
     let start = Instant::now();
@@ -101,11 +99,7 @@ fn serve(dir: &Path, id: &str) -> (Server, String) {
 /// An archive as Debian's, with one package. Gives its address.
 fn archive(dir: &Path, id: &str) -> String {
     let package = dir.join("hot-dbgsym");
-    let file = package.join(format!(
-        "usr/lib/debug/.build-id/{}/{}.debug",
-        &id[..2],
-        &id[2..]
-    ));
+    let file = package.join(format!("usr/lib/debug/.build-id/{}/{}.debug", &id[..2], &id[2..]));
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::copy(dir.join("hot.debug"), file).unwrap();
     std::fs::create_dir(package.join("DEBIAN")).unwrap();
@@ -122,8 +116,7 @@ fn archive(dir: &Path, id: &str) -> String {
     deb.args(["--root-owner-group", "--build"]);
     succeed(deb.arg(&package).arg(root.join("pool")));
     let mut scan = Command::new("dpkg-scanpackages");
-    scan.current_dir(&root)
-        .args(["--arch", "riscv64", "--multiversion", "pool"]);
+    scan.current_dir(&root).args(["--arch", "riscv64", "--multiversion", "pool"]);
     std::fs::write(list.join("Packages"), succeed(&mut scan)).unwrap();
     let mut release = Command::new("apt-ftparchive");
     for field in ["Codename=trixie-debug", "Components=main"] {
@@ -172,15 +165,7 @@ fn a_stripped_program_has_names_lines_and_sources_from_servers() {
     let mut command = tipsim();
     command.current_dir(&dir).env("DEBUGINFOD_URLS", &url);
     command.env("DEBUGINFOD_CACHE_PATH", dir.join("cache"));
-    command.args([
-        "profile",
-        "--package",
-        "dash",
-        "--out",
-        "out",
-        "--",
-        "./hot",
-    ]);
+    command.args(["profile", "--package", "dash", "--out", "out", "--", "./hot"]);
     let text = succeed(&mut command);
     let out: PathBuf = dir.join("out");
     assert!(text.contains("hot.c:3"), "{text}");
@@ -194,10 +179,7 @@ fn a_stripped_program_has_names_lines_and_sources_from_servers() {
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");
     assert_eq!(said.matches("Connection refused").count(), 1, "{said}");
-    assert!(
-        said.contains(&url) && said.contains("not asked any more"),
-        "{said}"
-    );
+    assert!(said.contains(&url) && said.contains("not asked any more"), "{said}");
     assert_eq!(division(&out), None);
 
     // A debug archive has names and lines, and no sources.

@@ -12,14 +12,8 @@ const ON: [&str; 2] = ["--set", "isa.smcdeleg=true"];
 /// Options for a core without Smcdeleg, and without what needs it.
 const OFF: [&str; 4] = ["--set", "isa.sspesa=false", "--set", "isa.smcdeleg=false"];
 /// Options for a core without Smcsrind, and without what else needs it.
-const NO_WINDOWS: [&str; 6] = [
-    "--set",
-    "isa.smpdis=false",
-    "--set",
-    "isa.smctr=false",
-    "--set",
-    "isa.smcsrind=false",
-];
+const NO_WINDOWS: [&str; 6] =
+    ["--set", "isa.smpdis=false", "--set", "isa.smctr=false", "--set", "isa.smcsrind=false"];
 const MODES: [&str; 2] = ["functional", "timing"];
 
 /// Numbers that the assembler does not know by name, and the delegation of everything.
@@ -34,13 +28,7 @@ const PRELUDE: &str = ".option norvc\n\
 fn exec(dir: &Path, elf: &Path, args: &[&str]) -> (Output, Vec<u64>) {
     let file = dir.join("signature");
     let mut exec = tipsim();
-    exec.args([
-        "exec",
-        "--signature-granularity",
-        "8",
-        "--max-insts",
-        "1000000",
-    ]);
+    exec.args(["exec", "--signature-granularity", "8", "--max-insts", "1000000"]);
     exec.args(args).arg("--signature").arg(&file).arg(elf);
     let out = exec.output().unwrap();
     let text = std::fs::read_to_string(file).unwrap_or_default();
@@ -88,11 +76,8 @@ fn supervisor_mode_alone_samples_user_mode() {
         let elf = program(&dir, &profiler(harts));
         for mode in MODES {
             let harts = harts.to_string();
-            let (out, words) = exec(
-                &dir,
-                &elf,
-                &[&["--mode", mode, "--harts", &harts], &ON[..]].concat(),
-            );
+            let (out, words) =
+                exec(&dir, &elf, &[&["--mode", mode, "--harts", &harts], &ON[..]].concat());
             assert_eq!(out.status.code(), Some(0), "{mode} {}", stderr(&out));
             for words in words.chunks(8).take(harts.parse().unwrap()) {
                 let [by_window, by_name, interrupts, sampled, cause, overflows] = words[..6] else {
@@ -123,15 +108,13 @@ fn without_the_extensions_the_first_access_is_illegal() {
 fn a_window_shows_what_the_counter_has() {
     let dir = scratch("delegation-events");
     for events in PerfEvent::ALL.chunks(29) {
-        let set: String = { (3..).zip(events) }
+        let set: String = (3..)
+            .zip(events)
             .map(|(n, event)| {
-                format!(
-                    "select {n}\n put SIREG2, {}\n csrw SIREG, zero\n",
-                    event.selector()
-                )
+                format!("select {n}\n put SIREG2, {}\n csrw SIREG, zero\n", event.selector())
             })
             .collect();
-        let read: String = { (3..).zip(0..events.len()) }
+        let read: String = (3..).zip(0..events.len())
             .map(|(n, at)| {
                 let at = 16 * at;
                 format!("select {n}\n csrr t0, SIREG\n sd t0, {at}(s1)\n csrr t0, mhpmcounter{n}\n sd t0, {at} + 8(s1)\n")
@@ -176,9 +159,7 @@ fn selectors_survive_a_checkpoint() {
         let half = dir.join(mode);
         let boot = |more: &[&str], paths: &[(&str, &Path)]| {
             let mut boot = tipsim();
-            boot.args(["boot", "--mode", mode])
-                .args(more)
-                .env_remove("TIPSIM_GUEST");
+            boot.args(["boot", "--mode", mode]).args(more).env_remove("TIPSIM_GUEST");
             for (option, path) in paths {
                 boot.arg(option).arg(path);
             }
@@ -218,10 +199,7 @@ fn a_supervisor_under_opensbi_does_without_its_calls() {
     };
     for (call, csrs) in [
         ("set up a counter: SBI", "set up: siselect, sireg2, sireg"),
-        (
-            "start it with a value: SBI",
-            "start it with a value: siselect, sireg, scountinhibit",
-        ),
+        ("start it with a value: SBI", "start it with a value: siselect, sireg, scountinhibit"),
         ("stop it: SBI", "stop it: scountinhibit"),
     ] {
         assert!(of(call) > 10 * of(csrs), "{table}");

@@ -29,12 +29,7 @@ fn console(dir: &Path, harts: u32, command: &str, files: &[&str]) -> String {
     let output = run.arg("--out").arg(&out).output().unwrap();
     let console = std::fs::read(out.join("console.log")).unwrap_or_default();
     let console = String::from_utf8_lossy(&console).replace('\r', "");
-    assert!(
-        output.status.success(),
-        "{}{}{console}",
-        stdout(&output),
-        stderr(&output)
-    );
+    assert!(output.status.success(), "{}{}{console}", stdout(&output), stderr(&output));
     console
 }
 
@@ -73,13 +68,7 @@ fn perf_record_lives_through_a_storm_at_low_periods_with_call_chains() {
     assert!(number(low.unwrap(), "SAMPLE") > 1000, "{low:?}");
     let frozen = said.lines().find(|line| line.starts_with("stood still"));
     assert!(number(frozen.unwrap(), "still:") > 1_000_000, "{frozen:?}");
-    for complaint in [
-        "WARNING",
-        "BUG:",
-        "Call Trace",
-        "detected stall",
-        "can hang your system",
-    ] {
+    for complaint in ["WARNING", "BUG:", "Call Trace", "detected stall", "can hang your system"] {
         assert!(!said.contains(complaint), "{complaint}: {said}");
     }
 }
@@ -159,20 +148,13 @@ fn rdcycle_and_rdinstret_count_in_user_programs() {
     assert_eq!(lines.len(), 10, "{said}");
     for line in lines {
         // Each turn of the loop has at least a load, an addition, a store and a branch.
-        assert!(
-            (80_000..400_000).contains(&number(line, "instret")),
-            "{line}"
-        );
-        assert!(
-            (20_000..2_000_000).contains(&number(line, "cycles")),
-            "{line}"
-        );
+        assert!((80_000..400_000).contains(&number(line, "instret")), "{line}");
+        assert!((20_000..2_000_000).contains(&number(line, "cycles")), "{line}");
         assert!(number(line, "time") > 0, "{line}");
     }
     let perf = said.lines().filter(|line| line.contains("instructions:u"));
-    let counts: Vec<u64> = perf
-        .map(|line| line.split(',').next().unwrap().parse().unwrap())
-        .collect();
+    let counts: Vec<u64> =
+        perf.map(|line| line.split(',').next().unwrap().parse().unwrap()).collect();
     assert_eq!(counts.len(), 2, "{said}");
     assert!(counts.iter().all(|count| *count > 80_000), "{said}");
     // 128 + SIGILL.
@@ -197,16 +179,12 @@ fn no_sample_of_a_program_lies_in_the_code_of_another() {
             return 0;\n\
         }\n";
     std::fs::write(dir.join("turns.c"), source).unwrap();
-    for (name, call, text) in [
-        ("left", "SYS_getppid", "0x10000000"),
-        ("right", "SYS_getsid", "0x20000000"),
-    ] {
+    for (name, call, text) in
+        [("left", "SYS_getppid", "0x10000000"), ("right", "SYS_getsid", "0x20000000")]
+    {
         let mut gcc = Command::new("riscv64-linux-gnu-gcc");
         gcc.args(["-O1", "-g", "-static", "-fno-omit-frame-pointer"]);
-        gcc.args([
-            format!("-DOWN={call}"),
-            format!("-Wl,-Ttext-segment={text}"),
-        ]);
+        gcc.args([format!("-DOWN={call}"), format!("-Wl,-Ttext-segment={text}")]);
         gcc.arg("-o").args([dir.join(name), dir.join("turns.c")]);
         assert!(gcc.status().expect("run riscv64-linux-gnu-gcc").success());
     }
@@ -238,14 +216,7 @@ fn no_sample_of_a_program_lies_in_the_code_of_another() {
         done\n\
         dmesg";
     let said = console(&dir, 2, command, &["left", "right", "count.awk"]);
-    for way in [
-        "harts",
-        "two-harts",
-        "cloned",
-        "own-events",
-        "nci",
-        "software",
-    ] {
+    for way in ["harts", "two-harts", "cloned", "own-events", "nci", "software"] {
         assert!(said.contains(&format!("\n{way}: status 0\n")), "{said}");
         let samples = |what: &str| {
             let start = format!("{way}: {what}: ");
@@ -255,10 +226,7 @@ fn no_sample_of_a_program_lies_in_the_code_of_another() {
         for (own, other) in [("left", "right"), ("right", "left")] {
             assert_eq!(samples(&format!("{own} in {other}")), 0, "{way}: {said}");
             assert!(samples(&format!("{own} in {own}")) > 100, "{way}: {said}");
-            assert!(
-                samples(&format!("{own} in call of {own}")) > 0,
-                "{way}: {said}"
-            );
+            assert!(samples(&format!("{own} in call of {own}")) > 0, "{way}: {said}");
         }
     }
     assert!(said.contains("\nchains: status 0\n"), "{said}");
@@ -286,11 +254,7 @@ fn harts_go_offline_and_come_back_while_perf_records() {
             let start = format!("{way}: {hart} ");
             let line = said.lines().find_map(|line| line.strip_prefix(&start));
             // In "during" the second hart has the samples until it went offline.
-            let least = if way == "after" && hart == "[001]" {
-                20
-            } else {
-                1
-            };
+            let least = if way == "after" && hart == "[001]" { 20 } else { 1 };
             let samples = line.map_or(0, |count| count.parse::<u64>().unwrap());
             assert!(samples >= least, "{start}{samples}: {said}");
         }
@@ -326,15 +290,11 @@ fn several_tip_events_take_turns_or_are_refused_with_the_reason() {
     assert!(said.contains("A hart has one TIP unit"), "{said}");
     // perf stat says no more than this of any event that a group cannot have.
     assert!(said.contains("<not supported>      tip:u"), "{said}");
-    assert!(
-        said.contains("a period can be up to 281474976710656"),
-        "{said}"
-    );
+    assert!(said.contains("a period can be up to 281474976710656"), "{said}");
     assert!(said.contains("doesn't support branch stack"), "{said}");
     let counts = said.lines().filter(|line| line.contains(",,tip"));
-    let running: Vec<f64> = counts
-        .map(|line| line.split(',').nth(4).unwrap().parse().unwrap())
-        .collect();
+    let running: Vec<f64> =
+        counts.map(|line| line.split(',').nth(4).unwrap().parse().unwrap()).collect();
     assert_eq!(running.len(), 2, "{said}");
     assert!(running.iter().all(|p| (20.0..80.0).contains(p)), "{said}");
     for event in [" tip:", " tip/random=1/:"] {
@@ -350,10 +310,7 @@ fn a_guest_passes_perfs_own_test_of_tip_units() {
     let dir = scratch("driver-perf-test");
     let command = "perf test 'TIP PMU' 2>&1; perf test list 2>&1 | grep TIP";
     let said = console(&dir, 1, command, &[]);
-    assert!(
-        said.contains("TIP PMU: samples, counts and errors"),
-        "{said}"
-    );
+    assert!(said.contains("TIP PMU: samples, counts and errors"), "{said}");
     assert!(said.contains(": Ok"), "{said}");
 }
 
@@ -413,9 +370,7 @@ fn samples_from_memory_take_few_interrupts_and_are_those_of_an_interrupt_each() 
         let line = said.lines().find_map(|line| line.strip_prefix(&start));
         line.map_or(0.0, |value| value.trim().parse::<f64>().unwrap())
     };
-    for way in [
-        "buffer", "single", "chains", "waited", "low", "slow", "harts",
-    ] {
+    for way in ["buffer", "single", "chains", "waited", "low", "slow", "harts"] {
         assert!(said.contains(&format!("\n{way}: status 0\n")), "{said}");
         assert_eq!(value(way, "LOST_SAMPLES"), 0.0, "{way}: {said}");
         assert!(value(way, "SAMPLE") > 10.0, "{way}: {said}");
@@ -433,12 +388,7 @@ fn samples_from_memory_take_few_interrupts_and_are_those_of_an_interrupt_each() 
     }
     // An interrupt comes for 128 samples at low periods, at 4 kHz for those of a hundredth of a second; a switch takes what
     // there is.
-    for (way, threshold) in [
-        ("buffer", 128.0),
-        ("low", 128.0),
-        ("harts", 128.0),
-        ("slow", 40.0),
-    ] {
+    for (way, threshold) in [("buffer", 128.0), ("low", 128.0), ("harts", 128.0), ("slow", 40.0)] {
         let most = value(way, "SAMPLE") / threshold;
         let interrupts = value(way, "interrupts");
         assert!(interrupts <= most + 1.0, "{way}: {said}");
@@ -446,24 +396,15 @@ fn samples_from_memory_take_few_interrupts_and_are_those_of_an_interrupt_each() 
     }
     for way in ["buffer", "low", "harts"] {
         // Ticks of the time CSR are 100 ns, and nanoseconds are whole.
-        let line = said
-            .lines()
-            .find(|line| line.starts_with(&format!("{way}: spread")));
+        let line = said.lines().find(|line| line.starts_with(&format!("{way}: spread")));
         let line = line.unwrap_or_else(|| panic!("{way}: {said}"));
         assert!(number(line, "spread") <= 102, "{line}");
         assert_eq!(number(line, "back"), 0, "{line}");
     }
-    assert!(
-        value("buffer", "bytes") / value("buffer", "SAMPLE") < 88.0 + 8.0,
-        "{said}"
-    );
-    for complaint in [
-        "WARNING: CPU:",
-        "BUG:",
-        "Call Trace",
-        "detected stall",
-        "out of order events",
-    ] {
+    assert!(value("buffer", "bytes") / value("buffer", "SAMPLE") < 88.0 + 8.0, "{said}");
+    for complaint in
+        ["WARNING: CPU:", "BUG:", "Call Trace", "detected stall", "out of order events"]
+    {
         assert!(!said.contains(complaint), "{complaint}: {said}");
     }
 }

@@ -40,10 +40,7 @@ fn assert_fails(output: &Output, words: &[&str], shown: &[&str]) {
     }
     let console: Vec<&str> = said.lines().filter(|l| l.starts_with("  | ")).collect();
     for line in shown {
-        assert!(
-            console.iter().any(|l| l.contains(line)),
-            "no line \"{line}\" in: {said}"
-        );
+        assert!(console.iter().any(|l| l.contains(line)), "no line \"{line}\" in: {said}");
     }
 }
 
@@ -62,10 +59,7 @@ fn a_panic_of_the_kernel_ends_the_run_with_its_reason() {
     let dir = scratch("ends-panic");
     for (set, reason) in [
         ("guest.append=rdinit=/nothing", "Unable to mount root fs"),
-        (
-            "guest.append=rdinit=/usr/bin/false",
-            "Attempted to kill init",
-        ),
+        ("guest.append=rdinit=/usr/bin/false", "Attempted to kill init"),
         // There is no room for the initramfs, or for anything.
         ("guest.memory=48M", ""),
         ("guest.memory=24M", ""),
@@ -74,10 +68,7 @@ fn a_panic_of_the_kernel_ends_the_run_with_its_reason() {
         let words = ["the guest's kernel panicked: ", reason];
         assert_fails(&output, &words, &["Kernel panic - not syncing"]);
         let end = &common::json(&dir.join("out/run.json"))["end"];
-        assert!(
-            end.as_str().unwrap().starts_with("Standstill(Panicked"),
-            "{set}: {end}"
-        );
+        assert!(end.as_str().unwrap().starts_with("Standstill(Panicked"), "{set}: {end}");
     }
 }
 
@@ -86,11 +77,7 @@ fn a_panic_during_the_command_ends_the_run_with_its_reason() {
     let dir = scratch("ends-panic-late");
     let command = "echo 2 > /proc/sys/vm/panic_on_oom; echo begins; tail /dev/zero; echo after";
     let output = run(&dir, command, &["guest.memory=80M"]);
-    assert_fails(
-        &output,
-        &["kernel panicked: ", "panic_on_oom"],
-        &["Kernel panic"],
-    );
+    assert_fails(&output, &["kernel panicked: ", "panic_on_oom"], &["Kernel panic"]);
 }
 
 #[test]
@@ -102,16 +89,8 @@ fn a_program_that_prints_a_panic_ends_nothing() {
     let console = std::fs::read_to_string(dir.join("out/console.log")).unwrap();
     assert!(console.contains("\nafter"), "{console}");
     // The system went down in order then, whatever was printed before.
-    let output = run(
-        &dir,
-        "echo 'Kernel panic - not syncing: no'; reboot -f",
-        &[],
-    );
-    assert_fails(
-        &output,
-        &["ended before its command did: it asked for a reset"],
-        &[],
-    );
+    let output = run(&dir, "echo 'Kernel panic - not syncing: no'; reboot -f", &[]);
+    assert_fails(&output, &["ended before its command did: it asked for a reset"], &[]);
 }
 
 #[test]
@@ -142,12 +121,8 @@ fn a_guest_that_only_waits_ends_the_run() {
     let dir = scratch("ends-waits");
     for command in ["read x < /dev/console", "kill -STOP $$"] {
         let output = run(&dir, &format!("echo begins; {command}"), &[]);
-        let words = [
-            "the guest only waits: ",
-            "for 2h of simulated time",
-            "run.input",
-            "run.max_idle",
-        ];
+        let words =
+            ["the guest only waits: ", "for 2h of simulated time", "run.input", "run.max_idle"];
         assert_fails(&output, &words, &["begins"]);
         assert!(!stderr(&output).contains("had not begun"));
     }
@@ -175,17 +150,11 @@ fn an_hour_of_sleep_on_purpose_is_waited_for() {
 fn a_guest_without_the_shared_folder_is_said_not_to_have_begun() {
     let dir = scratch("ends-no-share");
     // The guest's init finds no folder, and leaves the console to a shell.
-    let set = [
-        "guest.append=initcall_blacklist=virtio_fs_init",
-        "run.max_idle=10min",
-    ];
+    let set = ["guest.append=initcall_blacklist=virtio_fs_init", "run.max_idle=10min"];
     let output = run(&dir, "echo never", &set);
     assert_fails(
         &output,
-        &[
-            "the guest only waits: ",
-            "it never mounted the folder in which its command waits",
-        ],
+        &["the guest only waits: ", "it never mounted the folder in which its command waits"],
         &[],
     );
 }
@@ -196,15 +165,11 @@ fn firmware(name: &str, source: &str) -> [Output; 2] {
     let elf = assemble(&dir, "firmware", source);
     let spec = dir.join("spec.toml");
     let elf = elf.display();
-    std::fs::write(
-        &spec,
-        format!("[guest]\nfirmware = \"{elf}\"\n[run]\nboot = \"functional\"\n"),
-    )
-    .unwrap();
+    std::fs::write(&spec, format!("[guest]\nfirmware = \"{elf}\"\n[run]\nboot = \"functional\"\n"))
+        .unwrap();
     let (mut run, mut boot) = (tipsim(), tipsim());
     run.arg("run").arg(&spec).arg("--out").arg(dir.join("out"));
-    boot.args(["boot", "--firmware"])
-        .arg(dir.join("firmware.elf"));
+    boot.args(["boot", "--firmware"]).arg(dir.join("firmware.elf"));
     [&mut run, &mut boot].map(|command| within(command.env_remove("TIPSIM_GUEST")))
 }
 
@@ -213,11 +178,7 @@ fn firmware_that_has_stopped_ends_the_run() {
     // A pending interrupt that is not taken keeps the hart from sleeping.
     let source = ".globl _start\n_start: li t0, 8\n csrw mie, t0\n li t0, 0x2000000\n li t1, 1\n sw t1, 0(t0)\n1: wfi\n j 1b\n";
     for output in firmware("ends-halted", source) {
-        assert_fails(
-            &output,
-            &["the guest's firmware has stopped: hart 0", "0x8000"],
-            &[],
-        );
+        assert_fails(&output, &["the guest's firmware has stopped: hart 0", "0x8000"], &[]);
     }
 }
 

@@ -32,24 +32,15 @@ fn the_guest_built_last_is_found_and_a_failing_command_is_told() {
     let said = stderr(&missing);
     assert_eq!(missing.status.code(), Some(127), "{said}");
     for part in [
-        &format!(
-            "guest: {}, built last",
-            guest().canonicalize().unwrap().display()
-        ) as &str,
+        &format!("guest: {}, built last", guest().canonicalize().unwrap().display()) as &str,
         "| so far",
         "| /bin/sh: nosuchcommand: not found",
     ] {
         assert!(said.contains(part), "no \"{part}\" in {said}");
     }
     let last = said.trim_end().lines().last();
-    assert_eq!(
-        last,
-        Some("tipsim: the guest's command ended with 127: a command was not found")
-    );
-    assert!(
-        !said.contains("Power down") && !said.contains("HART"),
-        "{said}"
-    );
+    assert_eq!(last, Some("tipsim: the guest's command ended with 127: a command was not found"));
+    assert!(!said.contains("Power down") && !said.contains("HART"), "{said}");
     let killed = run("kill -KILL $$");
     assert_eq!(killed.status.code(), Some(137));
     assert!(stderr(&killed).contains("killed by signal 9 (SIGKILL)"));
@@ -67,19 +58,11 @@ fn without_a_guest_one_is_told_how_to_build_it() {
     run.arg("run").arg(&spec).arg("--out").arg(dir.join("out"));
     for command in [&mut run, tipsim().arg("boot")] {
         command.env_remove("TIPSIM_GUEST").env("TIPSIM_CACHE", &dir);
-        assert_error(
-            &command.output().unwrap(),
-            2,
-            &["no guest", "guest-sw/build"],
-        );
+        assert_error(&command.output().unwrap(), 2, &["no guest", "guest-sw/build"]);
         // What was built last may have been removed since.
         std::fs::create_dir_all(dir.join("guest")).unwrap();
         let _ = std::os::unix::fs::symlink("gone", dir.join("guest/latest"));
-        assert_error(
-            &command.output().unwrap(),
-            2,
-            &["no guest", "guest-sw/build"],
-        );
+        assert_error(&command.output().unwrap(), 2, &["no guest", "guest-sw/build"]);
     }
 }
 
@@ -94,14 +77,9 @@ fn more_memory_than_the_host_has_is_refused_with_numbers() {
     let words = ["guest.memory", "the host's", "32768.0 GiB"];
     assert_error(&run.output().unwrap(), 2, &words);
     run.args(["--set", "guest.memory=16384G"]);
-    assert_error(
-        &run.output().unwrap(),
-        2,
-        &["--set guest.memory=16384G: ", "16384.0 GiB"],
-    );
+    assert_error(&run.output().unwrap(), 2, &["--set guest.memory=16384G: ", "16384.0 GiB"]);
     let mut boot = tipsim();
-    boot.args(["boot", "--memory", "32768G", "--guest-dir"])
-        .arg(guest());
+    boot.args(["boot", "--memory", "32768G", "--guest-dir"]).arg(guest());
     assert_error(&boot.output().unwrap(), 2, &["--memory", "32768.0 GiB"]);
 }
 
@@ -156,12 +134,7 @@ fn a_full_disk_names_the_file_and_leaves_no_half_ones() {
             ],
             "console.log: cannot write",
         ),
-        (
-            "trace",
-            24,
-            &["--set", "run.command=ls -lR /usr | md5sum"],
-            "trace.tip: cannot write",
-        ),
+        ("trace", 24, &["--set", "run.command=ls -lR /usr | md5sum"], "trace.tip: cannot write"),
         (
             "report",
             24,
@@ -171,19 +144,12 @@ fn a_full_disk_names_the_file_and_leaves_no_half_ones() {
     ];
     for (name, kib, extra, expected) in cases {
         let out = dir.join(name);
-        let extra = if name == "share" {
-            extra.to_vec()
-        } else {
-            [&without, extra].concat()
-        };
+        let extra = if name == "share" { extra.to_vec() } else { [&without, extra].concat() };
         let output = limited(&spec, &out, kib, &extra);
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{name}: {said}");
         let last = said.trim_end().lines().last().unwrap();
-        assert!(
-            last.contains(expected) && last.contains("File too large"),
-            "{name}: {said}"
-        );
+        assert!(last.contains(expected) && last.contains("File too large"), "{name}: {said}");
         assert!(!dir.join(format!("{name}.partial")).exists(), "{name}");
         // The run has not begun where the given files do not fit.
         assert_eq!(out.exists(), name != "share", "{name}");

@@ -69,26 +69,10 @@ fn signatures_that_cannot_be_are_refused_before_the_run() {
 fn code_may_write_to_its_own_page() {
     let dir = scratch("exec-own-page");
     for (name, store, each) in [
-        (
-            "amo",
-            "amoadd.d t1, t2, (s1)\n bne t1, s2, 4f\n addi s2, s2, 1",
-            1,
-        ),
-        (
-            "sc",
-            "lr.d t1, (s1)\n add t1, t1, t2\n sc.d t4, t1, (s1)\n bnez t4, 4f",
-            1,
-        ),
-        (
-            "store",
-            "ld t1, 0(s1)\n add t1, t1, t2\n sd t1, 0(s1)\n addi s2, s2, 1",
-            1,
-        ),
-        (
-            "twice",
-            "ld t1, 0(s1)\n sd zero, 0(s1)\n c.addi t1, 2\n sd t1, 0(s1)",
-            2,
-        ),
+        ("amo", "amoadd.d t1, t2, (s1)\n bne t1, s2, 4f\n addi s2, s2, 1", 1),
+        ("sc", "lr.d t1, (s1)\n add t1, t1, t2\n sc.d t4, t1, (s1)\n bnez t4, 4f", 1),
+        ("store", "ld t1, 0(s1)\n add t1, t1, t2\n sd t1, 0(s1)\n addi s2, s2, 1", 1),
+        ("twice", "ld t1, 0(s1)\n sd zero, 0(s1)\n c.addi t1, 2\n sd t1, 0(s1)", 2),
     ] {
         // Exits with 1 if x0 is not zero, 2 if the sum is wrong, 3 if an instruction executed twice.
         let body = format!(
@@ -103,22 +87,10 @@ fn code_may_write_to_its_own_page() {
             for translator in ["off", "auto", "eager"] {
                 let out = exec(
                     &elf,
-                    &[
-                        "--mode",
-                        mode,
-                        "--translator",
-                        translator,
-                        "--max-insts",
-                        "1000000",
-                    ],
+                    &["--mode", mode, "--translator", translator, "--max-insts", "1000000"],
                 );
                 let status = out.status.code();
-                assert_eq!(
-                    status,
-                    Some(0),
-                    "{name}, {mode}, {translator}: {}",
-                    stderr(&out)
-                );
+                assert_eq!(status, Some(0), "{name}, {mode}, {translator}: {}", stderr(&out));
             }
         }
     }
@@ -158,7 +130,7 @@ fn a_core_may_lack_an_extension() {
                 .align 2\n3: csrr a0, mcause\n4:";
     let elf = assemble(&dir, "zba", &htif(body));
     for (set, status) in [(None, 0), (Some("isa.zba=false"), 2)] {
-        let set: Vec<_> = { set.iter() }.flat_map(|set| ["--set", set]).collect();
+        let set: Vec<_> = set.iter().flat_map(|set| ["--set", set]).collect();
         let out = exec(&elf, &set);
         assert_eq!(out.status.code(), Some(status), "{}", stderr(&out));
     }
@@ -179,16 +151,9 @@ fn endless_program_ends_at_the_limit() {
     let dir = scratch("exec-limit");
     let elf = assemble(&dir, "endless", &htif("2: j 2b"));
     let out = exec(&elf, &["--max-insts", "1000"]);
-    let says = [
-        "1000 instructions",
-        "pc 0x80000000, _start, a jump to itself",
-    ];
+    let says = ["1000 instructions", "pc 0x80000000, _start, a jump to itself"];
     assert_error(&out, 1, &says);
-    let elf = assemble(
-        &dir,
-        "asleep",
-        &htif("nop\n.globl rest\nrest: nop\n2: wfi\n j 2b"),
-    );
+    let elf = assemble(&dir, "asleep", &htif("nop\n.globl rest\nrest: nop\n2: wfi\n j 2b"));
     let out = exec(&elf, PLAIN);
     assert_error(&out, 1, &["nothing can wake it", ", rest+0x"]);
 }
@@ -214,16 +179,8 @@ fn dependent_and_independent_adds_take_what_the_width_says() {
         "independent",
         ".rept 256\n addi t1, t1, 1\n addi t2, t2, 1\n addi t3, t3, 1\n addi t4, t4, 1\n .endr",
     );
-    assert!(
-        (64..=68).contains(&dependent),
-        "1024 dependent adds: {} cycles",
-        dependent * 16
-    );
-    assert!(
-        (16..=20).contains(&independent),
-        "1024 adds, 4-wide: {} cycles",
-        independent * 16
-    );
+    assert!((64..=68).contains(&dependent), "1024 dependent adds: {} cycles", dependent * 16);
+    assert!((16..=20).contains(&independent), "1024 adds, 4-wide: {} cycles", independent * 16);
 }
 
 /// What is said of each exception that nobody handles.
@@ -234,11 +191,7 @@ fn a_trap_without_a_handler_ends_the_run_at_once() {
     let user = "la t0, 2f\n csrw mepc, t0\n mret\n2:";
     let delegated = "li t0, -1\n csrw medeleg, t0";
     let cases = [
-        (
-            "jump",
-            "jr x0".to_owned(),
-            "access fault (cause 1) at pc 0x0 in machine mode, tval 0x0",
-        ),
+        ("jump", "jr x0".to_owned(), "access fault (cause 1) at pc 0x0 in machine mode, tval 0x0"),
         (
             "illegal",
             ".4byte 0xffffffff".to_owned(),
@@ -246,32 +199,16 @@ fn a_trap_without_a_handler_ends_the_run_at_once() {
         ),
         ("vector", ".4byte 0x0c0072d7".to_owned(), "V extension"),
         ("csr", "csrr a0, 0x5d0".to_owned(), "CSR 0x5d0"),
-        (
-            "break",
-            "ebreak".to_owned(),
-            "breakpoint (cause 3) at pc 0x80000000",
-        ),
+        ("break", "ebreak".to_owned(), "breakpoint (cause 3) at pc 0x80000000"),
         ("call", "ecall".to_owned(), "(cause 11)"),
         (
             "load",
             format!("{supervisor} ld t1, 1(x0)"),
             "supervisor mode, tval 0x1: `ld t1,1(zero)`",
         ),
-        (
-            "store",
-            format!("{user} li t0, 8\n sb t1, 0(t0)"),
-            "user mode, tval 0x8: `sb t1,0(t0)`",
-        ),
-        (
-            "delegated",
-            format!("{delegated}\n{supervisor} ebreak"),
-            "stvec is 0",
-        ),
-        (
-            "data",
-            "la t0, begin_signature\n csrw mtvec, t0\n ecall".to_owned(),
-            "raises",
-        ),
+        ("store", format!("{user} li t0, 8\n sb t1, 0(t0)"), "user mode, tval 0x8: `sb t1,0(t0)`"),
+        ("delegated", format!("{delegated}\n{supervisor} ebreak"), "stvec is 0"),
+        ("data", "la t0, begin_signature\n csrw mtvec, t0\n ecall".to_owned(), "raises"),
         (
             "later",
             "la t0, 4f\n csrw mtvec, t0\n ecall\n.align 2\n4: nop\n ld t0, 0(x0)".to_owned(),
@@ -287,11 +224,7 @@ fn a_trap_without_a_handler_ends_the_run_at_once() {
     }
     let elf = dir.join("illegal.elf");
     let out = exec(&elf, &["--harts", "4"]);
-    assert_error(
-        &out,
-        1,
-        &["hart 0: illegal", "that is pc 0x80000000, _start"],
-    );
+    assert_error(&out, 1, &["hart 0: illegal", "that is pc 0x80000000, _start"]);
 }
 
 /// A handler of machine mode may mend what the supervisor's handler begins with.
@@ -314,10 +247,7 @@ fn a_handler_whose_first_instruction_is_emulated_is_no_end() {
 fn exec_with(elf: &Path, input: &[u8], args: &[&str]) -> Output {
     let mut command = tipsim();
     command.arg("exec").arg(elf).args(args);
-    let pipes = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = pipes.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input).unwrap();
     child.wait_with_output().unwrap()
@@ -334,25 +264,14 @@ fn htif_console_input_reaches_the_program() {
     let elf = assemble(&dir, "echo", &htif(body));
     for mode in ["functional", "timing"] {
         let out = exec_with(&elf, b"some words\nnot these\n", &["--mode", mode]);
-        assert_eq!(
-            (stdout(&out).as_str(), out.status.code()),
-            ("some words\n", Some(0))
-        );
+        assert_eq!((stdout(&out).as_str(), out.status.code()), ("some words\n", Some(0)));
     }
-    for (limit, end) in [
-        ("100000", "not done after"),
-        ("1000000000000", "waits for console input"),
-    ] {
+    for (limit, end) in [("100000", "not done after"), ("1000000000000", "waits for console input")]
+    {
         let out = exec_with(&elf, b"some", &["--max-insts", limit]);
-        assert_eq!(
-            (stdout(&out).as_str(), out.status.code()),
-            ("some", Some(1))
-        );
+        assert_eq!((stdout(&out).as_str(), out.status.code()), ("some", Some(1)));
         let text = stderr(&out);
-        assert!(
-            text.contains("input is at its end") && text.contains(end),
-            "{text}"
-        );
+        assert!(text.contains("input is at its end") && text.contains(end), "{text}");
     }
 }
 
@@ -410,9 +329,5 @@ fn semihosting_has_console_arguments_and_the_files_of_one_folder() {
     }
     let out = exec_with(&elf, b"x", &[]);
     assert_eq!(out.status.code(), Some(99));
-    assert!(
-        stderr(&out).contains("--semihosting DIR"),
-        "{}",
-        stderr(&out)
-    );
+    assert!(stderr(&out).contains("--semihosting DIR"), "{}", stderr(&out));
 }

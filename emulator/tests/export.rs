@@ -34,11 +34,7 @@ fn cycles() -> u64 {
 fn export(format: &str, profilers: &[&str], file: &str) -> PathBuf {
     let path = run().join(file);
     let mut report = tipsim();
-    report
-        .arg("report")
-        .arg(run())
-        .args(["--format", format, "-o"])
-        .arg(&path);
+    report.arg("report").arg(run()).args(["--format", format, "-o"]).arg(&path);
     for profiler in profilers {
         report.args(["--profiler", profiler]);
     }
@@ -49,9 +45,7 @@ fn export(format: &str, profilers: &[&str], file: &str) -> PathBuf {
 /// Returns what scripts/test installs from npm and PyPI.
 fn tools() -> PathBuf {
     let tools = std::env::var_os("TIPSIM_EXPORT_TOOLS");
-    tools
-        .expect("TIPSIM_EXPORT_TOOLS is not set: run scripts/test, which installs them")
-        .into()
+    tools.expect("TIPSIM_EXPORT_TOOLS is not set: run scripts/test, which installs them").into()
 }
 
 fn node() -> Command {
@@ -75,27 +69,17 @@ fn perf_opens_perf_data() {
 
     let script = perf(&["script", "-F", "event,period"]);
     let sum = |event: &str| -> u64 {
-        let lines = script
-            .lines()
-            .filter_map(|line| line.trim().split_once(' '));
+        let lines = script.lines().filter_map(|line| line.trim().split_once(' '));
         let of_event = lines.filter(|(_, name)| name.trim().trim_end_matches(':') == event);
-        of_event
-            .map(|(period, _)| period.parse::<u64>().expect("a period"))
-            .sum()
+        of_event.map(|(period, _)| period.parse::<u64>().expect("a period")).sum()
     };
     assert_eq!(sum("oracle"), cycles());
-    assert!(
-        cycles() - sum("tip") < 199,
-        "the tail is shorter than a period"
-    );
+    assert!(cycles() - sum("tip") < 199, "the tail is shorter than a period");
 
     let objdump = "--objdump=riscv64-linux-gnu-objdump";
     let annotate = perf(&["annotate", "--stdio", objdump, "-s", "__pi___memcpy"]);
     let hot = |line: &str| {
-        let percent = line
-            .split_whitespace()
-            .next()
-            .and_then(|first| first.parse::<f64>().ok());
+        let percent = line.split_whitespace().next().and_then(|first| first.parse::<f64>().ok());
         percent.is_some_and(|percent| percent > 1.0) && line.contains("sd ")
     };
     assert!(annotate.lines().any(hot), "no hot store in:\n{annotate}");
@@ -124,8 +108,7 @@ fn firefox_profiler_opens_its_profile() {
     let cli = |args: &[&str]| {
         let mut node = node();
         node.arg(tools().join("node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js"));
-        node.env("PROFILER_CLI_SESSION_DIR", &sessions)
-            .env("PROFILER_CLI_NO_SYMBOLICATE", "1");
+        node.env("PROFILER_CLI_SESSION_DIR", &sessions).env("PROFILER_CLI_NO_SYMBOLICATE", "1");
         node.args(args);
         node
     };
@@ -147,18 +130,11 @@ fn firefox_profiler_opens_its_profile() {
         weights.iter().filter_map(|weight| weight.as_u64()).sum()
     };
     let profile = json(&file);
-    let all: Vec<u64> = profile["threads"]
-        .as_array()
-        .expect("threads")
-        .iter()
-        .map(cycles_of)
-        .collect();
+    let all: Vec<u64> =
+        profile["threads"].as_array().expect("threads").iter().map(cycles_of).collect();
     assert_eq!(all.iter().sum::<u64>(), cycles());
     let busiest = all.iter().max().expect("a thread");
-    assert!(
-        samples.contains(&format!("({busiest} running samples)")),
-        "{samples}"
-    );
+    assert!(samples.contains(&format!("({busiest} running samples)")), "{samples}");
     for word in ["User", "Kernel", "busybox!seq_main"] {
         assert!(samples.contains(word), "no {word}:\n{samples}");
     }
@@ -207,15 +183,10 @@ fn perfettos_messages_hold() {
     let script = repo().join("emulator/tests/export/check_perfetto.py");
     let python = tools().join("python/bin/python");
     let means = succeed(Command::new(python).arg(script).arg(file));
-    let all = means
-        .lines()
-        .filter_map(|line| line.strip_prefix("cycle stack of spec: "));
+    let all = means.lines().filter_map(|line| line.strip_prefix("cycle stack of spec: "));
     let percents = all.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok());
     let sum: f64 = percents.sum();
-    assert!(
-        (sum - 100.0).abs() < 0.1,
-        "categories make {sum} %:\n{means}"
-    );
+    assert!((sum - 100.0).abs() < 0.1, "categories make {sum} %:\n{means}");
     assert!(means.contains("sort: Execution"), "{means}");
 }
 
@@ -233,10 +204,7 @@ fn folded_stacks_go_to_standard_output() {
     let flat = folded(&["--no-call-stacks"]);
     assert!(flat.contains("memcpy_[k] "), "no kernel function");
     let instructions = folded(&["--no-call-stacks", "--instructions"]);
-    assert!(
-        instructions.contains("memcpy_[k];0x"),
-        "no instruction of the kernel"
-    );
+    assert!(instructions.contains("memcpy_[k];0x"), "no instruction of the kernel");
     let text = folded(&[]);
     for handled in ["do_trap_ecall_u_[k];", "do_page_fault_[k];"] {
         assert!(text.contains(handled), "{handled}");
@@ -252,32 +220,15 @@ fn folded_stacks_go_to_standard_output() {
 
 #[test]
 fn bad_choices_say_what_there_is() {
-    let report = |args: &[&str]| {
-        tipsim()
-            .arg("report")
-            .arg(run())
-            .args(args)
-            .output()
-            .unwrap()
-    };
+    let report = |args: &[&str]| tipsim().arg("report").arg(run()).args(args).output().unwrap();
     let out = report(&["--format", "folded", "--profiler", "tipp"]);
     assert_error(&out, 2, &["--profiler", "tipp", "oracle", "lci"]);
-    let out = report(&[
-        "--format",
-        "folded",
-        "--profiler",
-        "tip",
-        "--profiler",
-        "lci",
-    ]);
+    let out = report(&["--format", "folded", "--profiler", "tip", "--profiler", "lci"]);
     assert_error(&out, 2, &["folded holds one profiler"]);
     let out = report(&["--format", "perfetto", "--profiler", "tip"]);
     assert_error(&out, 2, &["perfetto", "Oracle's cycle stacks"]);
     let out = report(&["--format", "html", "--level", "function"]);
     assert_error(&out, 2, &["--level"]);
-    let out = tipsim()
-        .args(["report", "absent", "--format", "pprof"])
-        .output()
-        .unwrap();
+    let out = tipsim().args(["report", "absent", "--format", "pprof"]).output().unwrap();
     assert_error(&out, 2, &["absent: ", "No such file"]);
 }

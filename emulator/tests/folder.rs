@@ -50,10 +50,7 @@ fn is_a_whole_file_system() {
     };
 
     let result = text("result");
-    let wrong: Vec<&str> = result
-        .lines()
-        .filter(|line| !line.ends_with(": ok"))
-        .collect();
+    let wrong: Vec<&str> = result.lines().filter(|line| !line.ends_with(": ok")).collect();
     assert_eq!(wrong, [""; 0], "{result}");
     assert_eq!((result.lines().count(), text("failed").trim()), (42, "0"));
 
@@ -70,15 +67,9 @@ fn is_a_whole_file_system() {
     assert_eq!(text("named"), "temporary");
     for name in ["fifo", "socket", "zero"] {
         let left = fs::symlink_metadata(files.join(name)).unwrap();
-        assert!(
-            left.is_file() && left.len() == 0,
-            "{name} is an empty file here"
-        );
+        assert!(left.is_file() && left.len() == 0, "{name} is an empty file here");
     }
     let set = fs::metadata(files.join("one")).unwrap().modified().unwrap();
     assert_eq!(set, UNIX_EPOCH + Duration::from_secs(1_234_567_890));
-    assert!(
-        !files.join("input").exists(),
-        "what was put in is taken out"
-    );
+    assert!(!files.join("input").exists(), "what was put in is taken out");
 }

@@ -14,12 +14,8 @@ fn a_debugger_steps_breaks_and_writes_registers() {
     let body = "li a0, 5\n li a1, 3\n2: addi a1, a1, -1\n bnez a1, 2b\n addi a0, a0, -5";
     let elf = assemble(&dir, "debugged", &htif(body));
     for mode in ["functional", "timing"] {
-        let (mut child, port) = start(
-            tipsim()
-                .arg("exec")
-                .arg(&elf)
-                .args(["--mode", mode, "--gdb", "0"]),
-        );
+        let (mut child, port) =
+            start(tipsim().arg("exec").arg(&elf).args(["--mode", mode, "--gdb", "0"]));
         let mut gdb = Debugger::connect(port);
         let (a0, a1, pc) = (10, 11, 32);
         for _ in 0..2 {
@@ -28,20 +24,13 @@ fn a_debugger_steps_breaks_and_writes_registers() {
         }
         assert_eq!((gdb.register(a0), gdb.register(a1)), (5, 3));
         let (csr, mtvec, fcsr, mcycle, mhartid) = (65, 0x305, 3, 0xb00, 0xf14);
-        assert_eq!(
-            gdb.ask(&format!("P{:x}=0100ff0000000000", csr + mtvec)),
-            "OK"
-        );
+        assert_eq!(gdb.ask(&format!("P{:x}=0100ff0000000000", csr + mtvec)), "OK");
         assert_eq!(gdb.register(csr + mtvec), 0xff_0001);
-        assert_eq!(
-            (gdb.register(csr + fcsr), gdb.register(csr + mhartid)),
-            (0, 0)
-        );
+        assert_eq!((gdb.register(csr + fcsr), gdb.register(csr + mhartid)), (0, 0));
         assert_eq!(gdb.ask(&format!("p{:x}", csr + 4096)), "03", "machine mode");
-        for refused in [
-            format!("p{:x}", csr + mcycle),
-            format!("P{:x}=0000000000000000", csr + mhartid),
-        ] {
+        for refused in
+            [format!("p{:x}", csr + mcycle), format!("P{:x}=0000000000000000", csr + mhartid)]
+        {
             assert!(gdb.ask(&refused).starts_with('E'), "{refused}");
         }
         let loop_start = gdb.register(pc);
@@ -71,9 +60,7 @@ const SEVERAL: &str = "\
 fn symbols<const N: usize>(elf: &std::path::Path, names: [&str; N]) -> [u64; N] {
     let text = common::succeed(std::process::Command::new("riscv64-linux-gnu-nm").arg(elf));
     names.map(|name| {
-        let line = text
-            .lines()
-            .find(|line| line.ends_with(&format!(" {name}")));
+        let line = text.lines().find(|line| line.ends_with(&format!(" {name}")));
         u64::from_str_radix(line.unwrap().split(' ').next().unwrap(), 16).unwrap()
     })
 }
@@ -86,26 +73,18 @@ fn harts_are_threads_and_steps_go_where_the_hart_goes() {
         symbols(&elf, ["call", "store", "handler", "back", "shared"]);
     for mode in ["functional", "timing"] {
         let mut exec = tipsim();
-        exec.arg("exec")
-            .arg(&elf)
-            .args(["--mode", mode, "--harts", "3", "--gdb", "0"]);
+        exec.arg("exec").arg(&elf).args(["--mode", mode, "--harts", "3", "--gdb", "0"]);
         let (mut child, port) = start(&mut exec);
         let mut gdb = Debugger::connect(port);
         let threads = gdb.ask("qfThreadInfo");
         assert_eq!(threads.matches(',').count(), 2, "{threads}");
         let mhartid = 65 + 0xf14;
-        assert_eq!(
-            [1, 2, 3].map(|thread| gdb.of_thread(thread, mhartid)),
-            [0, 1, 2]
-        );
+        assert_eq!([1, 2, 3].map(|thread| gdb.of_thread(thread, mhartid)), [0, 1, 2]);
 
         // The others stand still while one steps.
         while gdb.of_thread(1, PC) != call {
             let stop = gdb.ask("vCont;s:1");
-            assert!(
-                stop.starts_with("T05") && stop.contains("thread:"),
-                "{stop}"
-            );
+            assert!(stop.starts_with("T05") && stop.contains("thread:"), "{stop}");
         }
         let start = gdb.of_thread(2, PC);
         assert_eq!(gdb.of_thread(3, PC), start, "{mode}");
@@ -121,11 +100,7 @@ fn harts_are_threads_and_steps_go_where_the_hart_goes() {
         assert_eq!(gdb.ask(&format!("Z0,{store:x},2")), "OK");
         let stop = gdb.ask("vCont;c");
         assert!(stop.contains("swbreak"), "{stop}");
-        assert_eq!(
-            gdb.of_thread(3, PC),
-            store,
-            "{mode}: any hart meets a breakpoint"
-        );
+        assert_eq!(gdb.of_thread(3, PC), store, "{mode}: any hart meets a breakpoint");
         assert_eq!(gdb.ask(&format!("z0,{store:x},2")), "OK");
         assert_eq!(gdb.ask(&format!("Z2,{shared:x},8")), "OK");
         let stop = gdb.ask("vCont;c");
@@ -146,30 +121,18 @@ fn monitor_commands_and_one_debugger_after_another() {
     let [entry, turn, word] = symbols(&elf, ["_start", "turn", "word"]);
     for mode in ["functional", "timing"] {
         let mut exec = tipsim();
-        exec.arg("exec")
-            .arg(&elf)
-            .args(["--mode", mode, "--gdb", "0"]);
+        exec.arg("exec").arg(&elf).args(["--mode", mode, "--gdb", "0"]);
         let (mut child, port) = start(&mut exec);
         let mut gdb = Debugger::connect(port);
         let help = gdb.monitor("help");
         for command in ["info", "cycle", "region", "reset", "quit"] {
             assert!(help.contains(command), "{help}");
         }
-        assert!(
-            gdb.monitor("info")
-                .contains("hart 0, machine mode, pc 0x80000000")
-        );
-        assert!(
-            gdb.monitor("cycle")
-                .contains("hart 0: 0 cycles, 0 instructions")
-        );
+        assert!(gdb.monitor("info").contains("hart 0, machine mode, pc 0x80000000"));
+        assert!(gdb.monitor("cycle").contains("hart 0: 0 cycles, 0 instructions"));
         assert!(gdb.monitor("regoin").contains("regoin: expected help"));
         let region = gdb.monitor("region start");
-        assert_eq!(
-            region.contains("starts at cycle"),
-            mode == "timing",
-            "{region}"
-        );
+        assert_eq!(region.contains("starts at cycle"), mode == "timing", "{region}");
         // What was written and executed is undone.
         assert_eq!(gdb.ask(&format!("Z0,{turn:x},2")), "OK");
         for _ in 0..2 {
@@ -184,10 +147,7 @@ fn monitor_commands_and_one_debugger_after_another() {
 
         // Another debugger has to wait, and is told so.
         let refused = Debugger::connect(port).ask("qSupported");
-        assert!(
-            refused.starts_with("E.tipsim: another debugger"),
-            "{refused}"
-        );
+        assert!(refused.starts_with("E.tipsim: another debugger"), "{refused}");
         assert_eq!(gdb.ask("D"), "OK");
         drop(gdb);
         // The debugger before may not be quite gone.
@@ -248,10 +208,7 @@ fn a_run_of_a_spec_is_debugged() {
     let elf = elf.display();
     std::fs::write(
         &spec,
-        format!(
-            "[guest]\nfirmware = \"{elf}\"\nkernel = \"{}\"\n",
-            spec.display()
-        ),
+        format!("[guest]\nfirmware = \"{elf}\"\nkernel = \"{}\"\n", spec.display()),
     )
     .unwrap();
     let mut run = tipsim();

@@ -206,13 +206,7 @@ fn stacks(name: &str) -> Vec<Vec<String>> {
     let frame = |line: &str| line.split_whitespace().nth(1).unwrap_or("").to_owned();
     let blocks = text.split("\n\n").filter(|block| !block.trim().is_empty());
     blocks
-        .map(|block| {
-            block
-                .lines()
-                .filter(|l| !l.trim().is_empty())
-                .map(frame)
-                .collect()
-        })
+        .map(|block| block.lines().filter(|l| !l.trim().is_empty()).map(frame).collect())
         .collect()
 }
 
@@ -228,25 +222,14 @@ fn devices_and_files_that_programs_expect_are_there() {
 #[test]
 fn the_loopback_device_is_up_and_localhost_has_an_address() {
     assert_eq!(text("loopback"), "hello\n0\n");
-    assert!(
-        text("localhost").contains("1 packets received"),
-        "{}",
-        text("localhost")
-    );
+    assert!(text("localhost").contains("1 packets received"), "{}", text("localhost"));
 }
 
 #[test]
 fn perf_demangles_cxx_and_both_manglings_of_rust_and_shows_no_mapping_symbols() {
     let names = text("names");
-    for name in [
-        "test::Stack<int>::push(int)",
-        "test::legacy\n",
-        "test::current\n",
-        "] bottom",
-    ] {
-        let found = names
-            .lines()
-            .any(|line| format!("{}\n", line.trim_end()).contains(name));
+    for name in ["test::Stack<int>::push(int)", "test::legacy\n", "test::current\n", "] bottom"] {
+        let found = names.lines().any(|line| format!("{}\n", line.trim_end()).contains(name));
         assert!(found, "no {name:?} in {names}");
     }
     assert!(!names.contains(" $x") && !names.contains(" $d"), "{names}");
@@ -268,17 +251,10 @@ fn perf_unwinds_by_debug_information_without_frame_pointers() {
     assert!(text("dwarf").ends_with("status 0\n"), "{}", text("dwarf"));
     let stacks = stacks("dwarf-script");
     let whole = ["inlined", "bottom", "middle", "top", "main"];
-    let found = stacks
-        .iter()
-        .filter(|stack| stack.starts_with(&whole.map(str::to_owned)));
-    let bottom = stacks
-        .iter()
-        .filter(|stack| stack.contains(&"bottom".to_owned()));
+    let found = stacks.iter().filter(|stack| stack.starts_with(&whole.map(str::to_owned)));
+    let bottom = stacks.iter().filter(|stack| stack.contains(&"bottom".to_owned()));
     let (found, bottom) = (found.count(), bottom.count());
-    assert!(
-        found > 20 && found * 10 > bottom * 8,
-        "{found} of {bottom}: {stacks:?}"
-    );
+    assert!(found > 20 && found * 10 > bottom * 8, "{found} of {bottom}: {stacks:?}");
 }
 
 #[test]
@@ -286,66 +262,39 @@ fn perf_knows_source_lines_and_inlined_functions_without_other_programs() {
     for name in ["srcline", "srcfile", "annotate"] {
         assert!(text(name).ends_with("status 0\n"), "{}", text(name));
     }
-    assert!(
-        text("srcline").contains("inlined.h:4242"),
-        "{}",
-        text("srcline")
-    );
+    assert!(text("srcline").contains("inlined.h:4242"), "{}", text("srcline"));
     assert!(text("srcfile").contains("inlined.h"), "{}", text("srcfile"));
-    assert!(
-        text("annotate").contains("inlined.h:4242"),
-        "{}",
-        text("annotate")
-    );
+    assert!(text("annotate").contains("inlined.h:4242"), "{}", text("annotate"));
 }
 
 #[test]
 fn call_chains_end_where_frame_pointers_end() {
     let stacks = stacks("frames");
     for stack in &stacks {
-        assert!(
-            !stack
-                .iter()
-                .any(|name| name == "[unknown]" || name.is_empty()),
-            "{stack:?}"
-        );
+        assert!(!stack.iter().any(|name| name == "[unknown]" || name.is_empty()), "{stack:?}");
     }
     // A leaf, and a function that has called others before.
-    for whole in [
-        ["leaf", "parent", "grandparent", "main"].as_slice(),
-        &["looping", "grandparent", "main"],
-    ] {
+    for whole in
+        [["leaf", "parent", "grandparent", "main"].as_slice(), &["looping", "grandparent", "main"]]
+    {
         let inner = stacks.iter().filter(|stack| stack[0] == whole[0]).count();
         let found = stacks.iter().filter(|stack| {
             stack.iter().zip(whole).all(|(a, b)| a == b) && stack.len() >= whole.len()
         });
         let found = found.count();
-        assert!(
-            found > 10 && found * 10 > inner * 8,
-            "{found} of {inner}: {stacks:?}"
-        );
+        assert!(found > 10 && found * 10 > inner * 8, "{found} of {inner}: {stacks:?}");
     }
-    assert!(
-        stacks.iter().any(|stack| stack[0] == "compare"),
-        "{stacks:?}"
-    );
+    assert!(stacks.iter().any(|stack| stack[0] == "compare"), "{stacks:?}");
 }
 
 #[test]
 fn perf_says_what_is_missing_and_ends_quietly_if_nobody_reads() {
-    assert!(
-        text("metric").contains("Cannot find metric or group `nosuch'"),
-        "{}",
-        text("metric")
-    );
+    assert!(text("metric").contains("Cannot find metric or group `nosuch'"), "{}", text("metric"));
     let tracing = text("tracing");
     let missing =
         "this perf was built without libtraceevent, and this kernel has none (CONFIG_FTRACE)";
     assert_eq!(tracing.matches(missing).count(), 4, "{tracing}");
-    for line in [
-        "This kernel has no tracing: probes need one",
-        "ftrace is not supported",
-    ] {
+    for line in ["This kernel has no tracing: probes need one", "ftrace is not supported"] {
         assert!(tracing.contains(line), "no {line:?} in {tracing}");
     }
     assert!(text("closed").ends_with("over\n"), "{}", text("closed"));
@@ -475,11 +424,7 @@ fn perf_has_its_text_interface_on_the_console() {
     console.expect("\x1b[?1049l");
     console.expect("~# ");
     // Printed, if it is asked for, if the terminal is a log, and if it is unknown.
-    for command in [
-        "perf report --stdio",
-        "TERM=dumb perf report",
-        "TERM=nosuch perf report",
-    ] {
+    for command in ["perf report --stdio", "TERM=dumb perf report", "TERM=nosuch perf report"] {
         console.send(&format!("{command} 2>&1\n"));
         let printed = console.expect("~# ");
         assert!(printed.contains("# Overhead"), "{command}: {printed}");

@@ -41,11 +41,7 @@ fn measured(pass: &str) -> String {
 fn results(dir: &Path, harts: usize, coherence: &str, body: &str) -> Vec<u64> {
     let elf = assemble(dir, "program", &program(harts, body));
     let (core, signature) = (dir.join("core.toml"), dir.join("signature"));
-    std::fs::write(
-        &core,
-        format!("base = \"boom-4w\"\n[coherence]\n{coherence}\n"),
-    )
-    .unwrap();
+    std::fs::write(&core, format!("base = \"boom-4w\"\n[coherence]\n{coherence}\n")).unwrap();
     let out = tipsim()
         .args(["exec", "--mode", "timing", "--signature-granularity", "8"])
         .args(["--harts", &harts.to_string(), "--max-insts", "20000000"])
@@ -109,10 +105,7 @@ fn plain_increments_share_a_line_falsely() {
     // A miss register holds 16 stores: so many hide a transfer, and no more.
     for (harts, slower) in [(2, 20), (4, 100)] {
         for cycles in results(&dir, harts, "", &counters(8, PLAIN)) {
-            assert!(
-                cycles * 100 > own * (100 + slower),
-                "{harts}: {cycles}, alone {own}"
-            );
+            assert!(cycles * 100 > own * (100 + slower), "{harts}: {cycles}, alone {own}");
         }
     }
 }

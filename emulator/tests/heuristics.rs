@@ -7,9 +7,7 @@ use std::process::Command;
 use common::{guest, scratch, stderr, stdout, tipsim};
 use serde_json::Value;
 
-const HEURISTICS: [&str; 7] = [
-    "tip", "tip-ilp", "nci", "nci-ilp", "lci", "dispatch", "software",
-];
+const HEURISTICS: [&str; 7] = ["tip", "tip-ilp", "nci", "nci-ilp", "lci", "dispatch", "software"];
 
 /// Loops whose time is where the rules differ: a load that misses, divisions that wait for each other, a branch that nobody
 /// predicts, and a flush.
@@ -66,18 +64,9 @@ fn run(dir: &std::path::Path, threads: &str) -> std::path::PathBuf {
     let (file, out) = (dir.join(format!("{threads}.toml")), dir.join(threads));
     std::fs::write(&file, spec(threads)).unwrap();
     let mut command = tipsim();
-    command
-        .arg("run")
-        .arg(&file)
-        .arg("--guest-dir")
-        .arg(guest());
+    command.arg("run").arg(&file).arg("--guest-dir").arg(guest());
     let output = command.arg("--out").arg(&out).output().unwrap();
-    assert!(
-        output.status.success(),
-        "{}{}",
-        stdout(&output),
-        stderr(&output)
-    );
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
     out
 }
 
@@ -128,14 +117,8 @@ fn each_heuristic_in_the_guest_agrees_with_the_hosts_model_of_it() {
     assert!(wrong("nci") > wrong("tip") + 0.05, "{}", wrong("nci"));
 
     let text = std::fs::read_to_string(out.join("report.txt")).unwrap();
-    assert!(
-        text.contains("by the host's model of the same rule"),
-        "{text}"
-    );
-    assert!(
-        text.lines().all(|line| line.chars().count() <= 120),
-        "{text}"
-    );
+    assert!(text.contains("by the host's model of the same rule"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
     for said in [
         "config: 0x4",
         "tip/heuristic",
@@ -146,14 +129,8 @@ fn each_heuristic_in_the_guest_agrees_with_the_hosts_model_of_it() {
         assert!(console.contains(said), "{said}: {console}");
     }
     for refused in ["unknown", "no such"] {
-        assert!(
-            console.contains(&format!("{refused}: status ")),
-            "{console}"
-        );
-        assert!(
-            !console.contains(&format!("{refused}: status 0")),
-            "{console}"
-        );
+        assert!(console.contains(&format!("{refused}: status ")), "{console}");
+        assert!(!console.contains(&format!("{refused}: status 0")), "{console}");
     }
     for rule in HEURISTICS {
         assert!(!console.contains(&format!("\n{rule}: status")), "{console}");

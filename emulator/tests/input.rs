@@ -16,11 +16,7 @@ fn profile(out: &Path, stdin: Stdio) -> Output {
     let mut profile = tipsim();
     profile.args(["profile", "--guest-dir"]).arg(guest());
     profile.arg("--out").arg(out).arg(READS);
-    let child = profile
-        .stdin(stdin)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
+    let child = profile.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let output = child.unwrap().wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     output
@@ -47,11 +43,7 @@ fn a_profiled_command_has_the_standard_input_of_tipsim() {
     assert_eq!(std::fs::read_to_string(out.join("input")).unwrap(), text);
     // The input is a part of the run, which can be repeated.
     let mut again = tipsim();
-    again
-        .arg("run")
-        .arg(out.join("profile.toml"))
-        .arg("--guest-dir")
-        .arg(guest());
+    again.arg("run").arg(out.join("profile.toml")).arg("--guest-dir").arg(guest());
     succeed(again.arg("--out").arg(dir.join("again")));
     assert_eq!(printed(&dir.join("again")), whole);
     let [first, second] = [&out, &dir.join("again")].map(|out| json(&out.join("run.json")));
@@ -66,11 +58,7 @@ fn a_pipe_is_read_to_its_end_and_what_has_nothing_is_empty() {
     let mut slow = slow.stdout(Stdio::piped()).spawn().unwrap();
     let output = profile(&dir.join("pipe"), slow.stdout.take().unwrap().into());
     slow.wait().unwrap();
-    assert!(
-        printed(&dir.join("pipe")).starts_with("2 "),
-        "{}",
-        printed(&dir.join("pipe"))
-    );
+    assert!(printed(&dir.join("pipe")).starts_with("2 "), "{}", printed(&dir.join("pipe")));
     assert!(stderr(&output).contains("reading standard input to its end"));
 
     profile(&dir.join("null"), Stdio::null());
@@ -91,18 +79,9 @@ fn a_spec_names_a_file_for_it() {
     assert!(console.contains("12\r\nend\r\n"), "{console}");
     assert!(!dir.join("out/files/.tipsim-input").exists());
     for (text, words) in [
-        (
-            "[run]\ninput = \"numbers\"\n",
-            "run.input: expected run.command",
-        ),
-        (
-            "[run]\ncommand = \"true\"\ninput = \"none\"\n",
-            "none: No such file",
-        ),
-        (
-            "[run]\ncommand = \"true\"\ninput = \".\"\n",
-            "expected a file for run.input",
-        ),
+        ("[run]\ninput = \"numbers\"\n", "run.input: expected run.command"),
+        ("[run]\ncommand = \"true\"\ninput = \"none\"\n", "none: No such file"),
+        ("[run]\ncommand = \"true\"\ninput = \".\"\n", "expected a file for run.input"),
     ] {
         let output = run_spec(&dir, text).output().unwrap();
         common::assert_error(&output, 2, &[words]);

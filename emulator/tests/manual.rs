@@ -42,9 +42,6 @@ fn every_command_has_a_manual_page() {
         ("tipsim-core-show", "PRESET"),
     ] {
         let text = std::fs::read_to_string(folder.join(format!("{page}.1"))).unwrap();
-        assert!(
-            text.contains(".TH") && text.contains(word),
-            "{page}: {text}"
-        );
+        assert!(text.contains(".TH") && text.contains(word), "{page}: {text}");
     }
 }

@@ -55,10 +55,7 @@ fn a_run_ends_in_good_order_before_it_takes_too_much_memory() {
     assert_eq!(output.status.code(), Some(1));
     let said = stderr(&output);
     let last = said.lines().last().unwrap();
-    assert!(
-        last.contains("160 MiB") && last.contains("run.host_memory"),
-        "{said}"
-    );
+    assert!(last.contains("160 MiB") && last.contains("run.host_memory"), "{said}");
     let run_json = json(&out.join("run.json"));
     assert_eq!(run_json["end"], format!("HostMemory({})", 160 << 20));
     // The bound is not part of what a run is.

@@ -72,20 +72,13 @@ fn compile(dir: &Path, name: &str, source: &str, options: &[&str]) -> PathBuf {
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(&c, source).unwrap();
     let mut gcc = Command::new("riscv64-linux-gnu-gcc");
-    gcc.current_dir(dir)
-        .args(["-O2", "-g", "-static", "-o"])
-        .arg(&file)
-        .arg(&c);
+    gcc.current_dir(dir).args(["-O2", "-g", "-static", "-o"]).arg(&file).arg(&c);
     succeed(gcc.args(options));
     file
 }
 
 fn strip(file: &Path, options: &[&str], to: &Path) {
-    succeed(
-        Command::new("riscv64-linux-gnu-objcopy")
-            .args(options)
-            .args([file, to]),
-    );
+    succeed(Command::new("riscv64-linux-gnu-objcopy").args(options).args([file, to]));
 }
 
 /// The run, once; its folder.
@@ -134,44 +127,24 @@ fn run() -> &'static Path {
 fn functions(report: &Value, process: &str) -> Vec<(String, String)> {
     let processes = report["processes"].as_array().unwrap();
     let own = |index: &Value| {
-        let name = processes[index.as_u64().unwrap() as usize]["name"]
-            .as_str()
-            .unwrap();
-        name == process
-            || name
-                .strip_prefix(process)
-                .is_some_and(|rest| rest.starts_with('-'))
+        let name = processes[index.as_u64().unwrap() as usize]["name"].as_str().unwrap();
+        name == process || name.strip_prefix(process).is_some_and(|rest| rest.starts_with('-'))
     };
     let rows = report["functions"].as_array().unwrap().iter();
     rows.filter(|row| own(&row["process"]) && row["share"].as_f64().unwrap() > 0.1)
-        .map(|row| {
-            (
-                row["name"].as_str().unwrap().to_owned(),
-                row["missing"].to_string(),
-            )
-        })
+        .map(|row| (row["name"].as_str().unwrap().to_owned(), row["missing"].to_string()))
         .collect()
 }
 
 #[track_caller]
 fn assert_named(process: &str, names: &[&str]) {
     let report = json(&run().join("report.json"));
-    let found: Vec<String> = functions(&report, process)
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
+    let found: Vec<String> =
+        functions(&report, process).into_iter().map(|(name, _)| name).collect();
     for name in names {
-        assert!(
-            found.iter().any(|found| found == name),
-            "{process}: no {name} in {found:?}"
-        );
+        assert!(found.iter().any(|found| found == name), "{process}: no {name} in {found:?}");
     }
-    assert!(
-        !found
-            .iter()
-            .any(|name| name == "of_another_program" || name == "wrong"),
-        "{found:?}"
-    );
+    assert!(!found.iter().any(|name| name == "of_another_program" || name == "wrong"), "{found:?}");
 }
 
 #[test]
@@ -207,22 +180,14 @@ fn what_to_hand_in_is_said_beside_the_name() {
 #[test]
 fn inlined_functions_of_split_and_linked_debug_information() {
     let mut command = tipsim();
-    command
-        .arg("report")
-        .arg(run())
-        .args(["--format", "folded", "--profiler", "oracle"]);
+    command.arg("report").arg(run()).args(["--format", "folded", "--profiler", "oracle"]);
     let folded = succeed(&mut command);
-    for (process, function) in [
-        ("plain", "in_the_folder"),
-        ("split", "in_split"),
-        ("linked", "in_linked"),
-    ] {
+    for (process, function) in
+        [("plain", "in_the_folder"), ("split", "in_split"), ("linked", "in_linked")]
+    {
         let wanted = format!("{function};shallow_[i];deep_[i]");
         let mut own = folded.lines().filter(|line| line.starts_with(process));
-        assert!(
-            own.any(|line| line.contains(&wanted)),
-            "{process}: no {wanted} in {folded}"
-        );
+        assert!(own.any(|line| line.contains(&wanted)), "{process}: no {wanted} in {folded}");
     }
 }
 
@@ -231,10 +196,7 @@ fn code_made_at_run_time_is_named_in_every_format() {
     const NAME: &str = "made;at <run> \"time\"";
     assert_named("jit", &[NAME, "before", "after"]);
     let report = json(&run().join("report.json"));
-    let twice = functions(&report, "jit")
-        .into_iter()
-        .filter(|(name, _)| name == NAME)
-        .count();
+    let twice = functions(&report, "jit").into_iter().filter(|(name, _)| name == NAME).count();
     assert_eq!(twice, 2, "the chrooted one, too");
     for (format, name) in [
         ("folded", "made:at <run> \"time\""),
@@ -243,11 +205,7 @@ fn code_made_at_run_time_is_named_in_every_format() {
     ] {
         let file = run().join(format);
         let mut command = tipsim();
-        command
-            .arg("report")
-            .arg(run())
-            .args(["--format", format, "-o"])
-            .arg(&file);
+        command.arg("report").arg(run()).args(["--format", format, "-o"]).arg(&file);
         succeed(&mut command);
         let text = std::fs::read_to_string(&file).unwrap();
         assert!(text.contains(name), "{format}");
@@ -272,10 +230,7 @@ fn code_made_at_run_time_is_named_in_every_format() {
         let named = |line: &&str| line.contains(" jit ") && line.trim_end().ends_with(name);
         let line = report.lines().find(named);
         let percent = line.and_then(|line| line.split('%').next()?.trim().parse::<f64>().ok());
-        assert!(
-            percent.is_some_and(|percent| percent > 0.5),
-            "{name}: {report}"
-        );
+        assert!(percent.is_some_and(|percent| percent > 0.5), "{name}: {report}");
     }
 }
 
@@ -286,21 +241,10 @@ fn a_file_of_another_program_is_refused_with_a_word() {
     for file in ["run.json", "trace.tip", "evaluation.zst", "report.json"] {
         std::fs::copy(run().join(file), moved.join(file)).unwrap();
     }
-    let output = tipsim()
-        .arg("report")
-        .arg(&moved)
-        .arg("--rebuild")
-        .output()
-        .unwrap();
+    let output = tipsim().arg("report").arg(&moved).arg("--rebuild").output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let report = json(&moved.join("report.json"));
     let found = functions(&report, "copied");
-    assert!(
-        found[0].1.contains("is another file than the guest ran"),
-        "{found:?}"
-    );
-    assert!(
-        found.iter().all(|(name, _)| name != "of_another_program"),
-        "{found:?}"
-    );
+    assert!(found[0].1.contains("is another file than the guest ran"), "{found:?}");
+    assert!(found.iter().all(|(name, _)| name != "of_another_program"), "{found:?}");
 }

@@ -36,9 +36,7 @@ fn read(out: &Path, name: &str) -> String {
 
 /// Bytes that differ wherever they are cut.
 fn noise(length: u32) -> Vec<u8> {
-    (0..length)
-        .map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8)
-        .collect()
+    (0..length).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
 }
 
 /// A server on a UDP port that says that every name is 192.0.2.99 (RFC 1035).
@@ -70,12 +68,7 @@ fn the_guest_reaches_servers_of_the_host() {
         let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
         while !lines.next().unwrap().unwrap().is_empty() {}
         let body = noise(3_000_000);
-        write!(
-            stream,
-            "HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n",
-            body.len()
-        )
-        .unwrap();
+        write!(stream, "HTTP/1.0 200 OK\r\nContent-Length: {}\r\n\r\n", body.len()).unwrap();
         stream.write_all(&body).unwrap();
     });
     let sink = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -34,33 +34,19 @@ fn packages_lie_over_the_guests_own_files() {
     let out = dir.join("out");
     let files = out.join("files");
     let read = |name: &str| std::fs::read_to_string(files.join(name)).unwrap();
-    assert_eq!(
-        read("found"),
-        "/usr/bin/dash\n/usr/bin/mawk\n/usr/bin/busybox\nwritten\n"
-    );
+    assert_eq!(read("found"), "/usr/bin/dash\n/usr/bin/mawk\n/usr/bin/busybox\nwritten\n");
     assert!(read("version").starts_with("bzip2, a block-sorting file compressor.  Version 1.0.8"));
     // The host's bzip2 writes the expected data, whatever its version is.
     let host = "cd \"$0\" && bzip2 -c data | sha256sum | cut -d ' ' -f 1";
-    let expected = succeed(
-        std::process::Command::new("sh")
-            .args(["-c", host])
-            .arg(&files),
-    );
+    let expected = succeed(std::process::Command::new("sh").args(["-c", host]).arg(&files));
     assert_eq!(read("sum").split(' ').next().unwrap(), expected.trim());
     assert!(read("stat").contains("tip:u"), "{}", read("stat"));
 
     let run = json(&out.join("run.json"));
     assert_eq!(run["spec"]["about"]["stands_for"], "nothing");
     let packages = run["packages"].as_array().unwrap();
-    let named = |name: &str| {
-        packages
-            .iter()
-            .any(|line| line.as_str().unwrap().starts_with(name))
-    };
-    assert!(
-        named("bzip2 1.0.8-") && named("dash ") && named("libc6 2."),
-        "{packages:?}"
-    );
+    let named = |name: &str| packages.iter().any(|line| line.as_str().unwrap().starts_with(name));
+    assert!(named("bzip2 1.0.8-") && named("dash ") && named("libc6 2."), "{packages:?}");
     // Names of a library's functions, from the packages' own files.
     let report = json(&out.join("report.json"));
     let functions = report["functions"].as_array().unwrap();
@@ -144,43 +130,25 @@ fn functions_and_lines_of_a_python_program() {
     assert!(own("Work.heavy") + own("light") > 0.8, "{program}");
     for (name, expected) in [("nested", 2.0 / 3.0), ("threaded", 1.0 / 9.0)] {
         let of_loops = total(name) / (total("Work.heavy") + total("light"));
-        assert!(
-            (of_loops / expected - 1.0).abs() < 0.15,
-            "{name} {of_loops}: {program}"
-        );
+        assert!((of_loops / expected - 1.0).abs() < 0.15, "{name} {of_loops}: {program}");
     }
     // All but the thread.
     assert!((0.8..0.95).contains(&total("main")), "{program}");
-    assert!(
-        share(program, "Work.heavy", "share_error") < 0.1,
-        "{program}"
-    );
+    assert!(share(program, "Work.heavy", "share_error") < 0.1, "{program}");
     assert!(share(child, "light", "share") > 0.5, "{child}");
     assert_eq!(share(child, "Work.heavy", "total"), 0.0, "{child}");
     // The loop's two lines, and hardly anything beside them.
     let functions = program["functions"].as_array().unwrap();
-    let heavy = functions
-        .iter()
-        .find(|row| row["name"] == "Work.heavy")
-        .unwrap();
+    let heavy = functions.iter().find(|row| row["name"] == "Work.heavy").unwrap();
     assert_eq!(heavy["line"], 10);
-    assert!(
-        heavy["file"].as_str().unwrap().ends_with("prog.py"),
-        "{heavy}"
-    );
+    assert!(heavy["file"].as_str().unwrap().ends_with("prog.py"), "{heavy}");
     let lines = heavy["lines"].as_array().unwrap();
     let mut hottest = [0, 1].map(|n| lines[n]["line"].as_u64().unwrap());
     hottest.sort_unstable();
     assert_eq!(hottest, [12, 13], "{heavy}");
-    let sum: f64 = lines
-        .iter()
-        .map(|line| line["share"].as_f64().unwrap())
-        .sum();
+    let sum: f64 = lines.iter().map(|line| line["share"].as_f64().unwrap()).sum();
     assert!((sum - own("Work.heavy")).abs() < 1e-9, "{heavy}");
-    assert!(
-        printed.contains("Python function Work.heavy (prog.py:10)"),
-        "{printed}"
-    );
+    assert!(printed.contains("Python function Work.heavy (prog.py:10)"), "{printed}");
     let text = std::fs::read_to_string(out.join("report.txt")).unwrap();
     assert!(text.contains("Python functions of python3"), "{text}");
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
@@ -191,10 +159,7 @@ fn functions_and_lines_of_a_python_program() {
     std::fs::remove_file(out.join("evaluation.zst")).unwrap();
     let mut again = tipsim();
     succeed(again.arg("report").arg(&out).arg("--rebuild"));
-    assert_eq!(
-        json(&out.join("report.json"))["interpreted"],
-        report["interpreted"]
-    );
+    assert_eq!(json(&out.join("report.json"))["interpreted"], report["interpreted"]);
     let unseen = spec.to_owned() + "interpreters = false\nprofilers = false\ntrace = false\n";
     succeed(&mut run_spec(&dir, &unseen));
     let unseen = json(&out.join("run.json"));
@@ -207,27 +172,17 @@ fn functions_and_lines_of_a_python_program() {
 fn what_is_no_package_is_told() {
     let dir = scratch("no-packages");
     let spec = |names: &str| format!("[guest]\npackages = [{names}]\n[run]\ncommand = 'true'\n");
-    let output = run_spec(&dir, &spec("\"bzip2\", \"--update\""))
-        .output()
-        .unwrap();
+    let output = run_spec(&dir, &spec("\"bzip2\", \"--update\"")).output().unwrap();
     assert_error(
         &output,
         2,
-        &[
-            "spec.toml: guest.packages: expected names of Debian packages",
-            "\"--update\"",
-        ],
+        &["spec.toml: guest.packages: expected names of Debian packages", "\"--update\""],
     );
     // The script's own message, then that of the spec's key.
-    let output = run_spec(&dir, &spec("\"no-such-package\""))
-        .output()
-        .unwrap();
+    let output = run_spec(&dir, &spec("\"no-such-package\"")).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
     let error = common::stderr(&output);
-    assert!(
-        error.contains("no such package in trixie: no-such-package"),
-        "{error}"
-    );
+    assert!(error.contains("no such package in trixie: no-such-package"), "{error}");
     assert!(error.contains("spec.toml: guest.packages:"), "{error}");
     assert!(!dir.join("out").exists(), "nothing was run");
 }

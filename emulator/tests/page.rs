@@ -57,23 +57,9 @@ fn the_answer_comes_first_and_leads_to_its_code() {
     let tops: Vec<f64> = serde_json::from_value(seen.get("tops").clone()).unwrap();
     assert!(tops.is_sorted_by(|a, b| a < b), "{tops:?}");
     let chosen = seen.get("chosen").as_str().unwrap();
-    assert_eq!(
-        Some(chosen.trim_start_matches("! ")),
-        seen.get("link").as_str()
-    );
-    assert!(
-        seen.get("queue")
-            .as_str()
-            .unwrap()
-            .contains("Store queue full")
-    );
-    assert!(
-        !seen
-            .get("published")
-            .as_str()
-            .unwrap()
-            .contains("Store queue full")
-    );
+    assert_eq!(Some(chosen.trim_start_matches("! ")), seen.get("link").as_str());
+    assert!(seen.get("queue").as_str().unwrap().contains("Store queue full"));
+    assert!(!seen.get("published").as_str().unwrap().contains("Store queue full"));
 }
 
 #[test]
@@ -98,10 +84,7 @@ fn what_was_brought_in_does_not_run() {
     // Without the policy all of it would.
     let start = page.find("<meta http-equiv").unwrap();
     let end = start + page[start..].find('>').unwrap();
-    let seen = look(
-        "page-without-policy",
-        &(page[..start].to_owned() + &page[end + 1..]),
-    );
+    let seen = look("page-without-policy", &(page[..start].to_owned() + &page[end + 1..]));
     assert_ne!(*seen.get("ran"), json!("nothing"));
     assert_eq!(*seen.get("fetched"), json!(true));
 }
@@ -145,10 +128,7 @@ fn keys_are_enough() {
     .open("page-keys", &report(false, 60_000).html(""));
     assert_eq!(*seen.get("filter"), json!("filter"));
     assert_eq!(*seen.get("root"), json!("treeitem"));
-    assert_eq!(
-        (seen.get("level"), seen.get("out")),
-        (&json!(3), &json!("1"))
-    );
+    assert_eq!((seen.get("level"), seen.get("out")), (&json!(3), &json!("1")));
     for done in ["help", "zoomed", "tree", "closed", "moved", "code"] {
         assert_eq!(*seen.get(done), json!(true), "{done}");
     }
@@ -191,21 +171,10 @@ fn filters_say_what_follows_them() {
     for done in ["fewer", "dim", "follows", "shares", "all"] {
         assert_eq!(*seen.get(done), json!(true), "{done}");
     }
-    assert!(
-        seen.get("matching")
-            .as_str()
-            .unwrap()
-            .starts_with("matching the filter")
-    );
-    assert_eq!(
-        (seen.get("cleared"), seen.get("range")),
-        (&json!(0), &json!(2))
-    );
+    assert!(seen.get("matching").as_str().unwrap().starts_with("matching the filter"));
+    assert_eq!((seen.get("cleared"), seen.get("range")), (&json!(0), &json!(2)));
     let notes = seen.get("notes").as_str().unwrap();
-    assert!(
-        notes.contains("Of this range") && notes.contains("Of the whole run"),
-        "{notes}"
-    );
+    assert!(notes.contains("Of this range") && notes.contains("Of the whole run"), "{notes}");
     let range: Vec<f64> = serde_json::from_value(seen.get("dragged").clone()).unwrap();
     assert!(range[0] < range[1]);
 }
@@ -219,11 +188,7 @@ fn the_flame_graph_is_as_wide_as_the_time() {
         let busy = (report.totals.cycles - report.totals.idle) as f64;
         let trees = [&report.flame.lines, &report.flame.callers];
         for nodes in &trees[..1 + usize::from(call_stacks)] {
-            assert!(
-                (own(nodes) / busy - 1.0).abs() < 0.01,
-                "{} of {busy}",
-                own(nodes)
-            );
+            assert!((own(nodes) / busy - 1.0).abs() < 0.01, "{} of {busy}", own(nodes));
         }
         let seen = Browser {
             steps: "chosen.process = 0; await refresh();
@@ -240,10 +205,7 @@ fn the_flame_graph_is_as_wide_as_the_time() {
             ..Browser::default()
         }
         .open(&format!("page-flame-{call_stacks}"), &report.html(""));
-        assert_eq!(
-            (seen.get("inside"), seen.get("tip")),
-            (&json!(true), &json!(true))
-        );
+        assert_eq!((seen.get("inside"), seen.get("tip")), (&json!(true), &json!(true)));
         assert_eq!(*seen.get("split"), json!(true));
         assert!(seen.get("root").as_f64().unwrap() > 0.99);
         let [width, share]: [f64; 2] = serde_json::from_value(seen.get("share").clone()).unwrap();
@@ -270,18 +232,9 @@ fn both_themes_and_narrow_windows() {
     for scheme in ["light", "dark"] {
         for width in [800, 1100] {
             let window = (width, 1400);
-            let browser = Browser {
-                window,
-                scheme,
-                steps,
-                ..Browser::default()
-            };
+            let browser = Browser { window, scheme, steps, ..Browser::default() };
             let seen = browser.open(&format!("page-{scheme}-{width}"), &page);
-            assert!(
-                seen.get("wide").as_f64().unwrap() <= 0.0,
-                "{scheme} {width}: {:?}",
-                seen.said
-            );
+            assert!(seen.get("wide").as_f64().unwrap() <= 0.0, "{scheme} {width}: {:?}", seen.said);
             assert!(
                 seen.get("wider").as_f64().unwrap() <= 0.0,
                 "{scheme} {width}: {:?}",
@@ -296,10 +249,7 @@ fn both_themes_and_narrow_windows() {
     }
     pictures::check(&page, &pictures);
     assert!(colours[0].0 != colours[2].0, "{colours:?}");
-    assert!(
-        colours.iter().all(|(_, dark)| *dark == colours[2].0),
-        "{colours:?}"
-    );
+    assert!(colours.iter().all(|(_, dark)| *dark == colours[2].0), "{colours:?}");
 }
 
 #[test]
@@ -321,10 +271,7 @@ fn two_runs_have_a_differential_flame_graph() {
     }
     .open("page-compared", &comparison.html(&before, &after, &[]));
     let title = seen.get("title").as_str().unwrap();
-    assert!(
-        title.contains("cycles before") && title.contains('+'),
-        "{title}"
-    );
+    assert!(title.contains("cycles before") && title.contains('+'), "{title}");
     for done in ["painted", "before", "rows"] {
         assert_eq!(*seen.get(done), json!(true), "{done}");
     }

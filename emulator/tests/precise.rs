@@ -22,11 +22,7 @@ fn a_chase_of_pointers_is_seen_as_it_is() {
     );
     let chase = read("chase.txt");
     let words: Vec<&str> = chase.split_whitespace().collect();
-    let (start, bytes, cycles) = (
-        hex(words[0]),
-        hex(words[1]),
-        words[2].parse::<f64>().unwrap(),
-    );
+    let (start, bytes, cycles) = (hex(words[0]), hex(words[1]), words[2].parse::<f64>().unwrap());
     let mut weights = Vec::new();
     let text = read("mem.txt");
     for line in text.lines().filter(|line| line.contains(" chase")) {
@@ -34,25 +30,16 @@ fn a_chase_of_pointers_is_seen_as_it_is() {
         let address = hex(fields[0]);
         assert!((start..start + bytes).contains(&address), "{line}");
         let beyond = ["L2 hit", "L3 hit", "RAM hit", "LFB"];
-        assert!(
-            line.contains("LOAD") && beyond.iter().any(|level| line.contains(level)),
-            "{line}"
-        );
+        assert!(line.contains("LOAD") && beyond.iter().any(|level| line.contains(level)), "{line}");
         // What follows the data source in words: its weight.
-        let weight = line
-            .rsplit("BLK")
-            .next()
-            .and_then(|rest| rest.split_whitespace().nth(1));
+        let weight = line.rsplit("BLK").next().and_then(|rest| rest.split_whitespace().nth(1));
         let weight = weight.and_then(|weight| weight.parse::<f64>().ok());
         weights.push(weight.unwrap_or_else(|| panic!("{line}")));
     }
     assert!(weights.len() > 50, "{} samples:\n{text}", weights.len());
     let mean = weights.iter().sum::<f64>() / weights.len() as f64;
     // A load that waits for the one before: what one takes is what the loop takes, less what its translation takes.
-    assert!(
-        (0.8..=1.0).contains(&(mean / cycles)),
-        "{mean} of {cycles} cycles"
-    );
+    assert!((0.8..=1.0).contains(&(mean / cycles)), "{mean} of {cycles} cycles");
     let report = read("report.txt");
     assert!(
         report.contains("chase") && (report.contains("L3 hit") || report.contains("RAM hit")),
@@ -73,10 +60,7 @@ fn a_line_that_two_harts_share_falsely_is_found() {
     );
     let line = hex(read("sharing.txt").split_whitespace().next().unwrap());
     let report = read("c2c.txt");
-    let table = report
-        .split("Shared Data Cache Line Table")
-        .nth(1)
-        .expect(&report);
+    let table = report.split("Shared Data Cache Line Table").nth(1).expect(&report);
     let first = table
         .lines()
         .find(|row| row.trim_start().starts_with("0 "))
@@ -84,10 +68,7 @@ fn a_line_that_two_harts_share_falsely_is_found() {
     let address = first.split_whitespace().nth(1).unwrap();
     assert_eq!(hex(address), line, "{report}");
     // The table has both words of the line, at their offsets, with both harts.
-    let lines = report
-        .split("Shared Cache Line Distribution Pareto")
-        .nth(1)
-        .unwrap();
+    let lines = report.split("Shared Cache Line Distribution Pareto").nth(1).unwrap();
     let is_there = |offset: &str| lines.split_whitespace().any(|word| word == offset);
     assert!(is_there("0x0") && is_there("0x8"), "{lines}");
 }
@@ -136,10 +117,7 @@ fn aux_data_are_the_samples_that_the_kernel_makes() {
     let program = disassemble(&dir.join("chase"));
     let mean = |samples: &[Sample]| {
         let in_data = |s: &&Sample| s.addr.is_some_and(|address| data.contains(&address));
-        let weights: Vec<u64> = { samples.iter() }
-            .filter(in_data)
-            .map(|s| s.weight.unwrap())
-            .collect();
+        let weights: Vec<u64> = samples.iter().filter(in_data).map(|s| s.weight.unwrap()).collect();
         assert!(weights.len() * 2 > samples.len());
         weights.iter().sum::<u64>() as f64 / weights.len() as f64
     };
@@ -182,10 +160,7 @@ fn aux_data_are_the_samples_that_the_kernel_makes() {
         }
     }
     let report = read("report.txt");
-    assert!(
-        report.contains("chase") && report.contains("L3 hit"),
-        "{report}"
-    );
+    assert!(report.contains("chase") && report.contains("L3 hit"), "{report}");
     let thin = read("thin.txt");
     assert!(thin.lines().all(|line| line.trim() == "4990"), "{thin}");
     assert_eq!(thin.lines().count(), aux.samples.len() / 10);
@@ -210,10 +185,7 @@ fn aux_data_of_two_harts_with_short_periods() {
     let c2c = file("c2c.data");
     // Each hart's thread has its own word of the line.
     for word in 0..2u64 {
-        let of_word = c2c
-            .samples
-            .iter()
-            .filter(|s| s.addr == Some(line + 8 * word));
+        let of_word = c2c.samples.iter().filter(|s| s.addr == Some(line + 8 * word));
         let threads: HashSet<_> = of_word.clone().map(|s| (s.cpu, s.tid)).collect();
         assert!(of_word.count() > 10 && threads.len() == 1, "{threads:?}");
         assert_eq!(threads.iter().next().unwrap().0, Some(word as u32));
@@ -234,9 +206,7 @@ fn aux_data_of_two_harts_with_short_periods() {
         let pids = all.commands.iter().filter(|(_, command)| *command == name);
         let pids: HashSet<u32> = pids.map(|(pid, _)| *pid).collect();
         let samples = all.samples.iter();
-        samples
-            .filter(|s| s.is_user && pids.contains(&s.pid.unwrap()))
-            .count()
+        samples.filter(|s| s.is_user && pids.contains(&s.pid.unwrap())).count()
     };
     // 2 threads * 4000 turns * more than 40 * 3 instructions.
     assert!(named("sharing") > 8000 * 120 / 128, "{}", named("sharing"));
@@ -245,15 +215,9 @@ fn aux_data_of_two_harts_with_short_periods() {
     let full = file("full.data");
     // perf has more records than two areas hold: it goes on when one has been read.
     let records = full.samples.len();
-    assert!(
-        full.aux_gaps > 0 && records > 2 * (16 << 10) / 64,
-        "{records}"
-    );
+    assert!(full.aux_gaps > 0 && records > 2 * (16 << 10) / 64, "{records}");
     let lost = read("lost.txt");
-    assert!(
-        lost.contains("AUX data lost") || lost.contains("had gaps"),
-        "{lost}"
-    );
+    assert!(lost.contains("AUX data lost") || lost.contains("had gaps"), "{lost}");
 }
 
 #[test]
@@ -273,21 +237,14 @@ fn precise_events_have_no_skid() {
     );
     let program = disassemble(&dir.join("branches"));
     let transfers = |ip: u64| {
-        let name = program
-            .get(&ip)
-            .unwrap_or_else(|| panic!("{ip:#x} is no instruction"));
+        let name = program.get(&ip).unwrap_or_else(|| panic!("{ip:#x} is no instruction"));
         name.starts_with('b') || ["j", "jr", "jal", "jalr", "ret"].contains(&name.as_str())
     };
     // Stacks are apart by empty lines; the sampled instruction is the first.
     let text = read("misses.txt");
     let stacks: Vec<Vec<&str>> = text
         .split("\n\n")
-        .map(|stack| {
-            stack
-                .lines()
-                .filter(|line| !line.trim().is_empty())
-                .collect()
-        })
+        .map(|stack| stack.lines().filter(|line| !line.trim().is_empty()).collect())
         .filter(|stack: &Vec<&str>| !stack.is_empty())
         .collect();
     assert!(stacks.len() > 200, "{} samples", stacks.len());
@@ -297,11 +254,7 @@ fn precise_events_have_no_skid() {
         assert!(transfers(ip(stack[0])), "{stack:?}");
         in_leaf += usize::from(stack[0].ends_with(" leaf"));
     }
-    assert!(
-        in_leaf * 10 > stacks.len() * 6,
-        "{in_leaf} of {}",
-        stacks.len()
-    );
+    assert!(in_leaf * 10 > stacks.len() * 6, "{in_leaf} of {}", stacks.len());
     // The callers of `leaf`, 3 to 1.
     let called = |name: &str| {
         stacks
@@ -310,25 +263,16 @@ fn precise_events_have_no_skid() {
             .count()
     };
     let (often, seldom) = (called(" often"), called(" seldom"));
-    assert!(
-        often > 2 * seldom && seldom * 5 > often,
-        "{often} and {seldom}"
-    );
+    assert!(often > 2 * seldom && seldom * 5 > often, "{often} and {seldom}");
 
     // Without precision, most samples are elsewhere than where the precise ones are.
     let mut sampled: HashMap<u64, usize> = HashMap::new();
-    stacks
-        .iter()
-        .for_each(|stack| *sampled.entry(ip(stack[0])).or_default() += 1);
+    stacks.iter().for_each(|stack| *sampled.entry(ip(stack[0])).or_default() += 1);
     let (hot, times) = sampled.iter().max_by_key(|(_, times)| **times).unwrap();
     assert!(*times * 10 > stacks.len() * 6, "{sampled:x?}");
     let skid = read("skid.txt");
     let exact = skid.lines().filter(|line| ip(line) == *hot).count();
-    assert!(
-        exact * 2 < skid.lines().count(),
-        "{exact} of {}",
-        skid.lines().count()
-    );
+    assert!(exact * 2 < skid.lines().count(), "{exact} of {}", skid.lines().count());
 
     // INST.RET.L1D_MISS: loads and atomics, without the reads of page-table walks.
     let loads = read("loads.txt");

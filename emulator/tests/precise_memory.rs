@@ -48,13 +48,8 @@ fn precise_samples_go_to_memory_without_an_interrupt_each() {
         let called = program.get(&(ra - 4)).or(program.get(&(ra - 2)));
         assert!(called.is_some_and(|name| name.starts_with("jal")), "{line}");
         // The youngest transfer is the branch itself if it was taken, and else the call.
-        let youngest = words
-            .iter()
-            .find(|word| word.contains("/P/") || word.contains("/M/"));
-        let mut ends = youngest
-            .expect("a branch stack")
-            .split('/')
-            .map(hex_or_zero);
+        let youngest = words.iter().find(|word| word.contains("/P/") || word.contains("/M/"));
+        let mut ends = youngest.expect("a branch stack").split('/').map(hex_or_zero);
         let (from, to) = (ends.next().unwrap(), ends.next().unwrap());
         let call = from == ra - 4 || from == ra - 2;
         assert!(from == ip || call && to <= ip && ip - to < 64, "{line}");
@@ -66,20 +61,14 @@ fn precise_samples_go_to_memory_without_an_interrupt_each() {
     let several = read("several.txt");
     let stat = read("stat.txt");
     // perf stat counted another run of the program, which mispredicts and waits a little more, or less.
-    let events = [
-        ("branch-misses", 97, 0.15),
-        ("instructions", 10007, 0.01),
-        ("cycles", 5003, 0.1),
-    ];
+    let events =
+        [("branch-misses", 97, 0.15), ("instructions", 10007, 0.01), ("cycles", 5003, 0.1)];
     for (event, period, differs) in events {
         let sampled = several.lines().filter(|line| line.contains(event)).count() as f64;
         let counted = stat.lines().find(|line| line.contains(event)).unwrap();
         let counted: f64 = counted.split(',').next().unwrap().parse().unwrap();
         let ratio = sampled * f64::from(period) / counted;
-        assert!(
-            (ratio - 1.0).abs() < differs,
-            "{event}: {sampled} of {counted}"
-        );
+        assert!((ratio - 1.0).abs() < differs, "{event}: {sampled} of {counted}");
     }
 
     // The whole machine is sampled, kernel and all, more often than an interrupt for each sample would let it get on.
@@ -87,19 +76,10 @@ fn precise_samples_go_to_memory_without_an_interrupt_each() {
     for cpu in ["[000]", "[001]"] {
         assert!(all.lines().any(|line| line.contains(cpu)), "{cpu}");
     }
-    let in_kernel = all
-        .lines()
-        .filter(|line| line.contains("ffffffff8"))
-        .count();
-    assert!(
-        in_kernel > 100 && all.lines().count() - in_kernel > 1000,
-        "{in_kernel}"
-    );
+    let in_kernel = all.lines().filter(|line| line.contains("ffffffff8")).count();
+    assert!(in_kernel > 100 && all.lines().count() - in_kernel > 1000, "{in_kernel}");
     let stats = read("all-stats.txt");
-    assert!(
-        !stats.contains("LOST") && !stats.contains("THROTTLE"),
-        "{stats}"
-    );
+    assert!(!stats.contains("LOST") && !stats.contains("THROTTLE"), "{stats}");
 }
 
 #[test]
@@ -118,28 +98,17 @@ fn a_precise_event_that_is_read_too_often_is_throttled_and_goes_on() {
     let counts = |name: &str| {
         let text = read(name);
         let mut counts = text.split_whitespace().map(|word| word.parse::<f64>());
-        let mut next = || {
-            counts
-                .next()
-                .unwrap_or_else(|| panic!("{text}"))
-                .expect(&text)
-        };
+        let mut next = || counts.next().unwrap_or_else(|| panic!("{text}")).expect(&text);
         (next(), next())
     };
     // The plain counter has more by what it counted before the other one was opened.
     let (precise, plain) = counts("free.txt");
-    assert!(
-        precise <= plain && precise > 0.99 * plain,
-        "{precise} of {plain}"
-    );
+    assert!(precise <= plain && precise > 0.99 * plain, "{precise} of {plain}");
     let (precise, plain) = counts("throttled.txt");
     // Throttled, until the next tick.
     assert!(precise < plain && precise > 0.0, "{precise} of {plain}");
     let dmesg = read("dmesg.txt");
-    assert!(
-        !dmesg.contains("WARNING") && !dmesg.contains("BUG"),
-        "{dmesg}"
-    );
+    assert!(!dmesg.contains("WARNING") && !dmesg.contains("BUG"), "{dmesg}");
 }
 
 fn hex_or_zero(word: &str) -> u64 {

@@ -33,10 +33,7 @@ fn a_program_of_the_host_is_profiled_by_its_name() {
     let said: Vec<&str> = text.lines().skip(place).take(6).collect();
     assert!(said.concat().contains("chase.c:"), "{text}");
     assert!(said.iter().any(|line| line.contains("try: ")), "{text}");
-    assert!(
-        text.contains("report: out/profile-chase/report.html"),
-        "{text}"
-    );
+    assert!(text.contains("report: out/profile-chase/report.html"), "{text}");
     let out = dir.join("out/profile-chase");
     let report = json(&out.join("report.json"));
     let verdict = &report["verdict"][0];
@@ -46,10 +43,7 @@ fn a_program_of_the_host_is_profiled_by_its_name() {
     assert_eq!(place["function"], "chase");
     let component = place["cause"]["component"].as_str().unwrap();
     assert!(component.starts_with("load-"), "{place}");
-    assert!(
-        place["text"].as_str().unwrap().starts_with("ld "),
-        "{place}"
-    );
+    assert!(place["text"].as_str().unwrap().starts_with("ld "), "{place}");
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("<section id=\"verdict\""));
     // The program's loop is bound by the loads, one after the other.
@@ -58,14 +52,8 @@ fn a_program_of_the_host_is_profiled_by_its_name() {
     assert_eq!(hottest["function"], "chase");
     assert!(hottest["measured"].as_u64().unwrap() > 100, "{hottest}");
     let causes = hottest["causes"].as_array().unwrap();
-    assert!(
-        causes[0]["cause"].as_str().unwrap().starts_with("load_"),
-        "{hottest}"
-    );
-    let sum: f64 = causes
-        .iter()
-        .map(|part| part["cycles"].as_f64().unwrap())
-        .sum();
+    assert!(causes[0]["cause"].as_str().unwrap().starts_with("load_"), "{hottest}");
+    let sum: f64 = causes.iter().map(|part| part["cycles"].as_f64().unwrap()).sum();
     let mean = hottest["cycles_per_iteration"].as_f64().unwrap();
     assert!((sum / mean - 1.0).abs() < 1e-9, "{hottest}");
 
@@ -86,10 +74,7 @@ fn words_and_scripts_reach_the_guest_and_its_status_comes_back() {
     command.arg("sort data > 'a b' && exit 7");
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(7), "{}", stdout(&output));
-    assert_eq!(
-        std::fs::read_to_string(dir.join("o/files/a b")).unwrap(),
-        "1\n2\n"
-    );
+    assert_eq!(std::fs::read_to_string(dir.join("o/files/a b")).unwrap(), "1\n2\n");
 }
 
 /// Profiles a program that serves requests: it is started, answers once to be warm, and is measured from the mark on.
@@ -121,8 +106,7 @@ fn a_program_that_waits_is_profiled_from_a_mark() {
 fn compile(dir: &Path, source: &str, arguments: &[&str]) {
     std::fs::write(dir.join("program.c"), source).unwrap();
     let mut gcc = Command::new("riscv64-linux-gnu-gcc");
-    gcc.current_dir(dir)
-        .args(["-O1", "program.c", "-o", "program"]);
+    gcc.current_dir(dir).args(["-O1", "program.c", "-o", "program"]);
     let status = gcc.args(arguments).status();
     assert!(status.expect("run riscv64-linux-gnu-gcc").success());
 }
@@ -133,16 +117,11 @@ fn libraries_of_compilers_are_brought_along() {
     let source = "#include <stdio.h>\nint main(void) { puts(\"ran\"); }";
     compile(&dir, source, &["-Wl,--no-as-needed", "-lgcc_s", "-latomic"]);
     let mut command = tipsim();
-    command
-        .current_dir(&dir)
-        .args(["profile", "--out", "o", "./program"]);
+    command.current_dir(&dir).args(["profile", "--out", "o", "./program"]);
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    for (library, package) in [
-        ("libgcc_s.so.1", "libgcc-s1"),
-        ("libatomic.so.1", "libatomic1"),
-    ] {
+    for (library, package) in [("libgcc_s.so.1", "libgcc-s1"), ("libatomic.so.1", "libatomic1")] {
         let line = format!(
             "{library} is not in the guest by itself: brought along, as by --package {package}"
         );
@@ -162,14 +141,7 @@ fn variables_reach_the_command() {
     std::fs::write(dir.join("own.c"), "int own(void) { return 42; }").unwrap();
     let mut gcc = Command::new("riscv64-linux-gnu-gcc");
     gcc.current_dir(&dir);
-    gcc.args([
-        "-shared",
-        "-fPIC",
-        "-Wl,-soname,libown.so.7",
-        "own.c",
-        "-o",
-        "libown.so.7",
-    ]);
+    gcc.args(["-shared", "-fPIC", "-Wl,-soname,libown.so.7", "own.c", "-o", "libown.so.7"]);
     assert!(gcc.status().unwrap().success());
     let source = "#include <stdio.h>\n#include <stdlib.h>\nint own(void);\n
         int main(void) { const char *more = getenv(\"MORE\"); printf(\"%d %s\\n\", own(), more ? more : \"unset\"); }";
@@ -185,29 +157,19 @@ fn variables_reach_the_command() {
     assert_error(
         &refused,
         2,
-        &[
-            "program: it needs libown.so.7",
-            "--package",
-            "-static",
-            "--env LD_LIBRARY_PATH=.",
-        ],
+        &["program: it needs libown.so.7", "--package", "-static", "--env LD_LIBRARY_PATH=."],
     );
     assert!(!dir.join("a b").exists());
     let own = ["--file", "libown.so.7", "--env", "LD_LIBRARY_PATH=."];
     let text = succeed(&mut profile(&own));
-    assert!(
-        text.contains("again: tipsim run 'a b/profile.toml'"),
-        "{text}"
-    );
+    assert!(text.contains("again: tipsim run 'a b/profile.toml'"), "{text}");
     let printed = || std::fs::read_to_string(dir.join("a b/console.log")).unwrap();
     assert!(printed().contains("42 unset"), "{}", printed());
     succeed(&mut profile(&[&own[..], &["--env", "MORE"]].concat()));
     assert!(printed().contains("42 it's on"), "{}", printed());
     let run = json(&dir.join("a b/run.json"));
     assert_eq!(run["spec"]["run"]["env"]["MORE"], "it's on");
-    let refused = profile(&[&own[..], &["--env", "A B=c"]].concat())
-        .output()
-        .unwrap();
+    let refused = profile(&[&own[..], &["--env", "A B=c"]].concat()).output().unwrap();
     assert_error(&refused, 2, &["--env A B=c", "the name of a variable"]);
 }
 
@@ -219,9 +181,7 @@ fn a_program_may_have_spaces_in_its_name() {
     compile(&inner, "int main(void) { return 3; }", &["-static"]);
     std::fs::rename(inner.join("program"), inner.join("my prog")).unwrap();
     let mut command = tipsim();
-    command
-        .current_dir(&dir)
-        .args(["profile", "./my dir/my prog"]);
+    command.current_dir(&dir).args(["profile", "./my dir/my prog"]);
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
     // What failed is said first, in each form of the answer.
@@ -255,23 +215,11 @@ fn what_cannot_run_is_told_before_anything_boots() {
         assert!(!dir.join("out").exists());
     };
     refused(&["./nosuch"], &["./nosuch: no such file here"]);
-    refused(
-        &["--file", ".", "other/nosuch", "x"],
-        &["other/nosuch: no such file"],
-    );
+    refused(&["--file", ".", "other/nosuch", "x"], &["other/nosuch: no such file"]);
     refused(&["/usr/bin/nosuch"], &["/usr/bin/nosuch", "--package"]);
-    refused(
-        &["nosuch", "1"],
-        &["nosuch: the guest has no such command", "--package"],
-    );
-    refused(
-        &["--core", "boom4w", "true"],
-        &["--core boom4w", "did you mean `boom-4w`?"],
-    );
-    refused(
-        &["--memory", "64", "true"],
-        &["--memory: ", "64 bytes", "did you mean 64M?"],
-    );
+    refused(&["nosuch", "1"], &["nosuch: the guest has no such command", "--package"]);
+    refused(&["--core", "boom4w", "true"], &["--core boom4w", "did you mean `boom-4w`?"]);
+    refused(&["--memory", "64", "true"], &["--memory: ", "64 bytes", "did you mean 64M?"]);
     refused(
         &["--set", "core.preset=\"x\"", "true"],
         &["--set core.preset=\"x\"", "neither a preset"],
@@ -282,38 +230,20 @@ fn what_cannot_run_is_told_before_anything_boots() {
     );
     let script = dir.join("script");
     std::fs::write(&script, "#!/usr/bin/nosuch -x\n").unwrap();
-    refused(
-        &["./script"],
-        &["script: expected a file that may be executed", "chmod +x"],
-    );
+    refused(&["./script"], &["script: expected a file that may be executed", "chmod +x"]);
     std::fs::write(dir.join("two.py"), "print(1)\n").unwrap();
     refused(&["./two.py"], &["two.py", "--file FILE python3 FILE"]);
     refused(&["./folder"], &["./folder: no such file here"]);
     std::fs::create_dir(dir.join("folder")).unwrap();
-    refused(
-        &["./folder"],
-        &["./folder: expected a program, found a folder"],
-    );
+    refused(&["./folder"], &["./folder: expected a program, found a folder"]);
     refused(
         &["--hart", "2", "true"],
         &["--hart: no option of tipsim profile; did you mean --harts?"],
     );
-    refused(
-        &["--zzz=2", "true"],
-        &["--zzz: no option of tipsim profile (tipsim profile --help"],
-    );
+    refused(&["--zzz=2", "true"], &["--zzz: no option of tipsim profile (tipsim profile --help"]);
     std::fs::set_permissions(&script, Permissions::from_mode(0o755)).unwrap();
-    refused(
-        &["./script"],
-        &["script: it is started by /usr/bin/nosuch", "--package"],
-    );
+    refused(&["./script"], &["script: it is started by /usr/bin/nosuch", "--package"]);
     let mut command = tipsim();
-    command
-        .current_dir(&dir)
-        .args(["profile", "--memory", "8M", "true"]);
-    assert_error(
-        &command.output().unwrap(),
-        2,
-        &["not in memory", "to load these files takes"],
-    );
+    command.current_dir(&dir).args(["profile", "--memory", "8M", "true"]);
+    assert_error(&command.output().unwrap(), 2, &["not in memory", "to load these files takes"]);
 }

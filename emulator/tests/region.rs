@@ -54,8 +54,7 @@ fn functions(report: &Path) -> Vec<(String, Value)> {
         let path = report["modules"][module]["path"].as_str();
         path.is_some_and(|path| path.ends_with("/marks"))
     });
-    own.map(|row| (row["name"].as_str().unwrap().to_owned(), row.clone()))
-        .collect()
+    own.map(|row| (row["name"].as_str().unwrap().to_owned(), row.clone())).collect()
 }
 
 fn has(functions: &[(String, Value)], name: &str) -> bool {
@@ -78,10 +77,7 @@ fn own_marks_narrow_the_region_repeated_and_nested() {
     let (run, said) = run(&dir, spec);
     assert!(!said.contains("region marks"), "{said}");
     let regions = &run["regions"];
-    assert_eq!(
-        (&regions["count"], &regions["narrowed"]),
-        (&2.into(), &true.into())
-    );
+    assert_eq!((&regions["count"], &regions["narrowed"]), (&2.into(), &true.into()));
     let cycles = run["oracle_cycles"].as_u64().unwrap() + run["idle_cycles"].as_u64().unwrap();
     assert_about(regions, cycles, 16);
 
@@ -115,10 +111,7 @@ fn own_marks_narrow_the_region_repeated_and_nested() {
 #[test]
 fn marks_of_one_hart_hold_for_all_and_unbalanced_ones_are_told() {
     let dir = scratch("region-harts");
-    program(
-        &dir,
-        "prepare(); TIPSIM_REGION_START(); inner(); TIPSIM_REGION_STOP(); teardown();",
-    );
+    program(&dir, "prepare(); TIPSIM_REGION_START(); inner(); TIPSIM_REGION_STOP(); teardown();");
     let spec = "[guest]\nharts = 2\nsymbols = [\".\"]\n[run]\nboot = \"functional\"\nregion = \"command\"\n\
         files = [\"marks\"]\ncommand = \"taskset 2 ./marks; tipsim-region stop; tipsim-region start\"\n";
     let (run, said) = run(&dir, spec);
@@ -127,10 +120,7 @@ fn marks_of_one_hart_hold_for_all_and_unbalanced_ones_are_told() {
         "{said}"
     );
     let regions = &run["regions"];
-    assert_eq!(
-        (&regions["count"], &regions["stray_stops"]),
-        (&2.into(), &1.into())
-    );
+    assert_eq!((&regions["count"], &regions["stray_stops"]), (&2.into(), &1.into()));
     let second = functions(&dir.join("out/hart1/report.json"));
     assert!(has(&second, "inner") && !has(&second, "prepare") && !has(&second, "teardown"));
     // Where the hart sleeps while the other marks, its sleep is counted to the other side in part: without it, what it did is
@@ -138,23 +128,14 @@ fn marks_of_one_hart_hold_for_all_and_unbalanced_ones_are_told() {
     let totals = &json(&dir.join("out/hart1/report.json"))["totals"];
     let number = |value: &Value| value.as_u64().unwrap();
     let busy = number(&totals["cycles"]) - number(&totals["idle"]);
-    let (own, all) = (
-        number(&regions["each"][0]["cycles"]),
-        number(&regions["cycles"]),
-    );
-    assert!(
-        (own - 1000..=all + 1000).contains(&busy),
-        "{busy}: {regions}"
-    );
+    let (own, all) = (number(&regions["each"][0]["cycles"]), number(&regions["cycles"]));
+    assert!((own - 1000..=all + 1000).contains(&busy), "{busy}: {regions}");
 }
 
 #[test]
 fn samplers_of_the_region_see_what_is_marked_in_a_run_that_is_timed_from_reset() {
     let dir = scratch("region-samplers");
-    program(
-        &dir,
-        "prepare(); TIPSIM_REGION_START(); inner(); TIPSIM_REGION_STOP(); teardown();",
-    );
+    program(&dir, "prepare(); TIPSIM_REGION_START(); inner(); TIPSIM_REGION_STOP(); teardown();");
     let spec = "[guest]\nsymbols = [\".\"]\n[run]\nfiles = [\"marks\"]\ncommand = \"./marks\"\n\
         [record]\ntrace = false\n[[sampler]]\nprofiler = \"tip\"\nperiod = 97\n\
         [[sampler]]\nprofiler = \"tip\"\nperiod = 101\nregion = \"command\"\n";
@@ -162,7 +143,7 @@ fn samplers_of_the_region_see_what_is_marked_in_a_run_that_is_timed_from_reset()
     assert_eq!(run["regions"]["count"], 1);
     let own = functions(&dir.join("out/report.json"));
     for name in ["prepare", "inner", "teardown"] {
-        let (_, row) = { own.iter() }.find(|(known, _)| known == name).unwrap();
+        let (_, row) = own.iter().find(|(known, _)| known == name).unwrap();
         assert!(row["cycles"].as_f64().unwrap() > 0.0, "{row}");
         let marked = row["shares"][1].as_f64().unwrap_or(0.0);
         assert_eq!(marked > 0.0, name == "inner", "{row}");
@@ -180,14 +161,11 @@ fn a_region_of_marks_alone_is_all_that_is_timed() {
     let number = |value: &Value| value.as_u64().unwrap();
     let timed = number(&run["instructions"]);
     let region = number(&run["regions"]["instructions"]);
-    assert!(
-        timed.abs_diff(region) < 100,
-        "{timed} timed, {region} in the region"
-    );
+    assert!(timed.abs_diff(region) < 100, "{timed} timed, {region} in the region");
     // What made the numbers was functional.
     let report = json(&dir.join("out/report.json"));
     let profiled =
-        |name| { report["functions"].as_array().unwrap().iter() }.any(|row| row["name"] == name);
+        |name| report["functions"].as_array().unwrap().iter().any(|row| row["name"] == name);
     assert!(profiled("md5_process_block64") && !profiled("seq_main"));
 
     let dir = scratch("region-not-marked");

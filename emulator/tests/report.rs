@@ -33,14 +33,8 @@ fn a_rebuilt_report_is_the_runs_own() {
         std::fs::copy(run().join(name), copy.join(name)).unwrap();
     }
     let again = succeed(tipsim().arg("report").arg(&copy).arg("--rebuild"));
-    assert_eq!(
-        again,
-        std::fs::read_to_string(run().join("report.txt")).unwrap()
-    );
-    assert_eq!(
-        json(&copy.join("report.json")),
-        json(&run().join("report.json"))
-    );
+    assert_eq!(again, std::fs::read_to_string(run().join("report.txt")).unwrap());
+    assert_eq!(json(&copy.join("report.json")), json(&run().join("report.json")));
 }
 
 /// With the trace damaged, a report is of what the run kept; with what it kept damaged, the report is of the trace.
@@ -57,23 +51,13 @@ fn a_report_is_rebuilt_without_its_trace() {
         bytes[middle] ^= 0x55;
         std::fs::write(&path, bytes).unwrap();
     };
-    let rebuild = || {
-        tipsim()
-            .arg("report")
-            .arg(&copy)
-            .arg("--rebuild")
-            .output()
-            .unwrap()
-    };
+    let rebuild = || tipsim().arg("report").arg(&copy).arg("--rebuild").output().unwrap();
     let own = std::fs::read_to_string(run().join("report.txt")).unwrap();
     damage("trace.tip");
     let kept = rebuild();
     assert!(kept.status.success(), "{}", stderr(&kept));
     assert_eq!(String::from_utf8(kept.stdout).unwrap(), own);
-    assert_eq!(
-        json(&copy.join("report.json")),
-        json(&run().join("report.json"))
-    );
+    assert_eq!(json(&copy.join("report.json")), json(&run().join("report.json")));
     damage("evaluation.zst");
     assert!(!rebuild().status.success());
     damage("trace.tip");
@@ -92,25 +76,15 @@ fn slots_events_and_sentences_are_of_the_program() {
     assert_eq!(row("all")["slots"].as_f64().unwrap(), 4.0 * all);
     // Five phases: the divider is in none of them, flushes and mispredicts are.
     let shares = &row("quickstart")["shares"];
-    assert!(
-        shares["bad_speculation.clears"].as_f64().unwrap() > 0.01,
-        "{shares}"
-    );
-    assert!(
-        shares["bad_speculation.mispredicts"].as_f64().unwrap() > 0.01,
-        "{shares}"
-    );
+    assert!(shares["bad_speculation.clears"].as_f64().unwrap() > 0.01, "{shares}");
+    assert!(shares["bad_speculation.mispredicts"].as_f64().unwrap() > 0.01, "{shares}");
     // TIP's samples with events err less than those of NCI at every level.
     let tea = report["tea"]["processes"].as_array().unwrap();
     let errors = &tea.iter().find(|row| row["name"] == "quickstart").unwrap()["errors"];
     let error = |column: &str, level: &str| errors[column][level].as_f64().unwrap();
     let named = |start: &str| {
         let names = errors.as_object().unwrap().keys();
-        names
-            .filter(|name| name.starts_with(start))
-            .min()
-            .unwrap()
-            .clone()
+        names.filter(|name| name.starts_with(start)).min().unwrap().clone()
     };
     assert!(
         error(&named("tea"), "instruction") < error(&named("nci-tea"), "instruction"),
@@ -123,9 +97,7 @@ fn slots_events_and_sentences_are_of_the_program() {
         .map(|d| d["words"].as_str().unwrap())
         .collect();
     assert!(
-        words
-            .iter()
-            .any(|w| w.contains("for the flush of `f") && w.contains("flags")),
+        words.iter().any(|w| w.contains("for the flush of `f") && w.contains("flags")),
         "{words:#?}"
     );
 }
@@ -134,18 +106,11 @@ fn slots_events_and_sentences_are_of_the_program() {
 fn numbers_are_explained() {
     let explain = |what: &str| succeed(tipsim().arg("report").arg(run()).args(["--explain", what]));
     let error = explain("processes.quickstart.errors.TIP.instruction.error");
-    assert!(
-        error.contains("C_correct") && error.contains("MICRO 2021"),
-        "{error}"
-    );
+    assert!(error.contains("C_correct") && error.contains("MICRO 2021"), "{error}");
     let ipc = explain("totals.ipc");
     assert!(ipc.contains("instructions / (cycles - idle)"), "{ipc}");
-    let unknown = tipsim()
-        .arg("report")
-        .arg(run())
-        .args(["--explain", "totals.ipcs"])
-        .output()
-        .unwrap();
+    let unknown =
+        tipsim().arg("report").arg(run()).args(["--explain", "totals.ipcs"]).output().unwrap();
     assert_eq!(unknown.status.code(), Some(2), "{}", stderr(&unknown));
 }
 
@@ -184,10 +149,7 @@ fn a_browser_shows_the_page() {
         ] {
             assert!(shown.contains(expected), "{scheme}: no {expected}");
         }
-        assert!(
-            !words.contains("undefined") && !words.contains("NaN"),
-            "{scheme}"
-        );
+        assert!(!words.contains("undefined") && !words.contains("NaN"), "{scheme}");
         assert!(shown.matches("<tr").count() > 150, "{scheme}");
     }
 }

@@ -48,11 +48,7 @@ fn whole() -> &'static Path {
     OUT.get_or_init(|| {
         let dir = scratch("results-whole");
         let out = dir.join("out");
-        succeed(&mut run(
-            &spec(&dir, "whole", "seq 2000 | md5sum"),
-            &out,
-            &[],
-        ));
+        succeed(&mut run(&spec(&dir, "whole", "seq 2000 | md5sum"), &out, &[]));
         out
     })
 }
@@ -66,11 +62,7 @@ fn copy(name: &str) -> PathBuf {
 
 /// Starts a run of a long command, and waits until it has recorded something.
 fn started(spec: &Path, out: &Path) -> std::process::Child {
-    let child = run(spec, out, &[])
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = run(spec, out, &[]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let trace = out.with_extension("partial").join("trace.tip");
     let begun = Instant::now();
     while fs::metadata(&trace).map_or(0, |found| found.len()) < 1 << 17 {
@@ -230,12 +222,7 @@ fn a_killed_run_is_told_from_the_run_before() {
     child.wait().unwrap();
     let partial = dir.join("out.partial");
     let killed = ["killed before its end", "out.partial --rebuild"];
-    for more in [
-        &[][..],
-        &["--rebuild"],
-        &["--format", "folded"],
-        &["--level", "function"],
-    ] {
+    for more in [&[][..], &["--rebuild"], &["--format", "folded"], &["--level", "function"]] {
         assert_error(&report(&out, more), 2, &killed);
     }
     let compared = report(&out, &[whole().to_str().unwrap()]);
@@ -244,11 +231,7 @@ fn a_killed_run_is_told_from_the_run_before() {
     let info = info.args(["trace", "info"]).arg(out.join("trace.tip"));
     assert_error(&info.output().unwrap(), 2, &killed);
     let mut asked = tipsim();
-    assert_error(
-        &asked.arg("what-if").arg(&out).output().unwrap(),
-        2,
-        &killed,
-    );
+    assert_error(&asked.arg("what-if").arg(&out).output().unwrap(), 2, &killed);
     // What was recorded can be seen, as what it is.
     assert_error(&report(&partial, &[]), 2, &["killed before its end"]);
     let part = report(&partial, &["--rebuild"]);
@@ -258,9 +241,7 @@ fn a_killed_run_is_told_from_the_run_before() {
     assert_error(&report(&out, &[]), 2, &killed);
     // The next run clears it away, and keeps the run before.
     let before = read(out.join("report.txt"));
-    let next = run(&spec, &out, &["--set", "run.command='true'"])
-        .output()
-        .unwrap();
+    let next = run(&spec, &out, &["--set", "run.command='true'"]).output().unwrap();
     assert_eq!(next.status.code(), Some(0), "{}", stderr(&next));
     assert!(stderr(&next).contains("out.partial, which a run left"));
     assert!(!partial.exists());
@@ -291,18 +272,12 @@ fn an_interrupted_run_says_so_wherever_it_is_shown() {
         let said = stderr(&shown);
         assert!(said.contains("not whole: it was interrupted"), "{said}");
         let found = first_line(&shown);
-        assert!(
-            found.trim_start_matches("# ").starts_with(line),
-            "{more:?}: {found}"
-        );
+        assert!(found.trim_start_matches("# ").starts_with(line), "{more:?}: {found}");
     }
     assert!(read(out.join("report.html")).contains(&format!("role=\"alert\">{line}")));
     assert!(json(&out.join("report.json"))["meta"]["part"].is_string());
     let firefox = stdout(&report(&out, &["--format", "firefox"]));
-    assert!(
-        firefox.contains(&format!("\"product\":\"{line}")),
-        "{firefox}"
-    );
+    assert!(firefox.contains(&format!("\"product\":\"{line}")), "{firefox}");
     // A comparison with a whole run is no improvement.
     let after = out.to_str().unwrap();
     let compared = report(whole(), &[after]);
@@ -321,16 +296,9 @@ fn an_interrupted_run_says_so_wherever_it_is_shown() {
 fn a_run_that_profiled_nothing_fails() {
     let dir = scratch("results-nothing");
     let (out, spec) = (dir.join("out"), spec(&dir, "nothing", "true"));
-    let output = run(&spec, &out, &["--set", "run.region=marked"])
-        .output()
-        .unwrap();
+    let output = run(&spec, &out, &["--set", "run.region=marked"]).output().unwrap();
     assert_error(&output, 1, &["nothing was profiled"]);
-    assert!(
-        json(&out.join("run.json"))["part"]
-            .as_str()
-            .unwrap()
-            .contains("nothing was profiled")
-    );
+    assert!(json(&out.join("run.json"))["part"].as_str().unwrap().contains("nothing was profiled"));
     // No report of an earlier run is in its place.
     let shown = report(&out, &[]);
     assert_error(&shown, 1, &["not whole: nothing was profiled"]);
@@ -343,11 +311,7 @@ fn a_run_that_profiled_nothing_fails() {
 fn files_of_another_run_or_damaged_ones_are_not_shown() {
     let out = copy("results-mixed");
     let other = scratch("results-other").join("out");
-    succeed(&mut run(
-        &spec(other.parent().unwrap(), "other", "seq 10"),
-        &other,
-        &[],
-    ));
+    succeed(&mut run(&spec(other.parent().unwrap(), "other", "seq 10"), &other, &[]));
     let put = |name: &str| _ = fs::copy(other.join(name), out.join(name)).unwrap();
     for (name, more) in [
         ("report.txt", &[][..]),
@@ -356,54 +320,28 @@ fn files_of_another_run_or_damaged_ones_are_not_shown() {
         ("errors.json", &["--level", "function"]),
     ] {
         put(name);
-        assert_error(
-            &report(&out, more),
-            2,
-            &[name, "the file that the run wrote"],
-        );
+        assert_error(&report(&out, more), 2, &[name, "the file that the run wrote"]);
     }
     // A rebuild writes them anew.
     assert_eq!(report(&out, &["--rebuild"]).status.code(), Some(0));
-    assert_eq!(
-        read(out.join("report.txt")),
-        read(whole().join("report.txt"))
-    );
+    assert_eq!(read(out.join("report.txt")), read(whole().join("report.txt")));
     put("trace.tip");
-    for more in [
-        &["--rebuild"][..],
-        &["--format", "pprof", "-o", "/dev/null"],
-    ] {
+    for more in [&["--rebuild"][..], &["--format", "pprof", "-o", "/dev/null"]] {
         assert_error(&report(&out, more), 2, &["trace.tip", "cut or replaced"]);
     }
-    assert_eq!(
-        read(out.join("report.txt")),
-        read(whole().join("report.txt"))
-    );
+    assert_eq!(read(out.join("report.txt")), read(whole().join("report.txt")));
 }
 
 #[test]
 fn a_report_of_a_cut_trace_does_not_replace_that_of_the_whole() {
     let out = copy("results-cut");
-    let trace = fs::OpenOptions::new()
-        .write(true)
-        .open(out.join("trace.tip"))
-        .unwrap();
+    let trace = fs::OpenOptions::new().write(true).open(out.join("trace.tip")).unwrap();
     trace.set_len(trace.metadata().unwrap().len() / 2).unwrap();
-    let kept = [
-        "report.txt",
-        "report.json",
-        "report.html",
-        "errors.json",
-        "flame.json",
-        "evaluation.zst",
-    ];
+    let kept =
+        ["report.txt", "report.json", "report.html", "errors.json", "flame.json", "evaluation.zst"];
     let contents = || kept.map(|name| fs::read(out.join(name)).unwrap());
     let before = contents();
-    assert_error(
-        &report(&out, &["--rebuild"]),
-        2,
-        &["trace.tip", "the reports stay"],
-    );
+    assert_error(&report(&out, &["--rebuild"]), 2, &["trace.tip", "the reports stay"]);
     assert!(contents() == before);
     assert_eq!(report(&out, &[]).status.code(), Some(0));
 }
@@ -411,10 +349,7 @@ fn a_report_of_a_cut_trace_does_not_replace_that_of_the_whole() {
 #[test]
 fn damaged_excerpts_are_told() {
     let out = copy("results-excerpts");
-    let excerpts = fs::OpenOptions::new()
-        .write(true)
-        .open(out.join("excerpts.zst"))
-        .unwrap();
+    let excerpts = fs::OpenOptions::new().write(true).open(out.join("excerpts.zst")).unwrap();
     excerpts.set_len(1000).unwrap();
     let shown = report(&out, &["--rebuild"]);
     assert_error(&shown, 1, &["excerpts.zst", "no section Loops"]);
@@ -438,11 +373,7 @@ fn a_hostile_results_folder_leads_nowhere() {
     for name in ["truth.json", "trace.tip", "run.json"] {
         let _ = fs::remove_file(out.join(name));
         succeed(Command::new("mkfifo").arg(out.join(name)));
-        assert_error(
-            &report(&out, &["--rebuild"]),
-            2,
-            &[name, "expected a regular file"],
-        );
+        assert_error(&report(&out, &["--rebuild"]), 2, &[name, "expected a regular file"]);
     }
 }
 
@@ -451,11 +382,7 @@ fn a_mistake_in_an_option_leaves_the_results() {
     let dir = scratch("results-mistake");
     let profile = |more: &[&str]| {
         let mut command = tipsim();
-        command
-            .args(["profile", "--guest-dir"])
-            .arg(guest())
-            .arg("--out")
-            .arg(dir.join("out"));
+        command.args(["profile", "--guest-dir"]).arg(guest()).arg("--out").arg(dir.join("out"));
         command.args(more).args(["--", "seq 5"]).output().unwrap()
     };
     let first = profile(&[]);
@@ -477,12 +404,7 @@ fn a_mistake_in_an_option_leaves_the_results() {
 #[test]
 fn a_full_disk_leaves_the_older_file() {
     let file = scratch("results-full").join("export");
-    for (format, kib) in [
-        ("firefox", 8),
-        ("speedscope", 8),
-        ("pprof", 1),
-        ("perf-data", 8),
-    ] {
+    for (format, kib) in [("firefox", 8), ("speedscope", 8), ("pprof", 1), ("perf-data", 8)] {
         fs::write(&file, "older").unwrap();
         let mut export = tipsim();
         export
@@ -497,17 +419,8 @@ fn a_full_disk_leaves_the_older_file() {
             .args(export.get_args())
             .output()
             .unwrap();
-        assert_eq!(
-            output.status.code(),
-            Some(1),
-            "{format}: {}",
-            stderr(&output)
-        );
-        assert!(
-            stderr(&output).contains("cannot write"),
-            "{}",
-            stderr(&output)
-        );
+        assert_eq!(output.status.code(), Some(1), "{format}: {}", stderr(&output));
+        assert!(stderr(&output).contains("cannot write"), "{}", stderr(&output));
         assert_eq!(read(file.clone()), "older", "{format}");
     }
 }
@@ -516,51 +429,28 @@ fn a_full_disk_leaves_the_older_file() {
 fn runs_are_compared_by_what_a_user_waits() {
     let out = whole();
     let folder = out.to_str().unwrap();
-    let cycles = json(&out.join("run.json"))["regions"]["cycles"]
-        .as_u64()
-        .unwrap();
+    let cycles = json(&out.join("run.json"))["regions"]["cycles"].as_u64().unwrap();
     let own = json(&out.join("report.json"));
     assert_eq!(own["totals"]["elapsed"]["cycles"], cycles);
     let pair = report(out, &[folder]);
     let text = stdout(&pair);
-    assert!(
-        first_line(&pair).contains("seq 2000 | md5sum (boom-4w, 1 hart, "),
-        "{text}"
-    );
-    let first = text
-        .lines()
-        .position(|line| line.contains("before       after"))
-        .unwrap();
+    assert!(first_line(&pair).contains("seq 2000 | md5sum (boom-4w, 1 hart, "), "{text}");
+    let first = text.lines().position(|line| line.contains("before       after")).unwrap();
     let elapsed = text.lines().nth(first + 1).unwrap();
     let expected = format!("{:.3}", cycles as f64 / 1e6);
-    assert!(
-        elapsed.starts_with("M cycles elapsed ") && elapsed.contains(&expected),
-        "{text}"
-    );
+    assert!(elapsed.starts_with("M cycles elapsed ") && elapsed.contains(&expected), "{text}");
     let more = stdout(&report(out, &[folder, folder]));
-    assert!(
-        more.contains("run 3      ") && more.contains("+0.0 %"),
-        "{more}"
-    );
+    assert!(more.contains("run 3      ") && more.contains("+0.0 %"), "{more}");
     let json = stdout(&report(out, &[folder, folder, "--format", "json"]));
     let compared: serde_json::Value = serde_json::from_str(&json).unwrap();
     let totals = compared["totals"].as_array().unwrap();
     assert_eq!(totals.len(), 3);
-    assert!(
-        totals.iter().all(|run| run["elapsed"]["cycles"] == cycles),
-        "{totals:?}"
-    );
+    assert!(totals.iter().all(|run| run["elapsed"]["cycles"] == cycles), "{totals:?}");
     let page = stdout(&report(out, &[folder, folder, "--format", "html"]));
     assert!(page.contains("<h1>Runs compared</h1>") && page.contains("ms elapsed"));
     for (more, why) in [
-        (
-            &["--map", "md5sum=md5sum"][..],
-            "--map: expected two runs to compare, found 3",
-        ),
-        (
-            &["--rebuild"],
-            "--rebuild: expected one run, found 3 to compare",
-        ),
+        (&["--map", "md5sum=md5sum"][..], "--map: expected two runs to compare, found 3"),
+        (&["--rebuild"], "--rebuild: expected one run, found 3 to compare"),
     ] {
         let refused = report(out, &[&[folder, folder], more].concat());
         assert_error(&refused, 2, &[why]);

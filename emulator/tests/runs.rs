@@ -22,25 +22,13 @@ fn spec(dir: &Path, extra: &str) -> PathBuf {
 
 fn run(spec: &Path, out: &Path) -> Command {
     let mut command = tipsim();
-    command
-        .arg("run")
-        .arg(spec)
-        .arg("--guest-dir")
-        .arg(guest())
-        .arg("--out")
-        .arg(out);
+    command.arg("run").arg(spec).arg("--guest-dir").arg(guest()).arg("--out").arg(out);
     command
 }
 
 fn finished(mut command: Command) -> Output {
     let output = command.output().unwrap();
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{}{}",
-        stdout(&output),
-        stderr(&output)
-    );
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     output
 }
 
@@ -55,12 +43,7 @@ fn equal_runs_are_equal_and_recording_is_invisible() {
         finished(command);
     }
     let mut unrecorded = run(&spec, &bare);
-    unrecorded.args([
-        "--set",
-        "record.trace=false",
-        "--set",
-        "record.profilers=false",
-    ]);
+    unrecorded.args(["--set", "record.trace=false", "--set", "record.profilers=false"]);
     finished(unrecorded);
 
     let [run_a, run_b, run_bare] = [&a, &b, &bare].map(|out| json(&out.join("run.json")));
@@ -69,22 +52,12 @@ fn equal_runs_are_equal_and_recording_is_invisible() {
         assert_eq!(run_a[key], run_bare[key], "recording changed {key}");
     }
     let trace = |out: &Path| std::fs::read(out.join("trace.tip")).unwrap();
-    assert!(
-        trace(&a) == trace(&b),
-        "two equal runs left different traces"
-    );
+    assert!(trace(&a) == trace(&b), "two equal runs left different traces");
     let excerpts = |out: &Path| std::fs::read(out.join("excerpts.zst")).unwrap();
-    assert!(
-        excerpts(&a) == excerpts(&b),
-        "two equal runs left different excerpts"
-    );
+    assert!(excerpts(&a) == excerpts(&b), "two equal runs left different excerpts");
     assert!(!bare.join("trace.tip").exists());
     let console = |out: &Path| std::fs::read_to_string(out.join("console.log")).unwrap();
-    assert_eq!(
-        console(&a),
-        console(&bare),
-        "recording changed what the guest printed"
-    );
+    assert_eq!(console(&a), console(&bare), "recording changed what the guest printed");
     assert!(console(&a).contains("hello"));
 }
 
@@ -141,12 +114,7 @@ fn the_guests_status_is_the_runs() {
     let dir = scratch("runs-status");
     let spec = spec(&dir, "");
     let mut command = run(&spec, &dir.join("out"));
-    command.args([
-        "--set",
-        "run.command=exit 42",
-        "--set",
-        "record.trace=false",
-    ]);
+    command.args(["--set", "run.command=exit 42", "--set", "record.trace=false"]);
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(42), "{}", stderr(&output));
 }
@@ -182,10 +150,7 @@ fn linux_has_several_harts_and_each_run_is_the_same() {
     assert!(console.lines().any(|line| line == "4"), "{console}");
     let sums = console.lines().filter(|line| line.ends_with("  -"));
     let sums: Vec<&str> = sums.collect();
-    assert!(
-        sums.len() == 6 && sums.iter().all(|sum| *sum == sums[0]),
-        "{console}"
-    );
+    assert!(sums.len() == 6 && sums.iter().all(|sum| *sum == sums[0]), "{console}");
 }
 
 #[test]
@@ -198,7 +163,7 @@ fn linux_boots_on_two_timed_harts() {
     finished(run(&path, &out));
     let console = std::fs::read_to_string(out.join("console.log")).unwrap();
     assert!(console.lines().any(|line| line == "2"), "{console}");
-    let sums: Vec<&str> = { console.lines() }.filter(|l| l.ends_with("  -")).collect();
+    let sums: Vec<&str> = console.lines().filter(|l| l.ends_with("  -")).collect();
     assert_eq!(sums, vec![sums[0]; 4]);
     let run = json(&out.join("run.json"));
     for hart in run["harts"].as_array().unwrap() {
@@ -236,11 +201,7 @@ fn each_of_several_harts_is_timed_and_profiled() {
     evaluate.args(["trace", "evaluate", "--format", "json", "--hart", "1"]);
     let again: Value = serde_json::from_str(&succeed(evaluate.arg(&trace))).unwrap();
     assert_eq!(again["fingerprint"], harts[1]["fingerprint"]);
-    let none = tipsim()
-        .args(["trace", "evaluate", "--hart", "2"])
-        .arg(&trace)
-        .output()
-        .unwrap();
+    let none = tipsim().args(["trace", "evaluate", "--hart", "2"]).arg(&trace).output().unwrap();
     assert_error(&none, 2, &["trace.tip", "--hart", "0 to 1", "2 harts"]);
 
     // A report of all and of each, from what the run kept and from the trace; exports of them.
@@ -293,10 +254,7 @@ fn all_harts_are_one(out: &Path) {
     let columns = all["columns"].as_array().unwrap();
     assert!(columns.iter().any(|column| column["name"] == "guest-tip"));
     let text = std::fs::read_to_string(out.join("report.txt")).unwrap();
-    assert!(
-        text.contains("\nhart ") && text.contains("guest-tip"),
-        "{text}"
-    );
+    assert!(text.contains("\nhart ") && text.contains("guest-tip"), "{text}");
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(
         page.contains("<section id=\"harts\"")
@@ -318,17 +276,9 @@ fn a_functional_boot_times_the_command_alone() {
         // The timing core leaves off and goes on; what passes in between is not its.
         let script =
             "tipsim-region stop; cat tool/words; tipsim-region start; cat tool/words > copy";
-        command.args([
-            "--set",
-            &format!("run.command='{script}'"),
-            "--self-profile",
-        ]);
+        command.args(["--set", &format!("run.command='{script}'"), "--self-profile"]);
         let output = finished(command);
-        assert!(
-            stdout(&output).contains("functional"),
-            "{}",
-            stdout(&output)
-        );
+        assert!(stdout(&output).contains("functional"), "{}", stdout(&output));
     }
     let [run_a, run_b] = [&a, &b].map(|out| json(&out.join("run.json")));
     for key in ["cycles", "instructions", "stats", "oracle_cycles"] {
@@ -340,25 +290,13 @@ fn a_functional_boot_times_the_command_alone() {
         number(&run_a, "cycles")
     );
     let functional = number(&run_a["functional"], "instructions");
-    assert!(
-        functional > 10 * number(&run_a, "instructions"),
-        "boot was functional"
-    );
-    assert_eq!(
-        number(&run_a["stats"], "instructions"),
-        number(&run_a, "instructions")
-    );
+    assert!(functional > 10 * number(&run_a, "instructions"), "boot was functional");
+    assert_eq!(number(&run_a["stats"], "instructions"), number(&run_a, "instructions"));
     assert!(run_a["host_ns_per_instruction"]["front_end"].is_f64());
     let console = std::fs::read_to_string(a.join("console.log")).unwrap();
     assert!(console.contains("from the host"), "{console}");
-    assert_eq!(
-        std::fs::read_to_string(a.join("files/copy")).unwrap(),
-        "from the host\n"
-    );
-    assert!(
-        !a.join("files/tool").exists(),
-        "what the host gave is not a result"
-    );
+    assert_eq!(std::fs::read_to_string(a.join("files/copy")).unwrap(), "from the host\n");
+    assert!(!a.join("files/tool").exists(), "what the host gave is not a result");
 }
 
 /// Returns where a run works until it is over.
@@ -368,18 +306,11 @@ fn partial(out: &Path) -> PathBuf {
 
 /// Starts a run and waits until its trace has grown to some chunks.
 fn started(spec: &Path, out: &Path) -> Child {
-    let child = run(spec, out)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let child = run(spec, out).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let start = Instant::now();
     let size = || std::fs::metadata(partial(out).join("trace.tip")).map_or(0, |m| m.len());
     while size() < 1 << 20 {
-        assert!(
-            start.elapsed() < Duration::from_secs(120),
-            "no trace after two minutes"
-        );
+        assert!(start.elapsed() < Duration::from_secs(120), "no trace after two minutes");
         std::thread::sleep(Duration::from_millis(20));
     }
     child
@@ -387,11 +318,7 @@ fn started(spec: &Path, out: &Path) -> Child {
 
 /// Returns what `trace info` says, with the exit status of a trace of a part.
 fn info(trace: &Path) -> Value {
-    let out = tipsim()
-        .args(["trace", "info", "--format", "json"])
-        .arg(trace)
-        .output()
-        .unwrap();
+    let out = tipsim().args(["trace", "info", "--format", "json"]).arg(trace).output().unwrap();
     assert_error(&out, 1, &["trace", "not whole"]);
     serde_json::from_slice(&out.stdout).unwrap()
 }
@@ -402,19 +329,12 @@ fn interrupted_run_leaves_a_whole_trace() {
     let out = dir.join("out");
     let child = started(&spec(&dir, ""), &out);
     assert!(
-        Command::new("kill")
-            .args(["-INT", &child.id().to_string()])
-            .status()
-            .unwrap()
-            .success()
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success()
     );
     let output = child.wait_with_output().unwrap();
     assert_error(&output, 1, &["interrupted"]);
     let info = info(&out.join("trace.tip"));
-    assert!(
-        info["end"].as_str().unwrap().contains("before its time"),
-        "{info}"
-    );
+    assert!(info["end"].as_str().unwrap().contains("before its time"), "{info}");
     assert_eq!(info["cycles"], json(&out.join("run.json"))["cycles"]);
 }
 
@@ -427,22 +347,10 @@ fn killed_run_leaves_a_readable_trace() {
     child.wait().unwrap();
     let trace = partial(&out).join("trace.tip");
     let info = info(&trace);
-    assert!(
-        info["end"].as_str().unwrap().starts_with("cut at offset"),
-        "{info}"
-    );
+    assert!(info["end"].as_str().unwrap().starts_with("cut at offset"), "{info}");
     assert!(info["chunks"].as_u64().unwrap() > 0);
-    let dump = tipsim()
-        .args(["trace", "dump", "--count", "10"])
-        .arg(&trace)
-        .output()
-        .unwrap();
-    assert_eq!(
-        stdout(&dump).lines().filter(|l| l.contains("0x")).count(),
-        10,
-        "{}",
-        stderr(&dump)
-    );
+    let dump = tipsim().args(["trace", "dump", "--count", "10"]).arg(&trace).output().unwrap();
+    assert_eq!(stdout(&dump).lines().filter(|l| l.contains("0x")).count(), 10, "{}", stderr(&dump));
 }
 
 #[test]
@@ -454,17 +362,8 @@ fn cut_and_damaged_traces_are_reported_with_the_offset() {
 
     let cut = dir.join("cut.tip");
     std::fs::write(&cut, &whole[..whole.len() / 2]).unwrap();
-    assert!(
-        info(&cut)["end"]
-            .as_str()
-            .unwrap()
-            .starts_with("cut at offset")
-    );
-    let verify = tipsim()
-        .args(["trace", "verify"])
-        .arg(&cut)
-        .output()
-        .unwrap();
+    assert!(info(&cut)["end"].as_str().unwrap().starts_with("cut at offset"));
+    let verify = tipsim().args(["trace", "verify"]).arg(&cut).output().unwrap();
     assert_error(&verify, 2, &["cut.tip", "cut at offset"]);
 
     let damaged = dir.join("damaged.tip");
@@ -472,11 +371,7 @@ fn cut_and_damaged_traces_are_reported_with_the_offset() {
     let middle = bytes.len() / 2;
     bytes[middle..middle + 64].fill(0xa5);
     std::fs::write(&damaged, bytes).unwrap();
-    let verify = tipsim()
-        .args(["trace", "verify"])
-        .arg(&damaged)
-        .output()
-        .unwrap();
+    let verify = tipsim().args(["trace", "verify"]).arg(&damaged).output().unwrap();
     assert_error(&verify, 2, &["damaged.tip", "damaged at offset"]);
 }
 
@@ -495,10 +390,7 @@ fn full_disk_keeps_what_was_recorded() {
         .unwrap();
     assert_error(&output, 1, &["trace.tip", "cannot write at offset"]);
     let info = info(&out.join("trace.tip"));
-    assert!(
-        info["end"].as_str().unwrap().starts_with("cut at offset"),
-        "{info}"
-    );
+    assert!(info["end"].as_str().unwrap().starts_with("cut at offset"), "{info}");
     assert!(info["records"].as_u64().unwrap() > 0);
 }
 
@@ -522,10 +414,7 @@ fn the_guests_clock_is_what_the_spec_says() {
         let console = std::fs::read_to_string(out.join("console.log")).unwrap();
         let now = console.split("now=").nth(1).expect("a time");
         let seconds = now.split_whitespace().next().unwrap();
-        (
-            seconds.parse::<u64>().unwrap(),
-            json(&out.join("run.json"))["deterministic"].clone(),
-        )
+        (seconds.parse::<u64>().unwrap(), json(&out.join("run.json"))["deterministic"].clone())
     };
     assert_eq!(date("fixed"), (1_767_225_600, true.into()));
     assert_eq!(date("2001-09-09T01:46:40Z"), (1_000_000_000, true.into()));
@@ -535,9 +424,5 @@ fn the_guests_clock_is_what_the_spec_says() {
 
     let mut wrong = run(&path, &dir.join("wrong"));
     wrong.args(["--set", "guest.clock=yesterday"]);
-    assert_error(
-        &wrong.output().unwrap(),
-        2,
-        &["clock", "\"fixed\", \"host\"", "yesterday"],
-    );
+    assert_error(&wrong.output().unwrap(), 2, &["clock", "\"fixed\", \"host\"", "yesterday"]);
 }

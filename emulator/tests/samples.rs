@@ -28,12 +28,7 @@ fn file(name: &str) -> PathBuf {
 }
 
 fn run(file: &Path, args: &[&str]) -> Output {
-    tipsim()
-        .arg("samples")
-        .arg(file)
-        .args(args)
-        .output()
-        .unwrap()
+    tipsim().arg("samples").arg(file).args(args).output().unwrap()
 }
 
 #[test]
@@ -53,19 +48,13 @@ fn names_are_neither_obeyed_nor_computed() {
     let evil = "=A1+\u{1b}[31m\u{9b}2J";
     let mut file = SyntheticFile::new(&[("cycles", 1000, 0)]);
     file.command(42, evil);
-    file.sample(&SyntheticSample {
-        pid: 42,
-        ..SyntheticSample::default()
-    });
+    file.sample(&SyntheticSample { pid: 42, ..SyntheticSample::default() });
     let path = scratch("samples-names").join("perf.data");
     std::fs::write(&path, file.bytes()).unwrap();
     let csv = stdout(&run(&path, &[]));
     assert!(csv.contains(",'=A1+?[31m?2J,42,"), "{csv}");
     let json = stdout(&run(&path, &["--format", "json"]));
-    assert!(
-        !json.contains(|c: char| c.is_control() && c != '\n'),
-        "{json}"
-    );
+    assert!(!json.contains(|c: char| c.is_control() && c != '\n'), "{json}");
     let rows: Value = serde_json::from_str(&json).unwrap();
     assert_eq!(rows[0]["comm"], json!(evil), "JSON is exact");
 }
@@ -73,25 +62,13 @@ fn names_are_neither_obeyed_nor_computed() {
 #[test]
 fn the_same_as_json() {
     let out = scratch("samples-json-out").join("samples.json");
-    let output = run(
-        &file("samples-json"),
-        &["--format", "json", "-o", out.to_str().unwrap()],
-    );
-    assert_eq!(
-        (output.status.code(), stdout(&output).as_str()),
-        (Some(0), "")
-    );
+    let output = run(&file("samples-json"), &["--format", "json", "-o", out.to_str().unwrap()]);
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), ""));
     let samples: Value = serde_json::from_str(&std::fs::read_to_string(out).unwrap()).unwrap();
     let first = &samples[0];
     assert_eq!(samples.as_array().map(Vec::len), Some(2));
-    assert_eq!(
-        (&first["ip"], &first["exact"]),
-        (&json!("0x10010"), &json!(true))
-    );
-    assert_eq!(
-        (&first["level"], &first["weight"]),
-        (&json!("L3 hit"), &json!(66))
-    );
+    assert_eq!((&first["ip"], &first["exact"]), (&json!("0x10010"), &json!(true)));
+    assert_eq!((&first["level"], &first["weight"]), (&json!("L3 hit"), &json!(66)));
     assert_eq!(samples[1].get("level"), None, "not known");
 }
 
@@ -100,10 +77,7 @@ fn the_same_as_tables() {
     let out = scratch("samples-tables-out").join("samples");
     for (format, (begin, end)) in [
         ("parquet", (&b"PAR1"[..], &b"PAR1"[..])),
-        (
-            "arrow",
-            (&[0xff; 4][..], &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0][..]),
-        ),
+        ("arrow", (&[0xff; 4][..], &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0][..])),
     ] {
         let args = ["--format", format, "-o", out.to_str().unwrap()];
         let output = run(&file("samples-tables"), &args);
@@ -126,9 +100,5 @@ fn bad_files_are_named() {
     );
     let good = file("samples-good");
     assert_error(&run(&good, &["--kernel", "/nowhere"]), 2, &["--kernel"]);
-    assert_error(
-        &run(&good, &["--debug-dir", "/nowhere"]),
-        2,
-        &["--debug-dir: expected a folder"],
-    );
+    assert_error(&run(&good, &["--debug-dir", "/nowhere"]), 2, &["--debug-dir: expected a folder"]);
 }

@@ -8,16 +8,10 @@ use std::collections::{HashMap, HashSet};
 use common::bare_metal::{Row, run_program};
 
 /// A supervisor that has its own loop sampled; machine mode prints the records.
-const MEMORY: &str = concat!(
-    include_str!("sampling/memory.S"),
-    include_str!("common/hex.S")
-);
+const MEMORY: &str = concat!(include_str!("sampling/memory.S"), include_str!("common/hex.S"));
 
 /// The loop of [`MEMORY`] with a counter that overflows; machine mode prints to which instruction each overflow is due.
-const OVERFLOW: &str = concat!(
-    include_str!("sampling/overflow.S"),
-    include_str!("common/hex.S")
-);
+const OVERFLOW: &str = concat!(include_str!("sampling/overflow.S"), include_str!("common/hex.S"));
 
 const CHAIN: u64 = 0x8100_0000;
 const STRIDE: u64 = 4160;
@@ -83,11 +77,7 @@ fn selected(rows: &[Row], period: usize, counts: impl Fn(&Row) -> bool) -> Vec<&
 fn every_so_many_loads_and_stores_are_recorded_as_they_fared() {
     for threads in ["one", "two"] {
         for period in [7, 37, 1000] {
-            let setup = Setup {
-                control: 3 | HPM3,
-                period,
-                ..Setup::default()
-            };
+            let setup = Setup { control: 3 | HPM3, period, ..Setup::default() };
             let (found, rows) = run(&format!("accesses-{period}"), setup, threads);
             let counts = |row: &Row| ["Load", "Store", "Atomic"].contains(&row.class.as_str());
             let expected = selected(&rows, period as usize, counts);
@@ -126,77 +116,38 @@ fn every_so_many_loads_and_stores_are_recorded_as_they_fared() {
 #[test]
 fn the_chain_is_walked_link_by_link() {
     // The first access of each turn is the chain's.
-    let setup = Setup {
-        control: 3,
-        period: ACCESSES as u64 * 25,
-        ..Setup::default()
-    };
-    let initial = Setup {
-        period: setup.period,
-        ..setup
-    };
+    let setup = Setup { control: 3, period: ACCESSES as u64 * 25, ..Setup::default() };
+    let initial = Setup { period: setup.period, ..setup };
     let (found, _) = run("chain", initial, "auto");
     // The last access of each 25th turn: always the same instruction.
     assert!(found.len() > 70);
     assert!(found.iter().all(|record| record[1] == found[0][1]));
-    let (found, _) = run(
-        "links",
-        Setup {
-            control: 1,
-            period: 3 * 50 + 1,
-            ..setup
-        },
-        "auto",
-    );
-    let links: Vec<u64> = found
-        .iter()
-        .filter(|r| r[4] >= CHAIN)
-        .map(|r| (r[4] - CHAIN) / STRIDE)
-        .collect();
-    assert!(
-        links.len() > 10 && links.windows(2).all(|pair| pair[0] < pair[1]),
-        "{links:?}"
-    );
+    let (found, _) = run("links", Setup { control: 1, period: 3 * 50 + 1, ..setup }, "auto");
+    let links: Vec<u64> =
+        found.iter().filter(|r| r[4] >= CHAIN).map(|r| (r[4] - CHAIN) / STRIDE).collect();
+    assert!(links.len() > 10 && links.windows(2).all(|pair| pair[0] < pair[1]), "{links:?}");
 }
 
 #[test]
 fn filters_let_through_what_they_say() {
     // Mispredicted control transfers.
-    let mispredicted = Setup {
-        control: 4,
-        period: 3,
-        mask: MISPRED,
-        matches: MISPRED,
-        ..Setup::default()
-    };
+    let mispredicted =
+        Setup { control: 4, period: 3, mask: MISPRED, matches: MISPRED, ..Setup::default() };
     let (found, rows) = run("mispredicted", mispredicted, "auto");
     let transfers = selected(&rows, 3, |row| row.class == "Branch");
-    let missed: Vec<u64> = { transfers.iter() }
-        .filter(|row| row.redirect == "Mispredict")
-        .map(|row| row.pc)
-        .collect();
+    let missed: Vec<u64> =
+        transfers.iter().filter(|row| row.redirect == "Mispredict").map(|row| row.pc).collect();
     assert!(missed.len() > 50);
     let pcs: Vec<u64> = found.iter().map(|record| record[1]).collect();
     assert_eq!(pcs, missed);
-    assert!(
-        found
-            .iter()
-            .all(|r| r[0] & 7 == TRANSFER && r[0] & MISPRED != 0)
-    );
+    assert!(found.iter().all(|r| r[0] & 7 == TRANSFER && r[0] & MISPRED != 0));
 
     // Loads that take at least 40 cycles, and those that do not.
     for (filter, long) in [(40, true), (40 | 1 << 12, false)] {
-        let setup = Setup {
-            control: 1,
-            period: 5,
-            filter,
-            ..Setup::default()
-        };
+        let setup = Setup { control: 1, period: 5, filter, ..Setup::default() };
         let (found, rows) = run(&format!("latency-{long}"), setup, "auto");
         let expected = selected(&rows, 5, |row| row.class == "Load" || row.class == "Atomic");
-        let expected = expected
-            .iter()
-            .filter(|row| (row.commit - row.decode >= 40) == long);
+        let expected = expected.iter().filter(|row| (row.commit - row.decode >= 40) == long);
         assert_eq!(found.len(), expected.count());
         assert!(!found.is_empty());
     }
@@ -204,16 +155,10 @@ fn filters_let_through_what_they_say() {
 
 #[test]
 fn instructions_of_wrong_paths_are_recorded_with_who_flushed_them() {
-    let setup = Setup {
-        control: 0,
-        period: 61,
-        ..Setup::default()
-    };
+    let setup = Setup { control: 0, period: 61, ..Setup::default() };
     let (found, rows) = run("wrong-paths", setup, "auto");
-    let missed: HashSet<u64> = { rows.iter() }
-        .filter(|row| row.redirect == "Mispredict")
-        .map(|row| row.pc)
-        .collect();
+    let missed: HashSet<u64> =
+        rows.iter().filter(|row| row.redirect == "Mispredict").map(|row| row.pc).collect();
     let flushed: Vec<_> = found.iter().filter(|r| r[0] & FLUSHED != 0).collect();
     assert!(flushed.len() > 10 && flushed.len() < found.len());
     for record in flushed {
@@ -224,11 +169,7 @@ fn instructions_of_wrong_paths_are_recorded_with_who_flushed_them() {
 
 #[test]
 fn intervals_are_random_if_asked_for_and_of_cycles() {
-    let setup = |control| Setup {
-        control: 3 | control,
-        period: 300,
-        ..Setup::default()
-    };
+    let setup = |control| Setup { control: 3 | control, period: 300, ..Setup::default() };
     let (fixed, rows) = run("fixed", setup(0), "auto");
     let (random, _) = run("random", setup(RAND), "auto");
     let sites = |found: &[[u64; 6]]| found.iter().map(|r| r[1]).collect::<HashSet<_>>().len();
@@ -241,26 +182,18 @@ fn intervals_are_random_if_asked_for_and_of_cycles() {
     let took = rows.last().unwrap().commit - rows[0].commit;
     let expected = took / 300;
     let found = cycles.len() as u64;
-    assert!(
-        found <= expected && found > expected * 7 / 10,
-        "{found} of {expected}"
-    );
+    assert!(found <= expected && found > expected * 7 / 10, "{found} of {expected}");
 }
 
 #[test]
 fn fetches_are_sampled_whether_completed_or_aborted() {
-    let setup = Setup {
-        control: FETCH,
-        period: 11,
-        ..Setup::default()
-    };
+    let setup = Setup { control: FETCH, period: 11, ..Setup::default() };
     let (found, rows) = run("fetches", setup, "auto");
     let pcs: HashSet<u64> = rows.iter().map(|row| row.pc).collect();
-    let missed: HashSet<u64> = { rows.iter() }
-        .filter(|row| row.redirect == "Mispredict")
-        .map(|row| row.pc)
-        .collect();
-    let (aborted, completed): (Vec<_>, Vec<_>) = { found.into_iter() }
+    let missed: HashSet<u64> =
+        rows.iter().filter(|row| row.redirect == "Mispredict").map(|row| row.pc).collect();
+    let (aborted, completed): (Vec<_>, Vec<_>) = found
+        .into_iter()
         .inspect(|record| assert_eq!(record[0] & 7, 5))
         .partition(|record| record[0] & FLUSHED != 0);
     assert!(completed.len() > 100 && aborted.len() > 10);
@@ -284,10 +217,7 @@ fn recorded(event: u64, first: u64, period: u64, threads: &str) -> (Vec<[u64; 8]
         ("EVENT", event.to_string()),
         ("PERIOD", period.to_string()),
     ];
-    let source = concat!(
-        include_str!("sampling/recorded.S"),
-        include_str!("common/hex.S")
-    );
+    let source = concat!(include_str!("sampling/recorded.S"), include_str!("common/hex.S"));
     run_program(&format!("recorded-{event}"), source, &values, threads)
 }
 
@@ -295,11 +225,7 @@ fn recorded(event: u64, first: u64, period: u64, threads: &str) -> (Vec<[u64; 8]
 fn samples_of_counters_are_recorded_in_memory_until_there_is_no_room() {
     // Instructions, mispredictions, loads that missed in the L1, and cycles.
     let events: [(u64, u64, Option<Incurs>); 4] = [
-        (
-            2,
-            501,
-            Some(|row| row.supervisor && row.redirect != "Interrupt"),
-        ),
+        (2, 501, Some(|row| row.supervisor && row.redirect != "Interrupt")),
         (6, 17, Some(|row| row.redirect == "Mispredict")),
         (2089, 29, Some(|row| row.tea.contains("ST-L1"))),
         (1, 10007, None),
@@ -329,9 +255,7 @@ fn judge_recorded(
     let words = lines.as_flattened();
     assert_eq!(words.len() % SAMPLE, 0);
     assert_eq!(words.len() / SAMPLE, 65536 / (8 * SAMPLE));
-    let first_of_loop = rows
-        .iter()
-        .find(|row| row.supervisor && row.instruction.contains("s8,s8"));
+    let first_of_loop = rows.iter().find(|row| row.supervisor && row.instruction.contains("s8,s8"));
     let first_of_loop = first_of_loop.unwrap().pc;
     let mut at = rows.iter().position(|row| row.supervisor).unwrap();
     let mut to_go = first;
@@ -345,10 +269,7 @@ fn judge_recorded(
         before = time;
         // Counter 3, 17 units, of supervisor mode, with both groups, and precise.
         let exact = 1 << 62;
-        assert_eq!(
-            info & !exact,
-            PRECISE | 1 << 19 | 1 << 18 | 1 << 16 | 17 << 8 | 3
-        );
+        assert_eq!(info & !exact, PRECISE | 1 << 19 | 1 << 18 | 1 << 16 | 17 << 8 | 3);
         assert_eq!(periods, 1);
         let Some(incurs) = incurs else {
             assert!(rows.iter().any(|row| row.supervisor && row.pc == pc));
@@ -409,9 +330,7 @@ const MEMORY_TOO: u64 = 1 << 61;
 fn an_overflow_is_due_to_the_instruction_that_incurs_the_event() {
     // Instructions, mispredictions, and loads that missed in the L1.
     let events: [(u64, u64, Incurs); 3] = [
-        (2, 501, |row| {
-            !row.redirect.starts_with("Ex") && row.redirect != "Interrupt"
-        }),
+        (2, 501, |row| !row.redirect.starts_with("Ex") && row.redirect != "Interrupt"),
         (6, 17, |row| row.redirect == "Mispredict"),
         (2089, 29, |row| row.tea.contains("ST-L1")),
     ];
@@ -456,9 +375,7 @@ fn an_overflow_of_cycles_is_time_proportional() {
     let mut at = 0;
     while at < rows.len() {
         let commit = rows[at].commit;
-        let end = (at..rows.len())
-            .find(|&n| rows[n].commit != commit)
-            .unwrap_or(rows.len());
+        let end = (at..rows.len()).find(|&n| rows[n].commit != commit).unwrap_or(rows.len());
         if at > 0 && rows[at..end].iter().all(|row| row.supervisor) && rows[at - 1].supervisor {
             let before = &rows[at - 1];
             let gap = commit - before.commit - 1;
@@ -477,22 +394,11 @@ fn an_overflow_of_cycles_is_time_proportional() {
     }
     let total: f64 = oracle.values().sum();
     let share = |pc: &u64| oracle.get(pc).map_or(0.0, |cycles| cycles / total);
-    let agrees: f64 = sampled
-        .iter()
-        .map(|(pc, sampled)| sampled.min(share(pc)))
-        .sum();
-    assert!(
-        agrees > 0.93,
-        "error {:.3} of {} samples",
-        1.0 - agrees,
-        found.len()
-    );
+    let agrees: f64 = sampled.iter().map(|(pc, sampled)| sampled.min(share(pc))).sum();
+    assert!(agrees > 0.93, "error {:.3} of {} samples", 1.0 - agrees, found.len());
     // Each address of a commit group is sampled, not one of them more than the others.
     let hot = |pc: &&u64| share(pc) > 0.01;
-    let missing: Vec<_> = oracle
-        .keys()
-        .filter(hot)
-        .filter(|pc| !sampled.contains_key(pc))
-        .collect();
+    let missing: Vec<_> =
+        oracle.keys().filter(hot).filter(|pc| !sampled.contains_key(pc)).collect();
     assert!(missing.is_empty(), "{missing:x?}");
 }

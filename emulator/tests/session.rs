@@ -66,11 +66,7 @@ impl Session {
             });
         }
         let child = boot.spawn().unwrap();
-        let session = Self {
-            master,
-            slave,
-            child,
-        };
+        let session = Self { master, slave, child };
         until("raw mode", || session.is_raw());
         session
     }
@@ -117,10 +113,7 @@ fn sleeper(dir: &Path) -> Command {
         1: ld t0, 0(t1)\n li t3, 100000\n add t0, t0, t3\n sd t0, 0(t2)\n wfi\n addi s0, s0, 1\n j 1b\n";
     let elf = assemble(dir, "sleeper", source);
     let mut boot = tipsim();
-    boot.arg("boot")
-        .arg("--firmware")
-        .arg(elf)
-        .env_remove("TIPSIM_GUEST");
+    boot.arg("boot").arg("--firmware").arg(elf).env_remove("TIPSIM_GUEST");
     boot
 }
 
@@ -134,11 +127,7 @@ fn signals_leave_the_terminal_as_it_was() {
         let start = Instant::now();
         session.signal(signal);
         assert_eq!(session.end(), Some(128 + signal));
-        assert!(
-            start.elapsed() < Duration::from_secs(5),
-            "{:?}",
-            start.elapsed()
-        );
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
         assert!(!session.is_raw(), "signal {signal}");
         assert!(saved.exists(), "signal {signal}: the machine was not saved");
     }
@@ -170,10 +159,7 @@ fn a_stopped_session_leaves_the_terminal_and_takes_it_again() {
     std::thread::sleep(Duration::from_millis(100));
     session.master.write_all(b"\x01x").unwrap();
     assert_eq!(session.end(), Some(0));
-    assert!(
-        !session.is_raw(),
-        "what was raw already was not taken for the user's"
-    );
+    assert!(!session.is_raw(), "what was raw already was not taken for the user's");
 }
 
 /// `tipsim boot` of the built guest with a script on standard input.
@@ -181,17 +167,9 @@ fn a_stopped_session_leaves_the_terminal_and_takes_it_again() {
 fn script(args: &[&str], text: &str) -> Output {
     let mut boot = tipsim();
     boot.args(["boot", "--guest-dir"]).arg(guest()).args(args);
-    let pipes = boot
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let pipes = boot.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = pipes.spawn().unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(text.as_bytes())
-        .unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let (id, start) = (child.id() as i32, Instant::now());
     let (over, is_over) = std::sync::mpsc::channel::<()>();
     let killer = std::thread::spawn(move || {
@@ -203,12 +181,7 @@ fn script(args: &[&str], text: &str) -> Output {
     let output = child.wait_with_output().unwrap();
     drop(over);
     killer.join().unwrap();
-    assert!(
-        output.status.code().is_some(),
-        "killed: {}{}",
-        stdout(&output),
-        stderr(&output)
-    );
+    assert!(output.status.code().is_some(), "killed: {}{}", stdout(&output), stderr(&output));
     output
 }
 
@@ -217,12 +190,7 @@ fn a_script_on_standard_input_reaches_the_shell_whole() {
     let text = "uname -a\nls /sys/bus/event_source/devices\nsleep 20; echo $((6 * 7))\nexit\n";
     let output = script(&["--append", "quiet"], text);
     let printed = stdout(&output);
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{printed}{}",
-        stderr(&output)
-    );
+    assert_eq!(output.status.code(), Some(0), "{printed}{}", stderr(&output));
     for line in ["Linux tipsim 6.", "cpu  ", "\n42\r"] {
         assert!(printed.contains(line), "no \"{line}\" in {printed}");
     }
@@ -246,29 +214,19 @@ fn a_session_without_anybody_ends_when_the_guest_waits() {
     }
     let output = script(&["--append", "rdinit=/nothing"], "");
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        stderr(&output).contains("the guest's kernel panicked: "),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("the guest's kernel panicked: "), "{}", stderr(&output));
 }
 
 #[test]
 fn a_command_gives_the_exit_status_and_has_standard_input() {
     let dir = scratch("session-command");
     let command = |command: &str, args: &[&str], text: &str| {
-        script(
-            &[&["--append", "quiet", "--command", command], args].concat(),
-            text,
-        )
+        script(&[&["--append", "quiet", "--command", command], args].concat(), text)
     };
     let output = command("uname -a; wc -c; exit 7", &[], "sixteen letters\n");
     assert_eq!(output.status.code(), Some(7), "{}", stderr(&output));
     let printed = stdout(&output);
-    assert!(
-        printed.contains("Linux tipsim 6.") && printed.contains("\n16\r"),
-        "{printed}"
-    );
+    assert!(printed.contains("Linux tipsim 6.") && printed.contains("\n16\r"), "{printed}");
     let output = command("poweroff -f", &[], "");
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("the guest ended before its command did"));
@@ -276,11 +234,7 @@ fn a_command_gives_the_exit_status_and_has_standard_input() {
     let share = ["--share", dir.to_str().unwrap()];
     let output = command("echo here > made; ls -A", &share, "");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let names: Vec<_> = dir
-        .read_dir()
-        .unwrap()
-        .map(|e| e.unwrap().file_name())
-        .collect();
+    let names: Vec<_> = dir.read_dir().unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names, ["made"]);
 }
 
@@ -296,12 +250,7 @@ fn programs_with_address_sanitizer_run() {
     let mut gcc = Command::new("riscv64-linux-gnu-gcc");
     gcc.current_dir(&dir).args(["-O1", "-w", "-fno-builtin"]);
     gcc.args(["-fsanitize=address", "-static-libasan", "-static-libgcc"]);
-    gcc.args([
-        "--param",
-        "asan-instrument-reads=0",
-        "--param",
-        "asan-instrument-writes=0",
-    ]);
+    gcc.args(["--param", "asan-instrument-reads=0", "--param", "asan-instrument-writes=0"]);
     gcc.args(["program.c", "-o", "program"]);
     assert!(gcc.status().unwrap().success());
     let run = |command: &str, args: &[&str]| {
@@ -311,10 +260,7 @@ fn programs_with_address_sanitizer_run() {
     };
     let (status, printed) = run("./program && grep mmu /proc/cpuinfo", &[]);
     assert_eq!(status, Some(0), "{printed}");
-    assert!(
-        printed.contains("ran 1") && printed.contains("sv39"),
-        "{printed}"
-    );
+    assert!(printed.contains("ran 1") && printed.contains("sv39"), "{printed}");
     let (status, printed) = run("./program freed", &["--env", "ASAN_OPTIONS=exitcode=66"]);
     assert_eq!(status, Some(66), "{printed}");
     assert!(printed.contains("heap-use-after-free"), "{printed}");

@@ -9,24 +9,10 @@ use std::sync::OnceLock;
 
 use common::{guest, json, repo, scratch, succeed, tipsim};
 
-const WAYS: [&str; 9] = [
-    "signals",
-    "handler",
-    "jump",
-    "coroutines",
-    "vfork",
-    "fork",
-    "tail",
-    "returned",
-    "threads",
-];
+const WAYS: [&str; 9] =
+    ["signals", "handler", "jump", "coroutines", "vfork", "fork", "tail", "returned", "threads"];
 /// What calls `main`.
-const START: [&str; 4] = [
-    "_start",
-    "__libc_start_main",
-    "__libc_start_call_main",
-    "main",
-];
+const START: [&str; 4] = ["_start", "__libc_start_main", "__libc_start_call_main", "main"];
 
 fn compile(compiler: &str, level: &str, source: &str, dir: &Path) {
     let source = repo().join("emulator/tests/stacks").join(source);
@@ -100,11 +86,7 @@ fn assert_all(function: &str, expected: &[&str], least: u64) {
 
 #[test]
 fn signals_do_not_lose_the_callers_of_what_they_interrupt() {
-    assert_callers(
-        "signalled_inner",
-        &["signals", "signalled_outer"],
-        20_000_000,
-    );
+    assert_callers("signalled_inner", &["signals", "signalled_outer"], 20_000_000);
 }
 
 #[test]
@@ -124,10 +106,9 @@ fn exceptions_over_hundreds_of_frames_are_caught_where_they_are() {
 
 #[test]
 fn coroutines_keep_their_stacks_apart() {
-    for (name, outer, deep, depth) in [
-        ("left_inner", "left", "left_deep", 21),
-        ("right_inner", "right", "right_deep", 31),
-    ] {
+    for (name, outer, deep, depth) in
+        [("left_inner", "left", "left_deep", 21), ("right_inner", "right", "right_deep", 31)]
+    {
         let mut expected = vec!["__start_context", outer];
         expected.resize(2 + depth, deep);
         assert_all(name, &expected, 600_000);
@@ -175,17 +156,11 @@ fn threads_have_their_names_in_reports_exports_and_filters() {
     export.arg("report").arg(run());
     succeed(export.args(["--format", "perf-data", "-o"]).arg(&file));
     let mut perf = Command::new("perf");
-    let script = succeed(
-        perf.args(["script", "-F", "comm,tid,period", "-i"])
-            .arg(&file),
-    );
+    let script = succeed(perf.args(["script", "-F", "comm,tid,period", "-i"]).arg(&file));
     let sum = |name: &str| -> f64 {
-        let words = script
-            .lines()
-            .map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let words = script.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let own = words.filter(|words| words.first() == Some(&name));
-        own.filter_map(|words| words.get(2)?.parse::<f64>().ok())
-            .sum()
+        own.filter_map(|words| words.get(2)?.parse::<f64>().ok()).sum()
     };
     let ratio = sum("alpha") / sum("beta");
     assert!((2.9..3.1).contains(&ratio), "alpha to beta {ratio}");
@@ -193,9 +168,7 @@ fn threads_have_their_names_in_reports_exports_and_filters() {
     let columns = report["columns"].as_array().expect("columns");
     let samples = |name: &str| {
         let column = columns.iter().find(|column| column["name"] == name);
-        column.expect("a column")["samples"]
-            .as_f64()
-            .expect("samples")
+        column.expect("a column")["samples"].as_f64().expect("samples")
     };
     let ratio = samples("tip@211:alpha") / samples("tip@211:beta");
     assert!((2.9..3.1).contains(&ratio), "alpha to beta {ratio}");

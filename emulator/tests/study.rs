@@ -25,10 +25,7 @@ fn specs(folder: &Path) {
     std::fs::copy(common, folder.join("common.toml")).unwrap();
     for (name, step) in [("one", 7), ("two", 11), ("three", 13)] {
         let loops = format!("for (i = 0; i < 9000; i++) print i * {step} % 977");
-        let text = spec(
-            name,
-            &format!("tipsim-run mawk 'BEGIN {{ {loops} }}' > data"),
-        );
+        let text = spec(name, &format!("tipsim-run mawk 'BEGIN {{ {loops} }}' > data"));
         std::fs::write(folder.join(format!("{name}.toml")), text).unwrap();
     }
 }
@@ -80,10 +77,7 @@ fn a_study_that_is_killed_goes_on() {
         let error = |who: &str| of(who)["error"].as_f64().unwrap();
         let chance = of("tip")["noise"].as_f64().unwrap();
         assert!(error("tip") < chance, "TIP has no bias: {}", of("tip"));
-        assert!(
-            error("tip") < error("nci") && error("nci") < error("lci"),
-            "{program}"
-        );
+        assert!(error("tip") < error("nci") && error("nci") < error("lci"), "{program}");
         // The error is smaller with more samples.
         let at = |rate: &str| of("tip")["rates"][rate]["error"].as_f64().unwrap();
         assert!(at("20kHz") < at("1kHz"), "{}", of("tip"));

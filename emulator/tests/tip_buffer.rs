@@ -4,10 +4,7 @@ mod common;
 
 use common::bare_metal::{Row, run_program};
 
-const BUFFER: &str = concat!(
-    include_str!("tip_buffer/buffer.S"),
-    include_str!("common/hex.S")
-);
+const BUFFER: &str = concat!(include_str!("tip_buffer/buffer.S"), include_str!("common/hex.S"));
 
 const RAM: u64 = 0x8040_0000;
 /// Samples in 4 KiB.
@@ -56,16 +53,7 @@ fn run(
     let values = values.map(|(name, value)| (name, value.to_string()));
     let (mut lines, rows) = run_program(&format!("tip-buffer-{name}"), BUFFER, &values, threads);
     let [interrupts, taken, weight, late, status, overrun, head, tail] = lines.remove(0);
-    let totals = Totals {
-        interrupts,
-        taken,
-        weight,
-        late,
-        status,
-        overrun,
-        head,
-        tail,
-    };
+    let totals = Totals { interrupts, taken, weight, late, status, overrun, head, tail };
     (totals, lines, rows)
 }
 
@@ -96,10 +84,7 @@ fn the_buffer_has_what_the_fifo_has_and_more_and_all_of_it_is_as_the_trace_says(
         assert_eq!(samples[..FIFO], queued);
         assert_eq!(totals.head, samples.len() as u64);
         assert!(samples.len() > 30, "{}", samples.len());
-        assert_eq!(
-            (totals.overrun, totals.status, totals.interrupts),
-            (0, 0, 0)
-        );
+        assert_eq!((totals.overrun, totals.status, totals.interrupts), (0, 0, 0));
         for &[cycle, flags, a, b, c, d, weight, _] in &samples {
             let valid = (flags & 15).count_ones() as usize;
             let addresses = &[a, b, c, d][..valid];
@@ -131,10 +116,7 @@ fn samples_are_in_memory_before_the_interrupt_of_which_there_is_one_for_a_thresh
             // The interrupt is taken up to 127 instructions after the sample, in which there are others.
             assert!(totals.taken >= totals.interrupts * least, "{totals:?}");
             if least < CAPACITY {
-                assert!(
-                    totals.taken <= totals.interrupts * (least + 8),
-                    "{totals:?}"
-                );
+                assert!(totals.taken <= totals.interrupts * (least + 8), "{totals:?}");
                 assert_eq!((totals.late, totals.overrun), (0, 0), "{totals:?}");
             }
             assert_eq!(totals.head, totals.taken + samples.len() as u64);

@@ -23,9 +23,7 @@ fn trace() -> &'static Path {
     PATH.get_or_init(|| {
         let path = scratch("trace").join("run.tip");
         // The words leave out those that mean sleep or the end of a batch.
-        let words: Vec<u32> = (0..700_000u32)
-            .map(|n| n.wrapping_mul(2_654_435_761) >> 3)
-            .collect();
+        let words: Vec<u32> = (0..700_000u32).map(|n| n.wrapping_mul(2_654_435_761) >> 3).collect();
         let mut writer = TraceWriter::create(&path, METADATA).unwrap();
         for batch in batches_of(SyntheticCore::by_rows(4), &words) {
             writer.batch(&staged(batch)).unwrap();
@@ -36,12 +34,7 @@ fn trace() -> &'static Path {
 }
 
 fn run(verb: &str, trace: &Path, args: &[&str]) -> Output {
-    tipsim()
-        .args(["trace", verb])
-        .arg(trace)
-        .args(args)
-        .output()
-        .unwrap()
+    tipsim().args(["trace", verb]).arg(trace).args(args).output().unwrap()
 }
 
 #[track_caller]
@@ -55,9 +48,7 @@ fn text(verb: &str, args: &[&str]) -> String {
 /// The commit column of a dump's records.
 fn commits(dump: &str) -> Vec<u64> {
     let records = dump.lines().filter(|line| line.contains("0x"));
-    records
-        .map(|line| line.split_whitespace().nth(3).unwrap().parse().unwrap())
-        .collect()
+    records.map(|line| line.split_whitespace().nth(3).unwrap().parse().unwrap()).collect()
 }
 
 #[test]
@@ -66,10 +57,7 @@ fn dump_finds_records_cycles_and_guest_time() {
     let found = commits(&dump);
     assert_eq!(found.len(), 30);
     let middle = found[20];
-    let by_cycle = commits(&text(
-        "dump",
-        &["--from", &format!("{middle}c"), "--count", "10"],
-    ));
+    let by_cycle = commits(&text("dump", &["--from", &format!("{middle}c"), "--count", "10"]));
     assert_eq!(by_cycle[0], middle);
     // At 1 GHz a cycle is a nanosecond.
     let end = by_cycle[9];
@@ -97,14 +85,8 @@ fn expand_writes_every_format() {
 
     let out = scratch("trace-tokens").join("tokens.bin");
     let found = commits(&text("dump", &["--from", "400000", "--to", "400101"]));
-    let args = [
-        "--format", "token512", "--from", "400000", "--to", "400100", "-o",
-    ];
-    let output = run(
-        "expand",
-        trace(),
-        &[&args[..], &[out.to_str().unwrap()]].concat(),
-    );
+    let args = ["--format", "token512", "--from", "400000", "--to", "400100", "-o"];
+    let output = run("expand", trace(), &[&args[..], &[out.to_str().unwrap()]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let tokens = std::fs::read(out).unwrap();
     assert_eq!(tokens.len() as u64, 64 * (found[100] - found[0]));
@@ -158,9 +140,7 @@ fn konata_has_the_dependences_of_registers() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let log = stdout(&output);
     let found = log.lines().filter_map(|line| line.strip_prefix("W\t"));
-    let expected = [
-        "1\t0\t0", "2\t0\t0", "2\t1\t0", "3\t1\t0", "3\t2\t0", "4\t2\t0",
-    ];
+    let expected = ["1\t0\t0", "2\t0\t0", "2\t1\t0", "3\t1\t0", "3\t2\t0", "4\t2\t0"];
     assert!(found.eq(expected), "{log}");
 }
 
@@ -170,38 +150,20 @@ fn a_part_may_begin_at_an_address() {
     let records: Vec<&str> = dump.lines().filter(|line| line.contains("0x")).collect();
     let column = |line: &str, n: usize| line.split_whitespace().nth(n).unwrap().to_owned();
     // An address that is executed here for the first time since then.
-    let at = records
-        .iter()
-        .position(|line| column(line, 4) != column(records[0], 4))
-        .unwrap();
+    let at = records.iter().position(|line| column(line, 4) != column(records[0], 4)).unwrap();
     let pc = column(records[at], 4);
-    let first = { records.iter() }
-        .position(|line| column(line, 4) == pc)
-        .unwrap();
+    let first = records.iter().position(|line| column(line, 4) == pc).unwrap();
     let found = text("dump", &["--from", "400000", "--pc", &pc, "--count", "3"]);
     let lines: Vec<&str> = found.lines().filter(|line| line.contains("0x")).collect();
     assert_eq!(lines, records[first..first + 3]);
-    let konata = text(
-        "expand",
-        &["--format", "konata", "--from", "400000", "--pc", &pc],
-    );
-    assert_eq!(
-        konata
-            .lines()
-            .filter(|line| line.starts_with("R\t"))
-            .count(),
-        1000
-    );
+    let konata = text("expand", &["--format", "konata", "--from", "400000", "--pc", &pc]);
+    assert_eq!(konata.lines().filter(|line| line.starts_with("R\t")).count(), 1000);
     let nowhere = run("dump", trace(), &["--pc", "0x3"]);
     assert_error(&nowhere, 2, &["--pc 0x3", "no instruction"]);
     let no_report = run("dump", trace(), &["--function", "main"]);
     assert_error(&no_report, 2, &["--function", "report.json", "--pc"]);
     let bad = run("dump", trace(), &["--pc", "main"]);
-    assert!(
-        stderr(&bad).contains("an address in hexadecimal"),
-        "{}",
-        stderr(&bad)
-    );
+    assert!(stderr(&bad).contains("an address in hexadecimal"), "{}", stderr(&bad));
 }
 
 #[test]
@@ -239,19 +201,9 @@ fn other_samplers_are_evaluated_on_the_same_trace() {
     std::fs::write(&spec, samplers).unwrap();
     let spec = spec.to_str().unwrap();
     let found = text("evaluate", &["--samplers", spec]);
-    let names = [
-        "tip ",
-        "nci ",
-        "tip@1000r",
-        "nci@1000r",
-        "tip@199:user",
-        "tip@199:machine",
-    ];
+    let names = ["tip ", "nci ", "tip@1000r", "nci@1000r", "tip@199:user", "tip@199:machine"];
     for name in names {
-        assert!(
-            found.lines().any(|l| l.starts_with(name)),
-            "{name}: {found}"
-        );
+        assert!(found.lines().any(|l| l.starts_with(name)), "{name}: {found}");
     }
     // The synthetic core runs in machine mode alone.
     let own = text("evaluate", &["--format", "json"]);
@@ -270,11 +222,7 @@ fn other_samplers_are_evaluated_on_the_same_trace() {
 
 #[test]
 fn bad_arguments_name_what_is_expected() {
-    let same = run(
-        "expand",
-        trace(),
-        &["--format", "csv", "-o", trace().to_str().unwrap()],
-    );
+    let same = run("expand", trace(), &["--format", "csv", "-o", trace().to_str().unwrap()]);
     assert_error(&same, 2, &["run.tip", "the trace itself"]);
     assert!(TraceReader::open(trace()).is_ok());
     let beyond = run("dump", trace(), &["--from", "99s"]);
@@ -283,11 +231,7 @@ fn bad_arguments_name_what_is_expected() {
     assert_error(&hart, 2, &["--hart", "the only hart, found 3"]);
     for (from, to) in [("10", "5"), ("100c", "10c"), ("2us", "1us")] {
         let backwards = run("dump", trace(), &["--from", from, "--to", to]);
-        assert_error(
-            &backwards,
-            2,
-            &["--to: expected a place that is not before --from"],
-        );
+        assert_error(&backwards, 2, &["--to: expected a place that is not before --from"]);
     }
     let bad = run("dump", trace(), &["--from", "5 parsecs"]);
     assert_eq!(bad.status.code(), Some(2));

@@ -25,9 +25,7 @@ fn program(dir: &Path, name: &str) -> PathBuf {
 
 /// Sum of a count over instructions.
 fn sum<'a>(all: impl IntoIterator<Item = &'a Value>, part: &str, count: &str) -> u64 {
-    let counts = all
-        .into_iter()
-        .map(|i| i[part][count].as_u64().unwrap_or(0));
+    let counts = all.into_iter().map(|i| i[part][count].as_u64().unwrap_or(0));
     counts.sum()
 }
 
@@ -74,28 +72,18 @@ fn it_agrees_with_the_core_is_invisible_and_judges_samples() {
         let off = found.abs_diff(expected) as f64 / expected as f64;
         assert!(off < 0.01, "{found}, but counted {expected}");
     };
-    near(
-        sum(all, "memory", "loads"),
-        counter("CACHE.L1.RD.DATA.ACCESS"),
-    );
+    near(sum(all, "memory", "loads"), counter("CACHE.L1.RD.DATA.ACCESS"));
     let translations = |at: usize| {
-        let own = all
-            .iter()
-            .filter_map(|i| i["memory"]["translations"][at].as_u64());
+        let own = all.iter().filter_map(|i| i["memory"]["translations"][at].as_u64());
         own.sum::<u64>()
     };
-    near(
-        translations(1) + translations(2),
-        counter("TLB.L1.LDST.MISS"),
-    );
+    near(translations(1) + translations(2), counter("TLB.L1.LDST.MISS"));
 
     // Two of the loop's five branches are on random bits.
     let function = truth["functions"].as_array().unwrap();
     let at = function.iter().position(|name| name == "mispredict_40");
     let at = at.expect("the loop") as u64;
-    let own = all
-        .iter()
-        .filter(|i| i["function"] == at && i["class"] == "Branch");
+    let own = all.iter().filter(|i| i["function"] == at && i["class"] == "Branch");
     let missed = sum(own, "counts", "mispredicted");
     assert!((15_000..25_000).contains(&missed), "{missed}");
     each_execution_has_a_slot_and_a_record(all);
@@ -134,10 +122,7 @@ fn it_agrees_with_the_core_is_invisible_and_judges_samples() {
     let count = |name: &str| unit[name].as_u64().unwrap();
     let done = ["samples", "collisions", "filtered", "dropped"].map(count);
     let under_way = count("overflows") - done.iter().sum::<u64>();
-    assert!(
-        count("samples") > 500 && count("filtered") > 0 && under_way <= 2,
-        "{unit}"
-    );
+    assert!(count("samples") > 500 && count("filtered") > 0 && under_way <= 2, "{unit}");
 }
 
 /// Each time that an instruction left the ROB it was decoded in one slot, and would have been recorded in one way.
@@ -153,11 +138,7 @@ fn each_execution_has_a_slot_and_a_record(all: &[Value]) {
         // Type, events, total latencies: of accesses three numbers each, else two.
         let recorded = own["records"].as_array().unwrap().iter();
         let times = recorded.filter(|r| r[0] != TYPE_FETCH).map(|record| {
-            let width = if record[0].as_u64().unwrap() <= 3 && record[0] != 0 {
-                3
-            } else {
-                2
-            };
+            let width = if record[0].as_u64().unwrap() <= 3 && record[0] != 0 { 3 } else { 2 };
             let totals = record[2].as_array().unwrap().chunks(width);
             totals.map(|step| step[1].as_u64().unwrap()).sum::<u64>()
         });
@@ -179,22 +160,15 @@ fn false_and_true_sharing_are_told_apart() {
     let line = |object: &str| {
         let all = truth["lines"].as_array().unwrap();
         let found = all.iter().find(|line| line["object"] == object);
-        found
-            .unwrap_or_else(|| panic!("no line of {object}"))
-            .clone()
+        found.unwrap_or_else(|| panic!("no line of {object}")).clone()
     };
     let (falsely, truly) = (line("false_pair"), line("true_word"));
-    assert_eq!(
-        (&falsely["sharing"], &truly["sharing"]),
-        (&"false".into(), &"true".into())
-    );
+    assert_eq!((&falsely["sharing"], &truly["sharing"]), (&"false".into(), &"true".into()));
     // The uses of the lines are the program's, on each hart.
     let by = |line: &Value, hart: u64| {
         let uses = line["uses"].as_array().unwrap();
         let named = |own: &&Value| {
-            let process = own["process"]
-                .as_u64()
-                .map(|at| &truth["processes"][at as usize]);
+            let process = own["process"].as_u64().map(|at| &truth["processes"][at as usize]);
             own["hart"] == hart && process.is_some_and(|process| process["name"] == "sharing")
         };
         uses.iter().find(named).expect("a use").clone()
@@ -211,14 +185,8 @@ fn false_and_true_sharing_are_told_apart() {
     assert_eq!(line("private_words")["sharing"], "none");
     let report = json(&dir.join("out/report.json"));
     let lines = report["contended"]["lines"].as_array().unwrap();
-    let names: Vec<&str> = lines
-        .iter()
-        .filter_map(|line| line["object"].as_str())
-        .collect();
-    assert!(
-        names.contains(&"false_pair") && names.contains(&"true_word"),
-        "{names:?}"
-    );
+    let names: Vec<&str> = lines.iter().filter_map(|line| line["object"].as_str()).collect();
+    assert!(names.contains(&"false_pair") && names.contains(&"true_word"), "{names:?}");
     assert!(!names.contains(&"private_words"), "{names:?}");
 
     // Time by event: atomics wait for the line themselves; plain stores have left the ROB, and fill the store queue.
@@ -234,10 +202,7 @@ fn false_and_true_sharing_are_told_apart() {
     };
     let of_all = |event| ["add_false", "add_true", "add_private"].map(|f| share(f, event));
     let [falsely, truly, not] = of_all("ST-PEER");
-    assert!(
-        truly > 0.1 && falsely.max(not) < 0.001,
-        "{falsely}, {truly}, {not}"
-    );
+    assert!(truly > 0.1 && falsely.max(not) < 0.001, "{falsely}, {truly}, {not}");
     let [falsely, _, not] = of_all("DR-SQ");
     assert!(falsely > 0.001 && not < 0.0005, "{falsely}, {not}");
 }
@@ -247,12 +212,5 @@ fn it_needs_the_profilers() {
     let dir = scratch("truth-bad");
     let spec = "[record]\ntruth = true\nprofilers = false\n";
     let output = run_spec(&dir, spec).output().unwrap();
-    assert_error(
-        &output,
-        2,
-        &[
-            "spec.toml",
-            "record.truth: expected record.profilers = true",
-        ],
-    );
+    assert_error(&output, 2, &["spec.toml", "record.truth: expected record.profilers = true"]);
 }

@@ -47,7 +47,9 @@ fn program(others: bool, rounds: u64) -> String {
         let row = rows.find(|row| row.unit as usize == unit + 1 && row.name == *name);
         u64::from(row.unwrap().number)
     };
-    let select: String = { COUNTERS.iter().enumerate() }
+    let select: String = COUNTERS
+        .iter()
+        .enumerate()
         .map(|(n, counter)| {
             let (unit, _, harts, origins) = counter;
             let select = number(counter) | harts << 8 | origins << 16;
@@ -90,14 +92,10 @@ fn program(others: bool, rounds: u64) -> String {
 fn printed(console: &str) -> [Vec<u64>; 2] {
     let counts = |line: &str| {
         let words = line.split_whitespace();
-        words
-            .map(|word| u64::from_str_radix(word, 16).unwrap())
-            .collect::<Vec<_>>()
+        words.map(|word| u64::from_str_radix(word, 16).unwrap()).collect::<Vec<_>>()
     };
     let lines: Vec<_> = console.lines().map(counts).collect();
-    let [first, second] = &lines[..] else {
-        panic!("{console}")
-    };
+    let [first, second] = &lines[..] else { panic!("{console}") };
     assert_eq!((first.len(), second.len()), (16, 16), "{console}");
     [first.clone(), second.clone()]
 }
@@ -128,9 +126,7 @@ fn counter(run: &Value, (number, event, harts, origins): &Counter) -> u64 {
     let mut same = counters.iter().filter(|counter| {
         counter["event"] == *event && counter["harts"] == *harts && counter["origins"] == *origins
     });
-    let found = same
-        .next()
-        .unwrap_or_else(|| panic!("{event}: {counters:?}"));
+    let found = same.next().unwrap_or_else(|| panic!("{event}: {counters:?}"));
     found["count"].as_u64().unwrap()
 }
 
@@ -174,10 +170,7 @@ fn the_guest_counts_what_the_machine_counts_in_the_region() {
     assert!(of("reads", 0) > 2 * LINES, "with prefetches");
     assert_eq!(of("read_bytes", 0), 64 * of("reads", 0));
     assert_eq!(of("write_bytes", 0), 64 * of("writes", 0));
-    assert_eq!(
-        of("activations", 0) + of("row_hits", 0),
-        of("reads", 0) + of("writes", 0)
-    );
+    assert_eq!(of("activations", 0) + of("row_hits", 0), of("reads", 0) + of("writes", 0));
     // Two threads give the same counts.
     assert_eq!(run(&dir, 1, "two").0, [first, second]);
 }
@@ -209,9 +202,7 @@ fn harts_that_share_a_line_are_counted_apart() {
 /// `tipsim boot` of the program.
 fn boot(dir: &Path, harts: &str) -> Command {
     let mut command = tipsim();
-    command.args([
-        "boot", "--mode", "timing", "--harts", harts, "--memory", "64M",
-    ]);
+    command.args(["boot", "--mode", "timing", "--harts", harts, "--memory", "64M"]);
     command.arg("--firmware").arg(dir.join("program.elf"));
     command
 }
@@ -236,12 +227,7 @@ fn a_checkpoint_changes_no_count() {
             let mut second = tipsim();
             second.args(["boot", "--mode", "timing", "--restore"]);
             let second = second.arg(&saved).output().unwrap();
-            assert_eq!(
-                first + &stdout(&second),
-                whole,
-                "{until}: {}",
-                stderr(&second)
-            );
+            assert_eq!(first + &stdout(&second), whole, "{until}: {}", stderr(&second));
             std::fs::remove_file(&saved).unwrap();
             tried += 1;
         }
@@ -273,9 +259,7 @@ fn an_overflow_interrupts() {
     let text = std::fs::read_to_string(file).unwrap();
     let numbers = text.lines().map(|line| u64::from_str_radix(line, 16));
     let found: Vec<u64> = numbers.take(6).map(Result::unwrap).collect();
-    let [taken, overflow, count, source, after, pending] = found[..] else {
-        panic!("{text}")
-    };
+    let [taken, overflow, count, source, after, pending] = found[..] else { panic!("{text}") };
     assert_eq!((taken, overflow, source), (1, 1, 40), "{found:?}");
     assert_eq!((after, pending), (0, 0), "{found:?}");
     // The overflow is seen up to 1024 cycles late, and taken up to a run later.

@@ -48,29 +48,17 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
 }
 
 fn number(value: &Value, key: &str) -> u64 {
-    value[key]
-        .as_u64()
-        .unwrap_or_else(|| panic!("{key}: {value}"))
+    value[key].as_u64().unwrap_or_else(|| panic!("{key}: {value}"))
 }
 
 /// The waits of a thread for a reason: count, cycles, and each waker with its count.
 fn waits(thread: &Value, reason: &str) -> (u64, u64, Vec<(String, u64)>) {
-    let own = list(thread, "waits")
-        .iter()
-        .find(|wait| wait["reason"] == reason);
+    let own = list(thread, "waits").iter().find(|wait| wait["reason"] == reason);
     let own = own.unwrap_or_else(|| panic!("{reason}: {thread}"));
     let wakers = list(own, "wakers").iter();
-    let wakers = wakers.map(|row| {
-        (
-            row["waker"].as_str().unwrap().to_owned(),
-            number(row, "count"),
-        )
-    });
-    (
-        number(own, "count"),
-        number(own, "cycles"),
-        wakers.collect(),
-    )
+    let wakers =
+        wakers.map(|row| (row["waker"].as_str().unwrap().to_owned(), number(row, "count")));
+    (number(own, "count"), number(own, "cycles"), wakers.collect())
 }
 
 #[test]
@@ -78,9 +66,7 @@ fn locks_conditions_sleeps_and_pipes_are_told_as_often_as_they_were() {
     let dir = scratch("waits");
     let source = repo().join("emulator/tests/harts/waits.c");
     let mut compiler = Command::new("riscv64-linux-gnu-gcc");
-    compiler.args([
-        "-O1", "-g", "-static", "-pthread", "-Wall", "-Wextra", "-Werror", "-o",
-    ]);
+    compiler.args(["-O1", "-g", "-static", "-pthread", "-Wall", "-Wextra", "-Werror", "-o"]);
     succeed(compiler.arg(dir.join("waits")).arg(source));
     let spec = "[guest]\nharts = 2\n[run]\nboot = \"functional\"\nregion = \"command\"\nfiles = [\"waits\"]\n\
          command = \"./waits\"\n[record]\ntrace = false\ncall_stacks = true\n[[sampler]]\nprofiler = \"tip\"\nperiod = 10007\n";
@@ -99,13 +85,8 @@ fn locks_conditions_sleeps_and_pipes_are_told_as_often_as_they_were() {
         found.unwrap_or_else(|| panic!("no thread {tid}: {waiting}"))
     };
     let thread = |name: &str| named(said[name].tid);
-    let title = |name: &str| {
-        format!(
-            "{} {}",
-            if name == "main" { "waits" } else { name },
-            said[name].tid
-        )
-    };
+    let title =
+        |name: &str| format!("{} {}", if name == "main" { "waits" } else { name }, said[name].tid);
 
     // Exactly as often as the program did it, and by whom.
     let (count, cycles, wakers) = waits(thread("waiter"), "futex");
@@ -123,9 +104,7 @@ fn locks_conditions_sleeps_and_pipes_are_told_as_often_as_they_were() {
     let (count, _, wakers) = waits(thread("main"), "futex (shared)");
     assert!((5..=8).contains(&count), "{count}");
     for (waker, _) in &wakers {
-        let threads = [
-            "holder", "waiter", "ping", "pong", "left", "right", "sleeper", "reader",
-        ];
+        let threads = ["holder", "waiter", "ping", "pong", "left", "right", "sleeper", "reader"];
         assert!(threads.iter().any(|name| title(name) == *waker), "{waker}");
     }
 
@@ -146,12 +125,7 @@ fn locks_conditions_sleeps_and_pipes_are_told_as_often_as_they_were() {
         (&pair["waiter"], &pair["waker"]),
         (&title("waiter").into(), &title("holder").into())
     );
-    assert!(
-        held[0]["places"][0]["label"]
-            .as_str()
-            .unwrap()
-            .contains("lll_lock_wait")
-    );
+    assert!(held[0]["places"][0]["label"].as_str().unwrap().contains("lll_lock_wait"));
     // The report says which functions of the program wait, with the line of the call.
     let line_of = |call: &str| {
         let lines = include_str!("harts/waits.c").lines();
@@ -165,18 +139,12 @@ fn locks_conditions_sleeps_and_pipes_are_told_as_often_as_they_were() {
     };
     let callers = list(held[0], "callers");
     let locks = line_of("pthread_mutex_lock(&held)");
-    assert!(
-        callers.len() == 1 && is_at(&callers[0], "waiter", &locks),
-        "{callers:?}"
-    );
+    assert!(callers.len() == 1 && is_at(&callers[0], "waiter", &locks), "{callers:?}");
     assert_eq!(number(&callers[0], "count"), 5);
     let conditions: u64 = of("turned").map(|futex| number(futex, "count")).sum();
     let counted = console.split("conditions ").nth(1).unwrap();
     let counted: u64 = counted.split(' ').next().unwrap().parse().unwrap();
-    assert!(
-        conditions <= counted && conditions + 4 >= counted,
-        "{conditions} of {counted}"
-    );
+    assert!(conditions <= counted && conditions + 4 >= counted, "{conditions} of {counted}");
     let calls = line_of("pthread_cond_wait(&turned");
     for caller in of("turned").flat_map(|futex| list(futex, "callers")) {
         assert!(is_at(caller, "player", &calls), "{caller}");
@@ -203,18 +171,11 @@ fn locks_conditions_sleeps_and_pipes_are_told_as_often_as_they_were() {
     // The kernel's own counts of each thread: what it does after it has read them is little.
     for (name, said) in &said {
         let own = thread(name);
-        let count: u64 = list(own, "waits")
-            .iter()
-            .map(|wait| number(wait, "count"))
-            .sum();
+        let count: u64 = list(own, "waits").iter().map(|wait| number(wait, "count")).sum();
         let later = count - said.waited.min(count);
         // main was a child of the shell before it was this program, and waited for its files.
         let before = if name == "main" { 8 } else { 0 };
-        assert!(
-            said.waited <= count + before && later <= 3,
-            "{name}: {} of {count}",
-            said.waited
-        );
+        assert!(said.waited <= count + before && later <= 3, "{name}: {} of {count}", said.waited);
         assert!(said.preempted <= number(&own["ready"], "count"), "{name}");
         let running = number(&own["running"], "cycles") as f64;
         let cpu = said.cpu_ns * CYCLES_PER_NS;
@@ -230,14 +191,9 @@ fn locks_conditions_sleeps_and_pipes_are_told_as_often_as_they_were() {
         // The Oracle's cycles of a thread are those in which it was on a hart.
         let rows = list(&report, "threads");
         let tids = |row: &&Value| row["tids"] == Value::from(vec![said.tid]) && row["count"] == 1;
-        let row = rows
-            .iter()
-            .find(|row| tids(row) && (row["name"] == **name || name == "main"));
+        let row = rows.iter().find(|row| tids(row) && (row["name"] == **name || name == "main"));
         let oracle = row.unwrap()["cycles"].as_f64().unwrap();
-        assert!(
-            (oracle - running).abs() <= 0.02 * oracle,
-            "{name}: {oracle}, {running}"
-        );
+        assert!((oracle - running).abs() <= 0.02 * oracle, "{name}: {oracle}, {running}");
     }
     let text = std::fs::read_to_string(dir.join("out/report.txt")).unwrap();
     assert!(text.contains("for `held` (0x"), "{text}");

@@ -30,10 +30,7 @@ fn a_run_without_the_cause_says_what_it_gains() {
     let out = profiled("chain", &dir);
     let text = succeed(tipsim().arg("what-if").arg(&out));
     assert!(text.contains("what if (chain, "), "{text}");
-    assert!(
-        text.contains("chains of dot that do not wait for themselves"),
-        "{text}"
-    );
+    assert!(text.contains("chains of dot that do not wait for themselves"), "{text}");
     assert!(text.contains("chain.c:"), "{text}");
     let run = json(&out.join("run.json"));
     let trial = &run["what_if"]["trials"][0];
@@ -62,17 +59,12 @@ fn a_run_without_the_cause_says_what_it_gains() {
     // The user may ask for trials by function and by line instead; none of these costs anything.
     let mut asked = tipsim();
     asked.arg("what-if").arg(&out);
-    asked.args([
-        "--without",
-        "mispredict@dot",
-        "--without",
-        "miss@chain.c:23",
-    ]);
+    asked.args(["--without", "mispredict@dot", "--without", "miss@chain.c:23"]);
     let text = succeed(&mut asked);
     let run = json(&out.join("run.json"));
     let trials = run["what_if"]["trials"].as_array().unwrap();
     // The answer to the question before is still there.
-    let (before, asked): (Vec<_>, Vec<_>) = { trials.iter() }.partition(|t| t["cause"] == "chain");
+    let (before, asked): (Vec<_>, Vec<_>) = trials.iter().partition(|t| t["cause"] == "chain");
     assert_eq!(before.len(), 1, "{text}");
     assert_eq!(asked.len(), 3, "branches, jumps, loads: {text}");
     for trial in asked {
@@ -84,26 +76,14 @@ fn a_run_without_the_cause_says_what_it_gains() {
         command.arg("what-if").arg(&out).args(arguments);
         assert_error(&command.output().unwrap(), 2, expected);
     };
-    refused(
-        &["--without", "mis@dot"],
-        &["--without", "mispredict, miss, flush", "mis@dot"],
-    );
-    refused(
-        &["--without", "flush@dot"],
-        &["flush@dot", "CSR accesses, fences and atomics"],
-    );
+    refused(&["--without", "mis@dot"], &["--without", "mispredict, miss, flush", "mis@dot"]);
+    refused(&["--without", "flush@dot"], &["flush@dot", "CSR accesses, fences and atomics"]);
     refused(
         &["--without", "miss@nowhere"],
         &["miss@nowhere", "chain executed no function `nowhere`"],
     );
-    refused(
-        &["--without", "miss@dott"],
-        &["no function `dott`", "did you mean `dot`?"],
-    );
-    refused(
-        &["--without", "select@dot"],
-        &["a select could take the place of"],
-    );
+    refused(&["--without", "miss@dott"], &["no function `dott`", "did you mean `dot`?"]);
+    refused(&["--without", "select@dot"], &["a select could take the place of"]);
     refused(&["--debug-dir", "nowhere"], &["nowhere", "--debug-dir"]);
     refused(&["--process", "other"], &["\"other\""]);
 }
@@ -125,9 +105,7 @@ fn a_branch_is_tried_as_a_select_too() {
     let trial = &run["what_if"]["trials"][0];
     let [foreseen, select] = [trial, &trial["select"]].map(|trial| trial["gain"].as_f64().unwrap());
     assert!(foreseen > 0.4 && select < foreseen - 0.1, "{trial}");
-    let without = trial["select"]["instructions"][0]["without"]
-        .as_str()
-        .unwrap();
+    let without = trial["select"]["instructions"][0]["without"].as_str().unwrap();
     assert!(without.starts_with("select 0x"), "{trial}");
     let page = std::fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("as selects (what branchless code would gain)"));
@@ -136,10 +114,7 @@ fn a_branch_is_tried_as_a_select_too() {
     let text = succeed(explain.args(["--explain", "what_if.trials.0.select.gain"]));
     assert!(text.contains("1 - cycles without / cycles"), "{text}");
     let mut asked = tipsim();
-    asked
-        .arg("what-if")
-        .arg(&out)
-        .args(["--without", "select@search"]);
+    asked.arg("what-if").arg(&out).args(["--without", "select@search"]);
     let text = succeed(&mut asked);
     assert!(text.contains("branches of search as selects"), "{text}");
 }
@@ -148,23 +123,14 @@ fn a_branch_is_tried_as_a_select_too() {
 fn a_run_that_cannot_be_repeated_is_refused() {
     let dir = scratch("what-if-refused");
     let mut command = tipsim();
-    assert_error(
-        &command.arg("what-if").arg(&dir).output().unwrap(),
-        2,
-        &["run.json"],
-    );
+    assert_error(&command.arg("what-if").arg(&dir).output().unwrap(), 2, &["run.json"]);
     let spec = serde_json::json!({"spec": {"guest": {"net": "user"}}});
     std::fs::write(dir.join("run.json"), spec.to_string()).unwrap();
     let mut command = tipsim();
     let output = command.arg("what-if").arg(&dir).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");
-    for part in [
-        "warning: ",
-        "no tipsim.json",
-        "run.json: expected",
-        "found guest.net",
-    ] {
+    for part in ["warning: ", "no tipsim.json", "run.json: expected", "found guest.net"] {
         assert!(said.contains(part), "no \"{part}\" in {said}");
     }
 }
@@ -178,12 +144,7 @@ fn trials_are_not_written_through_links() {
     std::fs::write(&victim, "victim").unwrap();
     let trials = out.join("what-if");
     std::fs::create_dir(&trials).unwrap();
-    for name in [
-        "1.toml",
-        "2.toml",
-        "before.toml",
-        "18446744073709551615.toml",
-    ] {
+    for name in ["1.toml", "2.toml", "before.toml", "18446744073709551615.toml"] {
         std::os::unix::fs::symlink(&victim, trials.join(name)).unwrap();
     }
     let mut command = tipsim();

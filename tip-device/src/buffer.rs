@@ -22,14 +22,7 @@ pub(crate) struct Buffer {
     waiting: VecDeque<Sample>,
 }
 
-snapshot::snapshot!(Buffer {
-    base,
-    config,
-    head,
-    tail,
-    fault,
-    waiting
-});
+snapshot::snapshot!(Buffer { base, config, head, tail, fault, waiting });
 
 impl Buffer {
     pub(crate) fn base(&self) -> u64 {
@@ -54,21 +47,14 @@ impl Buffer {
 
     /// Sets where the buffer lies, and empties it.
     pub(crate) fn set_base(&mut self, base: u64) {
-        *self = Self {
-            base: base & buffer::BASE,
-            config: self.config,
-            ..Self::default()
-        };
+        *self = Self { base: base & buffer::BASE, config: self.config, ..Self::default() };
     }
 
     /// Sets size and threshold of the buffer, and empties it.
     pub(crate) fn set_config(&mut self, config: u64) {
         let size = (config & buffer::SIZE).min(buffer::MAX_SIZE);
-        *self = Self {
-            base: self.base,
-            config: config & buffer::THRESHOLD | size,
-            ..Self::default()
-        };
+        *self =
+            Self { base: self.base, config: config & buffer::THRESHOLD | size, ..Self::default() };
     }
 
     /// Notes that software has taken all before `tail`; anything but a place between tail and head changes nothing.

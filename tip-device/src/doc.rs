@@ -66,12 +66,7 @@ fn sample_in_memory() -> String {
     for (at, (name, doc)) in SAMPLE_WORDS.iter().enumerate() {
         let _ = writeln!(out, "| 0x{:02x} | `{name}` | {doc} |", 8 * at);
     }
-    let register = |reg: Reg| {
-        TABLE
-            .iter()
-            .find(|row| row.reg == reg)
-            .map_or("", |row| row.name)
-    };
+    let register = |reg: Reg| TABLE.iter().find(|row| row.reg == reg).map_or("", |row| row.name);
     let (head, tail) = (register(Reg::BufferHead), register(Reg::BufferTail));
     let _ = writeln!(
         out,

@@ -124,11 +124,7 @@ pub const SIDE_BAND: &[(&str, u8, &str)] = &[
         "u32 pid, u32 tid, u32 parent_pid, u32 parent_tid: a new task, a thread if pid is parent_pid; it has \
          its parent's name",
     ),
-    (
-        "KERNEL",
-        SB_KERNEL,
-        "u64 text_start, u64 text_end: where the kernel's text lies",
-    ),
+    ("KERNEL", SB_KERNEL, "u64 text_start, u64 text_end: where the kernel's text lies"),
     (
         "COMM",
         SB_COMM,
@@ -145,11 +141,7 @@ pub const SIDE_BAND: &[(&str, u8, &str)] = &[
 
 /// Values of fields of side-band records: (name, value, meaning).
 pub const SIDE_BAND_VALUES: &[(&str, u8, &str)] = &[
-    (
-        "LEFT_RUNNABLE",
-        1,
-        "it could go on: another one has its turn",
-    ),
+    ("LEFT_RUNNABLE", 1, "it could go on: another one has its turn"),
     ("LEFT_WAITS", 2, "it waits for something"),
     ("LEFT_ENDED", 3, "it is over"),
     ("ENTRY_NONE", 0, "a thread of the kernel, or not told"),
@@ -158,11 +150,7 @@ pub const SIDE_BAND_VALUES: &[(&str, u8, &str)] = &[
         1,
         "a system call: number is its number, address and argument are its first two arguments",
     ),
-    (
-        "ENTRY_FAULT",
-        2,
-        "a page fault: number is scause, address what was accessed",
-    ),
+    ("ENTRY_FAULT", 2, "a page fault: number is scause, address what was accessed"),
     ("ENTRY_OTHER", 3, "an interrupt, or another exception"),
 ];
 

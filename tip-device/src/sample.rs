@@ -18,10 +18,7 @@ pub const SAMPLE_WORDS: [(&str, &str); 8] = [
         "FLAGS",
         "flags, as in the register: which addresses are valid, the commit state, the privilege",
     ),
-    (
-        "ADDRESS0",
-        "virtual address of the first sampled instruction",
-    ),
+    ("ADDRESS0", "virtual address of the first sampled instruction"),
     ("ADDRESS1", "second"),
     ("ADDRESS2", "third"),
     ("ADDRESS3", "fourth"),
@@ -42,12 +39,7 @@ pub struct Sample {
     pub weight: u64,
 }
 
-snapshot::snapshot!(Sample {
-    cycle,
-    flags,
-    address,
-    weight
-});
+snapshot::snapshot!(Sample { cycle, flags, address, weight });
 
 impl Sample {
     /// Returns the sample as the buffer has it, little-endian: cycle, flags, addresses, weight, and the machine's
@@ -69,10 +61,7 @@ impl Sample {
         named: impl Iterator<Item = InstId>,
         origin: &dyn Fn(InstId) -> Origin,
     ) -> Self {
-        let mut sample = Self {
-            cycle,
-            ..Self::default()
-        };
+        let mut sample = Self { cycle, ..Self::default() };
         for (at, from) in named.take(WIDTH).map(origin).enumerate() {
             if at == 0 {
                 sample.flags |= u64::from(from.privilege) << flags::PRIV_SHIFT;

@@ -69,13 +69,7 @@ impl SpanSink for Selection<'_> {
         let records = std::slice::from_ref(record);
         let before = commit - u64::from(record.commit_delta);
         let outcome = pending.rule.records(before, records);
-        let span = Span {
-            state: State::Flushed,
-            start: commit,
-            cycles: 1,
-            records,
-            commit,
-        };
+        let span = Span { state: State::Flushed, start: commit, cycles: 1, records, commit };
         self.settle(pending, outcome, &span, commit);
     }
 }

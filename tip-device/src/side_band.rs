@@ -32,9 +32,6 @@ impl Assembler {
     pub(crate) fn finish(&mut self, commit: u64) -> SideBandRecord {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.truncate((commit >> 16 & 0xffff) as usize);
-        SideBandRecord {
-            kind: commit as u8,
-            bytes,
-        }
+        SideBandRecord { kind: commit as u8, bytes }
     }
 }

@@ -75,21 +75,13 @@ impl Timer {
     }
 
     pub(crate) fn cycles_left(&self, now: u64) -> u64 {
-        if self.next == NEVER {
-            self.cycles_left
-        } else {
-            self.next.saturating_sub(now).max(1)
-        }
+        if self.next == NEVER { self.cycles_left } else { self.next.saturating_sub(now).max(1) }
     }
 
     /// Returns the cycles that would have counted, had the timer not been frozen.
     pub(crate) fn frozen_cycles(&self, now: u64) -> u64 {
         self.frozen_cycles
-            + if self.counts_frozen() {
-                now.saturating_sub(self.frozen_cycles_at)
-            } else {
-                0
-            }
+            + if self.counts_frozen() { now.saturating_sub(self.frozen_cycles_at) } else { 0 }
     }
 
     pub(crate) fn set_frozen(&mut self, frozen: bool, cycle: u64) {

@@ -50,10 +50,7 @@ pub(crate) struct Pending {
 
 impl Default for Pending {
     fn default() -> Self {
-        Self {
-            cycle: 0,
-            rule: Rule::new(Heuristic::Tip),
-        }
+        Self { cycle: 0, rule: Rule::new(Heuristic::Tip) }
     }
 }
 
@@ -277,12 +274,7 @@ impl TipUnit {
         }
         let recent = std::mem::take(&mut self.recent);
         let seen = self.seen;
-        let mut selection = Selection {
-            unit: self,
-            recent: &recent,
-            origin,
-            risen: None,
-        };
+        let mut selection = Selection { unit: self, recent: &recent, origin, risen: None };
         recent.spans(seen, head, &mut selection);
         let risen = selection.risen;
         self.recent = recent;
@@ -293,10 +285,7 @@ impl TipUnit {
     /// Returns the heuristic that CONTROL asks for.
     pub(crate) fn heuristic(&self) -> Heuristic {
         let number = (self.timer.control() & control::HEURISTIC) >> control::HEURISTIC_SHIFT;
-        HEURISTICS
-            .get(number as usize)
-            .copied()
-            .unwrap_or(Heuristic::Tip)
+        HEURISTICS.get(number as usize).copied().unwrap_or(Heuristic::Tip)
     }
 
     /// Takes the cycle of the next trigger, if it falls before `until`: the trigger is no longer due, and its cycles

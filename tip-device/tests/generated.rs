@@ -35,12 +35,7 @@ fn offsets_are_aligned_distinct_and_found() {
 fn a_sample_in_memory_is_as_documented() {
     use tip_device::{Reg, SAMPLE_BYTES, SAMPLE_WORDS, Sample, TipUnit, control};
 
-    let sample = Sample {
-        cycle: 1,
-        flags: 2,
-        address: [3, 4, 5, 6],
-        weight: 7,
-    };
+    let sample = Sample { cycle: 1, flags: 2, address: [3, 4, 5, 6], weight: 7 };
     let bytes = sample.bytes(8);
     assert_eq!(bytes.len() as u64, SAMPLE_BYTES);
     let word = |at: usize| u64::from_le_bytes(bytes[8 * at..][..8].try_into().unwrap());
@@ -57,10 +52,7 @@ fn a_sample_in_memory_is_as_documented() {
             }
         };
         assert_eq!(word(at), expected, "{name}");
-        assert!(
-            document.contains(&format!("| 0x{:02x} | `{name}` |", 8 * at)),
-            "{name}"
-        );
+        assert!(document.contains(&format!("| 0x{:02x} | `{name}` |", 8 * at)), "{name}");
         let is_register = tip_device::regs::TABLE.iter().any(|row| row.name == *name);
         assert_eq!(is_register, *name != "TIME", "{name}");
     }

@@ -49,11 +49,7 @@ fn commit(inst: usize, (decode, dispatch, commit, redirect): Row) -> Commit {
 }
 
 fn origin(inst: InstId) -> Origin {
-    Origin {
-        pc: 0x1000 + 4 * u64::from(inst.0),
-        privilege: 0,
-        trap_return: false,
-    }
+    Origin { pc: 0x1000 + 4 * u64::from(inst.0), privilege: 0, trap_return: false }
 }
 
 /// The value of CONTROL for a heuristic in all modes.
@@ -226,9 +222,8 @@ fn a_checkpoint_has_the_pending_sample() {
         let bytes = archive.into_bytes();
         let mut loaded = TipUnit::new(4, 1_000_000_000);
         loaded.snapshot(&mut Archive::loading(&bytes)).unwrap();
-        let recent: Vec<Commit> = { FIGURE[..8].iter().enumerate() }
-            .map(|(inst, row)| commit(inst, *row))
-            .collect();
+        let recent: Vec<Commit> =
+            FIGURE[..8].iter().enumerate().map(|(inst, row)| commit(inst, *row)).collect();
         loaded.recall(recent.into_iter().rev());
         for unit in [&mut tip, &mut loaded] {
             for (inst, row) in FIGURE.iter().enumerate().skip(8) {
@@ -274,11 +269,7 @@ type Samples = Vec<(Vec<u64>, u64)>;
 /// The samples of the unit and of the host's profiler with the same triggers.
 fn both(words: &[u32], width: usize, heuristic: Heuristic, period: u64) -> (Samples, Samples) {
     let (recorder, stream) = recording(HartId(0), 0, words.len() + 1);
-    let mut both = Both {
-        unit: armed(heuristic, period, period),
-        recorder,
-        samples: Vec::new(),
-    };
+    let mut both = Both { unit: armed(heuristic, period, period), recorder, samples: Vec::new() };
     let mut core = SyntheticCore::new(width);
     for word in words {
         // Neither changes of privilege, which the unit's timer follows, nor regions.
@@ -290,9 +281,7 @@ fn both(words: &[u32], width: usize, heuristic: Heuristic, period: u64) -> (Samp
     let profiler = profile::Profiler::of_name(heuristic.name()).unwrap();
     let sampler = profile::Sampler::new(profiler, profile::Schedule::every(period));
     let mut evaluator = profile::Evaluator::new(&[sampler], profile::Region::Whole).keep_samples();
-    stream
-        .into_iter()
-        .for_each(|batch| evaluator.batch(&batch).unwrap());
+    stream.into_iter().for_each(|batch| evaluator.batch(&batch).unwrap());
     let units = evaluator.finish();
     let units_per_cycle = units.oracle.units_per_cycle();
     let log = &units.samplers[0].log;

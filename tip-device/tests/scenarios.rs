@@ -21,11 +21,7 @@ fn commit(inst: u32, dispatch: u64, commit: u64, redirect: Redirect) -> Commit {
 const SRET: u32 = 99;
 
 fn origin(inst: InstId) -> Origin {
-    Origin {
-        pc: 0x1000 + 4 * u64::from(inst.0),
-        privilege: 0,
-        trap_return: inst.0 == SRET,
-    }
+    Origin { pc: 0x1000 + 4 * u64::from(inst.0), privilege: 0, trap_return: inst.0 == SRET }
 }
 
 /// A unit that triggers once in `cycle` and then every 1000 cycles.
@@ -70,13 +66,7 @@ fn computing_names_every_committing_instruction() {
 #[test]
 fn stalled_names_the_head() {
     let mut tip = armed(15);
-    feed(
-        &mut tip,
-        &[
-            commit(1, 5, 9, Redirect::None),
-            commit(2, 6, 40, Redirect::None),
-        ],
-    );
+    feed(&mut tip, &[commit(1, 5, 9, Redirect::None), commit(2, 6, 40, Redirect::None)]);
     assert_eq!(tip.read(Reg::Flags, 41), 1 | flags::STALLED);
     assert_eq!(tip.read(Reg::Address0, 41), 0x1008);
 }
@@ -90,10 +80,7 @@ fn flushed_names_the_offender() {
         (Redirect::Interrupt, flags::EXCEPTION),
     ] {
         let mut tip = armed(12);
-        feed(
-            &mut tip,
-            &[commit(1, 5, 9, redirect), commit(2, 20, 40, Redirect::None)],
-        );
+        feed(&mut tip, &[commit(1, 5, 9, redirect), commit(2, 20, 40, Redirect::None)]);
         assert_eq!(tip.read(Reg::Flags, 41), 1 | flag, "{redirect:?}");
         assert_eq!(tip.read(Reg::Address0, 41), 0x1004);
     }
@@ -102,13 +89,8 @@ fn flushed_names_the_offender() {
 #[test]
 fn drained_waits_for_the_first_dispatch() {
     let mut tip = armed(12);
-    let rose = feed(
-        &mut tip,
-        &[
-            commit(1, 5, 9, Redirect::None),
-            commit(2, 20, 40, Redirect::None),
-        ],
-    );
+    let rose =
+        feed(&mut tip, &[commit(1, 5, 9, Redirect::None), commit(2, 20, 40, Redirect::None)]);
     assert_eq!(rose, Some(20));
     assert_eq!(tip.read(Reg::Flags, 41), 1 | flags::FRONTEND);
     assert_eq!(tip.read(Reg::Address0, 41), 0x1008);
@@ -119,13 +101,7 @@ fn triggers_in_a_drain_add_to_the_pending_sample() {
     let mut tip = armed(12);
     tip.write(Reg::Period, 5, 0);
     tip.write(Reg::Count, 12, 0);
-    feed(
-        &mut tip,
-        &[
-            commit(1, 5, 9, Redirect::None),
-            commit(2, 20, 21, Redirect::None),
-        ],
-    );
+    feed(&mut tip, &[commit(1, 5, 9, Redirect::None), commit(2, 20, 21, Redirect::None)]);
     // Triggers in 12 and 17 are one sample, complete in 20.
     assert_eq!(tip.read(Reg::Status, 21), 1);
     assert_eq!(tip.read(Reg::Weight, 21), 10);
@@ -201,10 +177,7 @@ fn side_band_records_come_out_whole() {
     let mut tip = armed(1);
     tip.write(Reg::SbData, 0x1122_3344_5566_7788, 0);
     let effect = tip.write(Reg::SbCommit, 2 | 3 << 16, 0);
-    let record = tip_device::SideBandRecord {
-        kind: 2,
-        bytes: vec![0x88, 0x77, 0x66],
-    };
+    let record = tip_device::SideBandRecord { kind: 2, bytes: vec![0x88, 0x77, 0x66] };
     assert_eq!(effect, tip_device::WriteEffect::SideBand(record));
 }
 
@@ -217,13 +190,7 @@ fn raised() -> TipUnit {
     tip.write(Reg::Control, control::ENABLE | modes, 0);
     tip.privilege(0, 0);
     assert_eq!(tip.next_sample(), 10);
-    feed(
-        &mut tip,
-        &[
-            commit(1, 5, 10, Redirect::None),
-            commit(2, 6, 20, Redirect::None),
-        ],
-    );
+    feed(&mut tip, &[commit(1, 5, 10, Redirect::None), commit(2, 6, 20, Redirect::None)]);
     assert!(tip.irq());
     assert_eq!(tip.next_sample(), 110);
     tip
@@ -328,9 +295,7 @@ fn buffered(threshold: u64, cycle: u64) -> TipUnit {
 
 /// Writes what is on its way; where.
 fn written(tip: &mut TipUnit) -> Vec<u64> {
-    std::iter::from_fn(|| tip.next_to_write())
-        .map(|(address, _)| address)
-        .collect()
+    std::iter::from_fn(|| tip.next_to_write()).map(|(address, _)| address).collect()
 }
 
 #[test]
@@ -416,13 +381,7 @@ fn the_timer_stands_still_by_the_threshold_too() {
     let head = tip.read(Reg::BufferHead, 20);
     // One below the threshold is enough.
     tip.write(Reg::BufferTail, head - 1, 20);
-    feed(
-        &mut tip,
-        &[
-            commit(SRET, 30, 40, Redirect::Flush),
-            commit(3, 52, 60, Redirect::None),
-        ],
-    );
+    feed(&mut tip, &[commit(SRET, 30, 40, Redirect::Flush), commit(3, 52, 60, Redirect::None)]);
     assert_eq!(tip.read(Reg::Frozen, 60), 52 - 9);
 }
 
@@ -451,12 +410,7 @@ fn a_checkpoint_holds_what_is_on_its_way() {
         let rose = feed(&mut tip, &[commit(2, 0, 9, Redirect::None)]);
         let samples: Vec<_> = std::iter::from_fn(|| tip.next_to_write()).collect();
         let registers = [Reg::BufferBase, Reg::BufferConfig, Reg::BufferHead];
-        (
-            rose,
-            samples,
-            registers.map(|reg| tip.read(reg, 9)),
-            tip.irq(),
-        )
+        (rose, samples, registers.map(|reg| tip.read(reg, 9)), tip.irq())
     });
     assert_eq!(before, after);
     let (rose, samples, _, line) = before;

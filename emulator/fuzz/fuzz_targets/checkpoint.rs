@@ -3,9 +3,9 @@
 #![no_main]
 
 use commit_trace::NullSink;
-use libfuzzer_sys::fuzz_target;
 use devices::virtio::{Fs, Latency, Rng};
 use devices::{Clock, Output, RAM_BASE};
+use libfuzzer_sys::fuzz_target;
 use machine::{Board, Hart, Limit};
 use snapshot::{Archive, Snapshot};
 use timing::{Core, Preset};
@@ -22,24 +22,12 @@ impl Machine {
         let output = Output::new(Box::new(std::io::sink()));
         board.add_uart(output, None).unwrap();
         let folder = Fs::new(folder, "out", false, 0).unwrap();
-        board
-            .add_virtio(Box::new(Rng::new(1)), Latency::BUFFER)
-            .unwrap();
+        board.add_virtio(Box::new(Rng::new(1)), Latency::BUFFER).unwrap();
         board.add_virtio(Box::new(folder), Latency::BUFFER).unwrap();
         // A loop that counts, stores and branches.
-        let program = [
-            0x0015_0513,
-            0x0000_0597,
-            0x00a5_b023,
-            0xfe05_1ae3,
-            0x1050_0073,
-        ];
+        let program = [0x0015_0513, 0x0000_0597, 0x00a5_b023, 0xfe05_1ae3, 0x1050_0073];
         for (n, word) in program.into_iter().enumerate() {
-            board
-                .bus
-                .ram
-                .store(RAM_BASE + 4 * n as u64, 4, word)
-                .unwrap();
+            board.bus.ram.store(RAM_BASE + 4 * n as u64, 4, word).unwrap();
         }
         Self {
             board,
@@ -60,11 +48,7 @@ fuzz_target!(|input: (Vec<(u32, u8)>, Option<u32>)| {
     let (changes, cut) = input;
     let folder = tempfile::tempdir().unwrap();
     let mut machine = Machine::new(folder.path());
-    machine.hart.run(
-        &mut machine.board.bus,
-        &mut machine.core,
-        Limit::instructions(500),
-    );
+    machine.hart.run(&mut machine.board.bus, &mut machine.core, Limit::instructions(500));
     let mut archive = Archive::saving();
     machine.snapshot(&mut archive).unwrap();
     let mut state = archive.into_bytes();

@@ -29,18 +29,10 @@ fn excerpts() -> Excerpts {
             first_of_row: n % 2 == 0,
             ..Row::default()
         };
-        Excerpt {
-            from,
-            rows: (0..100).map(row).collect(),
-        }
+        Excerpt { from, rows: (0..100).map(row).collect() }
     };
     Excerpts {
-        widths: Widths {
-            decode: 4,
-            int: 3,
-            mem: 2,
-            fp: 2,
-        },
+        widths: Widths { decode: 4, int: 3, mem: 2, fp: 2 },
         list: vec![excerpt(100), excerpt(5_000)],
     }
 }

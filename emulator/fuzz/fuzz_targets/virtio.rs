@@ -3,11 +3,11 @@
 
 use std::collections::VecDeque;
 
-use libfuzzer_sys::arbitrary::{self, Arbitrary};
-use libfuzzer_sys::fuzz_target;
 use devices::virtio::{Backend, Blk, DiskMode, Fs, Latency, Link, Net, Rng, VirtioConsole};
 use devices::{Clock, Input, Output, RAM_BASE};
-use machine::{Board};
+use libfuzzer_sys::arbitrary::{self, Arbitrary};
+use libfuzzer_sys::fuzz_target;
+use machine::Board;
 
 /// The first virtio device.
 const BASE: u64 = 0x1000_1000;
@@ -120,20 +120,12 @@ fuzz_target!(|input: (Device, Vec<Step>)| {
         Device::Disk { mode } => {
             let image = folder.path().join("disk");
             std::fs::write(&image, [7; 5000]).unwrap();
-            let modes = [
-                DiskMode::ReadOnly,
-                DiskMode::Writable,
-                DiskMode::CopyOnWrite,
-            ];
+            let modes = [DiskMode::ReadOnly, DiskMode::Writable, DiskMode::CopyOnWrite];
             Box::new(Blk::open(&image, modes[usize::from(mode) % 3], "disk").unwrap())
         }
         Device::Console => {
             let output = Output::new(Box::new(std::io::sink()));
-            Box::new(VirtioConsole::new(
-                output,
-                Some(Input::script(b"typed\n")),
-                (80, 25),
-            ))
+            Box::new(VirtioConsole::new(output, Some(Input::script(b"typed\n")), (80, 25)))
         }
         Device::Entropy => Box::new(Rng::new(1)),
         Device::Folder { read_only } => {
@@ -144,10 +136,7 @@ fuzz_target!(|input: (Device, Vec<Step>)| {
     };
     let mut board = Board::new(1 << 20, 1, Clock::default(), 0).unwrap();
     board.add_virtio(backend, Latency::BUFFER).unwrap();
-    let mut machine = Machine {
-        board,
-        offered: [0; 4],
-    };
+    let mut machine = Machine { board, offered: [0; 4] };
     for step in steps {
         machine.step(step);
     }
@@ -209,11 +198,7 @@ impl Machine {
 
     fn step(&mut self, step: Step) {
         match step {
-            Step::Write {
-                offset,
-                size,
-                value,
-            } => {
+            Step::Write { offset, size, value } => {
                 let address = BASE + u64::from(offset) % 0x1000;
                 let _ = self.board.bus.store(address, 1 << (size % 4), value);
             }
@@ -247,14 +232,7 @@ impl Machine {
                 self.offered = [0; 4];
                 self.write(0x70, 15);
             }
-            Step::Descriptor {
-                queue,
-                index,
-                at,
-                length,
-                flags,
-                next,
-            } => {
+            Step::Descriptor { queue, index, at, length, flags, next } => {
                 let place = (BUFFERS + u64::from(at), length.into());
                 self.descriptor(
                     queue,
@@ -264,14 +242,7 @@ impl Machine {
                     u64::from(next) as u16 % 8,
                 );
             }
-            Step::WildDescriptor {
-                queue,
-                index,
-                at,
-                length,
-                flags,
-                next,
-            } => {
+            Step::WildDescriptor { queue, index, at, length, flags, next } => {
                 self.descriptor(queue, index, (at, length), flags, next);
             }
             Step::Offer { queue, head } => self.offer(queue, u16::from(head) % 9),
@@ -291,21 +262,12 @@ impl Machine {
             }
             // Nobody's disk is to be filled by a test.
             Step::Message { opcode: 43, .. } => {}
-            Step::Message {
-                opcode,
-                node,
-                body,
-                room,
-            } => {
+            Step::Message { opcode, node, body, room } => {
                 let mut bytes = vec![0; 40];
                 bytes[..4].copy_from_slice(&(40 + body.len() as u32).to_le_bytes());
                 (bytes[4], bytes[16]) = (opcode, node);
                 bytes.extend(body);
-                self.step(Step::Call {
-                    queue: 1,
-                    bytes,
-                    room,
-                });
+                self.step(Step::Call { queue: 1, bytes, room });
             }
             Step::Wait { cycles } => self.wait(cycles),
         }

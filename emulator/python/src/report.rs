@@ -31,11 +31,7 @@ impl ReportFile {
     fn new(py: Python<'_>, report: PathBuf, run: PathBuf) -> PyResult<Self> {
         let read = py.detach(|| Ok::<_, String>((json(&report)?, json(&run)?)));
         let (found, run) = read.map_err(Error::new_err)?;
-        Ok(Self {
-            path: report,
-            report: found,
-            run,
-        })
+        Ok(Self { path: report, report: found, run })
     }
 
     /// Returns a table of the report.
@@ -44,9 +40,6 @@ impl ReportFile {
         let table = table.ok_or_else(|| PyValueError::new_err(format!("no table {name}")))?;
         let batch = py.detach(|| report_table(table, &self.report, &self.run));
         let batch = batch.map_err(|e| Error::new_err(format!("{}: {e}", self.path.display())))?;
-        Ok(Table {
-            schema: batch.schema(),
-            source: Source::Batch(batch),
-        })
+        Ok(Table { schema: batch.schema(), source: Source::Batch(batch) })
     }
 }

@@ -10,7 +10,9 @@ pub fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let found = PyList::empty(py);
     for table in arrow_tables::tables() {
         let columns = PyList::empty(py);
-        let more = { table.run_columns.iter() }
+        let more = table
+            .run_columns
+            .iter()
             .map(|more| (more.names, "double", true, more.unit, more.about));
         let own = table.fixed_columns().map(|column| {
             let (kind, optional) = (column.column_type.name(), column.optional);

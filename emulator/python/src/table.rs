@@ -106,11 +106,7 @@ impl Table {
             Source::Trace(part) => format!("of {}", part.path.display()),
             Source::Batch(batch) => format!("{} rows", batch.num_rows()),
         };
-        format!(
-            "<tipsim.Table {}: {rows}, {} columns>",
-            self.name(),
-            self.schema.fields().len()
-        )
+        format!("<tipsim.Table {}: {rows}, {} columns>", self.name(), self.schema.fields().len())
     }
 }
 
@@ -127,9 +123,7 @@ impl Batches {
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
         // If a thread panicked while it held the lock, the reader itself says what is wrong.
         let next = py.detach(|| self.0.lock().unwrap_or_else(PoisonError::into_inner).next());
-        next.transpose()
-            .map(|batch| batch.map(Batch))
-            .map_err(failed)
+        next.transpose().map(|batch| batch.map(Batch)).map_err(failed)
     }
 }
 

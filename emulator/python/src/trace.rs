@@ -60,13 +60,8 @@ impl TracePart {
         let reader = TraceReader::open(&self.path).map_err(|e| Error::new_err(e.to_string()))?;
         let end = reader.end();
         let disassemble = |raw: u32, pc: u64| isa::disasm(&isa::decode(raw), pc);
-        let table = TraceTable::new(
-            self.table,
-            reader,
-            self.hart,
-            self.range,
-            Box::new(disassemble),
-        );
+        let table =
+            TraceTable::new(self.table, reader, self.hart, self.range, Box::new(disassemble));
         table.map_err(|error| match error {
             TraceTableError::Walk(WalkError::Trace(e @ TraceError::OutOfRange { .. })) => {
                 Error::new_err(format!("{e}, which is {end}"))
@@ -80,7 +75,7 @@ impl TracePart {
 impl TraceFile {
     fn position(&self, name: &str, place: &str) -> PyResult<Position> {
         let place: Place =
-            { place.parse() }.map_err(|e| PyValueError::new_err(format!("{name}: {e}")))?;
+            place.parse().map_err(|e| PyValueError::new_err(format!("{name}: {e}")))?;
         Ok(place.position(self.clock_hz))
     }
 }
@@ -102,9 +97,7 @@ impl TraceFile {
             end: reader.end().to_string(),
             cut: matches!(reader.end(), TraceEnd::Cut { .. } | TraceEnd::Part),
             // A hart that recorded nothing is not known of.
-            harts: { chunks.iter().map(|chunk| chunk.hart.0.saturating_add(1)) }
-                .max()
-                .unwrap_or(1),
+            harts: chunks.iter().map(|chunk| chunk.hart.0.saturating_add(1)).max().unwrap_or(1),
             records: chunks.iter().map(|chunk| u64::from(chunk.records)).sum(),
             cycles: (starts.min().unwrap_or(0), ends.max().unwrap_or(0)),
             clock_hz: metadata["clock_hz"].as_u64().unwrap_or(CLOCK_HZ).max(1),

@@ -20,10 +20,7 @@ impl Scripted {
     /// Puts the command where the guest's init finds it, with what standard input has for it.
     pub fn give(command: &str, share: Option<&Path>) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir().map_err(|e| cannot_write(&std::env::temp_dir(), e))?;
-        let scripted = Self {
-            folder,
-            share: share.map(Path::to_owned),
-        };
+        let scripted = Self { folder, share: share.map(Path::to_owned) };
         let input = standard_input()?;
         let mut input = input.as_deref();
         let input = input.as_mut().map(|input| input as &mut dyn Read);

@@ -30,10 +30,7 @@ impl MonitorCmd for Debugged<'_> {
             ["info"] => self.info(&mut out),
             ["cycle"] => {
                 for (hart, (instructions, cycles)) in self.system.each().enumerate() {
-                    outputln!(
-                        out,
-                        "hart {hart}: {cycles} cycles, {instructions} instructions"
-                    );
+                    outputln!(out, "hart {hart}: {cycles} cycles, {instructions} instructions");
                 }
             }
             ["region", which @ ("start" | "stop")] => {
@@ -45,11 +42,7 @@ impl MonitorCmd for Debugged<'_> {
                 let told = (self.after)(self.system, self.engine, RunExit::Region(mark));
                 match told {
                     Ok(_) if self.engine.is_timing() => {
-                        outputln!(
-                            out,
-                            "the region {which}s at cycle {}",
-                            self.system.hart.cycle()
-                        );
+                        outputln!(out, "the region {which}s at cycle {}", self.system.hart.cycle());
                     }
                     Ok(_) => outputln!(
                         out,

@@ -24,9 +24,7 @@ impl TargetDescriptionXmlOverride for Debugged<'_> {
         if annex != b"target.xml" {
             return Err(TargetError::NonFatal);
         }
-        let rest = { self.description.as_bytes() }
-            .get(offset as usize..)
-            .unwrap_or_default();
+        let rest = self.description.as_bytes().get(offset as usize..).unwrap_or_default();
         let count = rest.len().min(length).min(buffer.len());
         buffer[..count].copy_from_slice(&rest[..count]);
         Ok(count)

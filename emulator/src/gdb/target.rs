@@ -115,10 +115,7 @@ impl<'a> Debugged<'a> {
     }
 
     fn reason(&mut self, exit: RunExit) -> Option<StopReason> {
-        let trapped = |hart, signal| StopReason::SignalWithThread {
-            tid: thread(hart),
-            signal,
-        };
+        let trapped = |hart, signal| StopReason::SignalWithThread { tid: thread(hart), signal };
         match exit {
             RunExit::Debug(stop) => {
                 let stopped = self.system.each_hart().position(Hart::take_debug_stopped);
@@ -129,11 +126,7 @@ impl<'a> Debugged<'a> {
                     DebugStop::Step => trapped(self.stopped, Signal::SIGTRAP),
                     DebugStop::Watchpoint { address, write } => StopReason::Watch {
                         tid,
-                        kind: if write {
-                            WatchKind::Write
-                        } else {
-                            WatchKind::Read
-                        },
+                        kind: if write { WatchKind::Write } else { WatchKind::Read },
                         addr: address,
                     },
                 });
@@ -205,14 +198,9 @@ impl<'a> BlockingEventLoop for EventLoop<'a> {
                 return Ok(Event::TargetStopped(reason));
             }
             let waiting = connection.peek();
-            if waiting
-                .map_err(WaitForStopReasonError::Connection)?
-                .is_some()
-            {
+            if waiting.map_err(WaitForStopReasonError::Connection)?.is_some() {
                 let byte = ConnectionExt::read(connection);
-                return Ok(Event::IncomingData(
-                    byte.map_err(WaitForStopReasonError::Connection)?,
-                ));
+                return Ok(Event::IncomingData(byte.map_err(WaitForStopReasonError::Connection)?));
             }
         }
     }

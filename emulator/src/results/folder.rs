@@ -25,10 +25,7 @@ impl Folder {
     pub fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty())?;
-        Ok(Self {
-            fd,
-            path: path.to_owned(),
-        })
+        Ok(Self { fd, path: path.to_owned() })
     }
 
     /// Returns the folder's path, for messages and for what is known to be no link.
@@ -43,10 +40,7 @@ impl Folder {
     pub fn sub(&self, name: &str) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = openat(self.fd.as_fd(), name, flags, Mode::empty())?;
-        Ok(Self {
-            fd,
-            path: self.path.join(name),
-        })
+        Ok(Self { fd, path: self.path.join(name) })
     }
 
     /// Opens a folder in it, which is made if there is none.
@@ -221,10 +215,7 @@ mod tests {
         sparse.set_len(40 << 30).unwrap();
         let error = folder.read("sparse", 1 << 20).unwrap_err().to_string();
         assert_eq!(error, "expected at most 1048576 bytes, found 42949672960");
-        assert_eq!(
-            folder.read("none", 1).unwrap_err().kind(),
-            io::ErrorKind::NotFound
-        );
+        assert_eq!(folder.read("none", 1).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

@@ -25,10 +25,7 @@ pub(super) fn move_in(partial: &Path, out: &Path) -> io::Result<()> {
     };
     check(&moving, out)?;
     let old = out.with_file_name(&moving.old);
-    let ended = Marker {
-        state: State::Ended,
-        ..marker.clone()
-    };
+    let ended = Marker { state: State::Ended, ..marker.clone() };
     let to = Folder::open(out)?;
     if entries(partial)?.is_empty() && Marker::read(&to)?.as_ref() == Some(&ended) {
         return remove(&folder);
@@ -65,8 +62,9 @@ pub(super) fn move_in(partial: &Path, out: &Path) -> io::Result<()> {
 fn check(moving: &Moving, out: &Path) -> io::Result<()> {
     let is_name = |name: &String| Path::new(name).file_name() == Some(name.as_ref());
     let front = format!("{}.old", name_of(out));
-    if is_name(&moving.old) && moving.old.starts_with(&front) && { moving.entries.iter() }
-        .all(|name| room::is_name_of_results(name))
+    if is_name(&moving.old)
+        && moving.old.starts_with(&front)
+        && moving.entries.iter().all(|name| room::is_name_of_results(name))
     {
         return Ok(());
     }
@@ -111,10 +109,7 @@ mod tests {
     fn run(path: &Path, files: &[&str]) {
         fs::create_dir_all(path.join("files")).unwrap();
         let folder = Folder::open(path).unwrap();
-        let mut marker = Marker {
-            state: State::Ended,
-            ..Marker::running()
-        };
+        let mut marker = Marker { state: State::Ended, ..Marker::running() };
         for name in files {
             let content = format!("{name} of {}", path.display());
             folder.write(name, content.as_bytes()).unwrap();
@@ -127,17 +122,14 @@ mod tests {
     fn names(path: &Path) -> Vec<String> {
         let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap());
         let names = entries.map(|entry| entry.file_name().into_string().unwrap());
-        let mut names: Vec<String> = names
-            .filter(|name| ![MARKER, LOCK, "files"].contains(&name.as_str()))
-            .collect();
+        let mut names: Vec<String> =
+            names.filter(|name| ![MARKER, LOCK, "files"].contains(&name.as_str())).collect();
         names.sort();
         names
     }
 
     fn is_of(path: &Path, run: &Path) -> bool {
-        fs::read_to_string(path)
-            .unwrap()
-            .ends_with(&run.display().to_string())
+        fs::read_to_string(path).unwrap().ends_with(&run.display().to_string())
     }
 
     #[test]
@@ -158,18 +150,12 @@ mod tests {
             let folder = Folder::open(&at("out.partial")).unwrap();
             let marker = Marker {
                 state: State::Moving,
-                moving: Some(Moving {
-                    old: old.to_owned(),
-                    entries: vec![entry.to_owned()],
-                }),
+                moving: Some(Moving { old: old.to_owned(), entries: vec![entry.to_owned()] }),
                 ..Marker::running()
             };
             marker.write(&folder).unwrap();
             let error = move_in(&at("out.partial"), &at("out")).unwrap_err();
-            assert!(
-                error.to_string().starts_with("moving: expected names"),
-                "{error}"
-            );
+            assert!(error.to_string().starts_with("moving: expected names"), "{error}");
         }
         assert_eq!(fs::read_to_string(at("victim")).unwrap(), "victim");
         assert!(at("out/run.json").exists() && !at("elsewhere").exists());
@@ -189,13 +175,8 @@ mod tests {
             fs::write(out.join("notes"), "mine").unwrap();
             run(&partial, &["report.txt", "excerpts.zst", "run.json"]);
             // What a process does up to some step, as above.
-            let mut marker = Marker::read(&Folder::open(&partial).unwrap())
-                .unwrap()
-                .unwrap();
-            let moving = Moving {
-                old: name_of(&old),
-                entries: entries(&partial).unwrap(),
-            };
+            let mut marker = Marker::read(&Folder::open(&partial).unwrap()).unwrap().unwrap();
+            let moving = Moving { old: name_of(&old), entries: entries(&partial).unwrap() };
             marker.state = State::Moving;
             marker.moving = Some(moving);
             marker.write(&Folder::open(&partial).unwrap()).unwrap();
@@ -214,10 +195,7 @@ mod tests {
                 fs::rename(from.join(name), to.join(name)).unwrap();
             }
             move_in(&partial, &out).unwrap();
-            assert_eq!(
-                names(&out),
-                ["excerpts.zst", "notes", "report.txt", "run.json"]
-            );
+            assert_eq!(names(&out), ["excerpts.zst", "notes", "report.txt", "run.json"]);
             assert_eq!(names(&old), ["report.txt", "run.json", "truth.json"]);
             assert!(is_of(&out.join("report.txt"), &partial) && is_of(&old.join("run.json"), &out));
             assert!(out.join("files").is_dir() && old.join("files").is_dir() && !partial.exists());

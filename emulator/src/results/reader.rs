@@ -65,11 +65,7 @@ impl Results {
         if let Some(later) = later {
             return Err(bad_input(dir, later));
         }
-        let results = Self {
-            folder,
-            marker,
-            lock: None,
-        };
+        let results = Self { folder, marker, lock: None };
         if results.is_unfinished() && holder(dir).is_some() {
             return Err(bad_input(dir, unfinished(dir)));
         }
@@ -81,9 +77,7 @@ impl Results {
     /// # Errors
     /// If a later run into the folder goes on or was killed.
     pub fn check(file: &Path) -> Result<(), BadInput> {
-        let parent = file
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty());
+        let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
         match later(parent.unwrap_or(Path::new(".")))? {
             Some(later) => Err(bad_input(file, later)),
             None => Ok(()),
@@ -92,11 +86,7 @@ impl Results {
 
     /// Makes the results of a run that begins, in its working folder, which `lock` holds.
     pub(super) fn begun(folder: Folder, marker: Marker, lock: File) -> Self {
-        Self {
-            folder,
-            marker: Some(marker),
-            lock: Some(lock),
-        }
+        Self { folder, marker: Some(marker), lock: Some(lock) }
     }
 
     /// Writes down that all results are there, and what the guest left.
@@ -116,9 +106,7 @@ impl Results {
 
     /// Returns whether the run was killed, and no report was made of what it had recorded.
     pub fn is_unfinished(&self) -> bool {
-        { &self.marker }
-            .as_ref()
-            .is_some_and(|marker| marker.state == State::Running)
+        self.marker.as_ref().is_some_and(|marker| marker.state == State::Running)
     }
 
     /// The folder.

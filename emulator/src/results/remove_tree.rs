@@ -69,9 +69,8 @@ mod tests {
         assert!(remove_tree(&path("share")).is_err(), "it is gone");
         symlink("kept", path("link")).unwrap();
         remove_tree(&path("link")).unwrap();
-        let names: Vec<_> = { fs::read_dir(outer.path()).unwrap() }
-            .map(|entry| entry.unwrap().file_name())
-            .collect();
+        let names: Vec<_> =
+            fs::read_dir(outer.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["kept"]);
     }
 }

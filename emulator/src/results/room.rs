@@ -101,19 +101,11 @@ pub(super) fn listed(files: &Path) -> Vec<String> {
     let mut found = Found::default();
     // What is not in the list is never removed.
     let _ = found.all(files);
-    let within = |path: &PathBuf| {
-        Some(
-            path.strip_prefix(files)
-                .ok()?
-                .to_string_lossy()
-                .into_owned(),
-        )
-    };
+    let within =
+        |path: &PathBuf| Some(path.strip_prefix(files).ok()?.to_string_lossy().into_owned());
     let folders = found.folders.iter().filter(|folder| *folder != files);
     let folders = folders.filter_map(|folder| Some(within(folder)? + "/"));
-    let mut list: Vec<_> = { found.files.iter().filter_map(within) }
-        .chain(folders)
-        .collect();
+    let mut list: Vec<_> = found.files.iter().filter_map(within).chain(folders).collect();
     list.sort();
     if list.iter().map(String::len).sum::<usize>() > MAX_LIST_BYTES {
         list.clear();

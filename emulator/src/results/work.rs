@@ -52,14 +52,11 @@ impl Work {
         let path = suffixed(&out, ".partial");
         let (folder, lock) = make(&path)?;
         let marker = Marker::running();
-        { marker.write(&folder) }
+        marker
+            .write(&folder)
             .and_then(|()| fs::create_dir(path.join(GUEST_FILES)))
             .map_err(|e| cannot_write(&path, e))?;
-        Ok(Self {
-            results: Results::begun(folder, marker, lock),
-            out,
-            published: false,
-        })
+        Ok(Self { results: Results::begun(folder, marker, lock), out, published: false })
     }
 
     /// Returns the results that are there so far.
@@ -177,11 +174,7 @@ fn place(out: &Path) -> Result<PathBuf, BadInput> {
         return Ok(parent.join(name));
     };
     let real = out.canonicalize().map_err(|e| {
-        let what = if found.is_symlink() {
-            "a link that leads nowhere: "
-        } else {
-            ""
-        };
+        let what = if found.is_symlink() { "a link that leads nowhere: " } else { "" };
         bad_input(out, format!("--out: {what}{e}"))
     })?;
     if !real.is_dir() {
@@ -219,7 +212,7 @@ fn make(path: &Path) -> anyhow::Result<(Folder, File)> {
                 // A reader has it for a moment at most.
                 lock.lock().map_err(|e| cannot_write(path, e))?;
                 let process = std::process::id().to_string();
-                { lock.write_all(process.as_bytes()) }.map_err(|e| cannot_write(path, e))?;
+                lock.write_all(process.as_bytes()).map_err(|e| cannot_write(path, e))?;
                 return Ok((folder, lock));
             }
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -263,17 +256,14 @@ pub(super) fn settle(out: &Path) -> io::Result<()> {
 /// Takes away what lies where a run is to work.
 fn make_room(path: &Path) -> io::Result<()> {
     let marker = Marker::read(&Folder::open(path)?)?;
-    if { marker.as_ref() }.is_some_and(|marker| marker.state == State::Moving) {
+    if marker.as_ref().is_some_and(|marker| marker.state == State::Moving) {
         return put(path, &path.with_extension(""));
     }
     // A run that was killed between two renames had put its results in place already: this is the run before.
     let is_before = marker.is_some_and(|marker| marker.state == State::Ended);
     // What cannot be removed is kept under a number.
     if !is_before && room::remove(path).unwrap_or(false) {
-        eprintln!(
-            "tipsim: removed {}, which a run left that was killed",
-            path.display()
-        );
+        eprintln!("tipsim: removed {}, which a run left that was killed", path.display());
         return Ok(());
     }
     let out = path.with_extension("");
@@ -306,10 +296,7 @@ pub(super) fn lock_file(folder: &Folder) -> io::Result<Option<File>> {
         Err(error) => return Err(error),
     };
     if let Err(TryLockError::WouldBlock) = lock.try_lock() {
-        eprintln!(
-            "tipsim: {}: another process works on it: waiting",
-            folder.path().display()
-        );
+        eprintln!("tipsim: {}: another process works on it: waiting", folder.path().display());
         lock.lock()?;
     }
     Ok(Some(lock))
@@ -342,9 +329,7 @@ mod tests {
         for n in 1..=4 {
             let mut work = Work::begin(&out).unwrap();
             let content = format!("run {n}");
-            work.results
-                .write("report.txt", content.as_bytes())
-                .unwrap();
+            work.results.write("report.txt", content.as_bytes()).unwrap();
             match n {
                 1..=3 => {
                     work.results.end(None).unwrap();
@@ -383,9 +368,7 @@ mod tests {
         let mut marker = Marker::read(work.results.folder()).unwrap().unwrap();
         marker.moving = Some(Moving {
             old: "out.old.1".to_owned(),
-            entries: ["files", "report.txt", "run.json"]
-                .map(str::to_owned)
-                .into(),
+            entries: ["files", "report.txt", "run.json"].map(str::to_owned).into(),
         });
         marker.write(work.results.folder()).unwrap();
         let (partial, old) = (work.path().to_owned(), suffixed(&out, ".old.1"));
@@ -399,10 +382,7 @@ mod tests {
         Work::check(&out).unwrap();
         let text = |folder: &Path, name: &str| fs::read_to_string(folder.join(name)).unwrap();
         for name in ["report.txt", "run.json"] {
-            assert_eq!(
-                (text(&out, name), text(&old, name)),
-                ("3".into(), "2".into())
-            );
+            assert_eq!((text(&out, name), text(&old, name)), ("3".into(), "2".into()));
         }
         assert_eq!(text(&out, "notes"), "mine");
         assert!(Work::begin(&out).is_ok());
@@ -429,9 +409,6 @@ mod tests {
         );
         run("another whole", None);
         run("one more", None);
-        assert_eq!(
-            (text("out"), text("out.old")),
-            ("one more".into(), "another whole".into())
-        );
+        assert_eq!((text("out"), text("out.old")), ("one more".into(), "another whole".into()));
     }
 }

@@ -160,8 +160,7 @@ fn opened(path: &Path) -> io::Result<Option<File>> {
 fn load(plan: &Plan, path: &Path, file: File, system: &mut System) -> Result<Vec<u8>, BadInput> {
     // The time tells that the checkpoint is in use, and is to be kept.
     let now = file.set_modified(SystemTime::now());
-    now.map_err(|e| tracing::warn!("{}: {e}", path.display()))
-        .ok();
+    now.map_err(|e| tracing::warn!("{}: {e}", path.display())).ok();
     let saved = Checkpoint::of(path, file)?;
     let (_, printed) = saved.load(system, Mode::Functional, &plan.preset)?;
     Ok(printed)
@@ -221,15 +220,13 @@ mod tests {
         file("left.ckpt.0.partial", 100);
         file("being-written.ckpt.1.partial", 0);
         prune(folder.path()).unwrap();
-        let mut left: Vec<_> = { std::fs::read_dir(folder.path()).unwrap() }
+        let mut left: Vec<_> = std::fs::read_dir(folder.path())
+            .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
         left.sort();
         let old = (5..12).map(|n| format!("old{n:02}.ckpt"));
-        let expected = [
-            "being-written.ckpt.1.partial".to_owned(),
-            "new.ckpt".to_owned(),
-        ];
+        let expected = ["being-written.ckpt.1.partial".to_owned(), "new.ckpt".to_owned()];
         assert_eq!(left, expected.into_iter().chain(old).collect::<Vec<_>>());
         for n in 12..24 {
             file(&format!("used{n:02}.ckpt"), 1);

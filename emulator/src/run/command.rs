@@ -53,8 +53,7 @@ pub fn quote(word: &str) -> String {
 
 /// A command with these variables in its environment, beside those of the guest's init.
 pub fn with_environment(command: &str, variables: &BTreeMap<String, String>) -> String {
-    let exports =
-        { variables.iter() }.map(|(name, value)| format!("export {name}={}\n", quote(value)));
+    let exports = variables.iter().map(|(name, value)| format!("export {name}={}\n", quote(value)));
     exports.chain([command.to_owned()]).collect()
 }
 
@@ -63,9 +62,9 @@ pub fn check_variable(name: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
     match name.chars().all(allowed) && name.starts_with(|c: char| !c.is_ascii_digit()) {
         true => Ok(()),
-        false => Err(format!(
-            "expected the name of a variable, such as OMP_NUM_THREADS; found {name:?}"
-        )),
+        false => {
+            Err(format!("expected the name of a variable, such as OMP_NUM_THREADS; found {name:?}"))
+        }
     }
 }
 
@@ -104,7 +103,7 @@ pub fn give(
         written.map_err(|e| cannot_write(&share.join(COMMAND), e))?;
     }
     if let Some(input) = input {
-        let written = { folder.create(INPUT) }.and_then(|mut to| std::io::copy(input, &mut to));
+        let written = folder.create(INPUT).and_then(|mut to| std::io::copy(input, &mut to));
         written.map_err(|e| cannot_write(&share.join(INPUT), e))?;
     }
     Ok(())
@@ -182,14 +181,8 @@ fn last_lines(console: &str, which: Lines) -> Vec<String> {
         time.is_some_and(|(time, _)| time.trim().parse::<f64>().is_ok())
     };
     let lines = console.lines().map(|line| {
-        let shown = line
-            .rsplit('\r')
-            .find(|part| !part.is_empty())
-            .unwrap_or("");
-        shown
-            .chars()
-            .filter(|c| !c.is_control())
-            .collect::<String>()
+        let shown = line.rsplit('\r').find(|part| !part.is_empty()).unwrap_or("");
+        shown.chars().filter(|c| !c.is_control()).collect::<String>()
     });
     let mut lines: Vec<String> = lines
         .filter(|line| !line.trim().is_empty())
@@ -236,10 +229,7 @@ mod tests {
         let console = "one\r\n10 %\r90 %\r\n\n[    1.25] reboot: Power down\n[x] y\n";
         let programs = |console| last_lines(console, Lines::OfPrograms);
         assert_eq!(programs(console), ["one", "90 %", "[x] y"]);
-        assert_eq!(
-            last_lines(console, Lines::All)[2],
-            "[    1.25] reboot: Power down"
-        );
+        assert_eq!(last_lines(console, Lines::All)[2], "[    1.25] reboot: Power down");
         let many: String = (0..50).map(|n| format!("{n}\n")).collect();
         assert_eq!(programs(&many).len(), LINES);
         assert_eq!(programs(&many)[LINES - 1], "49");
@@ -253,14 +243,8 @@ mod tests {
         std::fs::write(share.join(STATUS), "0\n").unwrap();
         give(share, Some("true"), Some(&mut &b"words\n"[..])).unwrap();
         assert_eq!(status(share), None, "it was another one's");
-        assert_eq!(
-            std::fs::read_to_string(share.join(COMMAND)).unwrap(),
-            "dHJ1ZQ==\n"
-        );
-        assert_eq!(
-            std::fs::read_to_string(share.join(INPUT)).unwrap(),
-            "words\n"
-        );
+        assert_eq!(std::fs::read_to_string(share.join(COMMAND)).unwrap(), "dHJ1ZQ==\n");
+        assert_eq!(std::fs::read_to_string(share.join(INPUT)).unwrap(), "words\n");
         for (text, expected) in [("7\n", Some(7)), ("", None), ("x", None)] {
             std::fs::write(share.join(STATUS), text).unwrap();
             assert_eq!(status(share), expected, "{text:?}");

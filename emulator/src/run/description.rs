@@ -58,11 +58,7 @@ pub fn guest(plan: &Plan) -> Result<Value, BadInput> {
     let files = &plan.files;
     let mut described = Map::new();
     for (role, file, symbols) in [
-        (
-            "firmware",
-            Some(&files.firmware),
-            files.firmware_elf.as_deref(),
-        ),
+        ("firmware", Some(&files.firmware), files.firmware_elf.as_deref()),
         ("kernel", files.kernel.as_ref(), files.vmlinux.as_deref()),
         ("initrd", files.initrd.as_ref(), None),
     ] {

@@ -64,11 +64,7 @@ impl Laps {
 
     /// Adds what passed since the last look.
     pub fn lap(&mut self, system: &System, timing: bool) {
-        let lap = if timing {
-            &mut self.timing
-        } else {
-            &mut self.functional
-        };
+        let lap = if timing { &mut self.timing } else { &mut self.functional };
         let (then, cycle, instructions) =
             std::mem::replace(&mut self.last_reading, reading(system));
         lap.host += self.last_reading.0 - then;
@@ -78,11 +74,7 @@ impl Laps {
 
     /// Returns the part that matters: the one under the timing core, if anything ran there.
     pub fn main(&self) -> &Lap {
-        if self.timing.instructions == 0 {
-            &self.functional
-        } else {
-            &self.timing
-        }
+        if self.timing.instructions == 0 { &self.functional } else { &self.timing }
     }
 }
 

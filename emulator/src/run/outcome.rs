@@ -198,20 +198,14 @@ impl Outcome {
             let of = of(None);
             let written = report_cmd::write(run, &whole, &symbols, &of, &plan.preset, how.clone())?;
             if whole.cycles > 0 {
-                reports = Reports {
-                    text: written.text,
-                    verdict: written.verdict,
-                };
+                reports = Reports { text: written.text, verdict: written.verdict };
             }
         }
         // A run that ended well fails if nothing was profiled, and tells that as its failure; another one tells it here.
         let is_empty = Evaluation::merged(harts).is_some_and(|whole| whole.cycles == 0);
         if self.end.is_part() && (self.never_began || is_empty) {
             let text = NO_REGION.to_owned() + "\n";
-            reports = Reports {
-                verdict: text.clone(),
-                text,
-            };
+            reports = Reports { verdict: text.clone(), text };
         }
         for (hart, evaluation) in self.one_of_several() {
             let of = of(Some(hart));
@@ -276,22 +270,15 @@ impl Outcome {
     }
 
     fn run_json(&self, plan: &Plan) -> serde_json::Value {
-        let Laps {
-            timing, functional, ..
-        } = &self.laps;
+        let Laps { timing, functional, .. } = &self.laps;
         let lap = self.laps.main();
         let seconds = lap.host.as_secs_f64();
         let booted = (timing.instructions > 0 && functional.instructions > 0).then_some(functional);
         let per_instruction = 1e3 / lap.mips().max(1e-9);
-        let manifest = plan
-            .files
-            .kernel
-            .as_ref()
-            .and_then(|k| k.parent())
-            .and_then(|dir| {
-                let text = std::fs::read_to_string(dir.join("manifest.json")).ok()?;
-                serde_json::from_str::<serde_json::Value>(&text).ok()
-            });
+        let manifest = plan.files.kernel.as_ref().and_then(|k| k.parent()).and_then(|dir| {
+            let text = std::fs::read_to_string(dir.join("manifest.json")).ok()?;
+            serde_json::from_str::<serde_json::Value>(&text).ok()
+        });
         let trace = self.host.as_ref().and_then(|h| h.trace.as_ref());
         let first = self.evaluations().first();
         // With absolute paths, the spec can be run again from any folder.
@@ -364,9 +351,7 @@ impl Outcome {
                 lap.mcycles_per_second(),
             );
         };
-        let Laps {
-            timing, functional, ..
-        } = &self.laps;
+        let Laps { timing, functional, .. } = &self.laps;
         if functional.instructions > 0 {
             say(functional, "functional");
             if functional.restored_instructions > 0 {
@@ -454,12 +439,13 @@ impl Outcome {
 }
 
 fn symbols(plan: &Plan) -> SymbolPaths {
-    let packages = { plan.packages.iter().map(|packages| &packages.root) }
+    let packages = plan
+        .packages
+        .iter()
+        .map(|packages| &packages.root)
         .chain(plan.image.iter().map(|image| &image.root))
         .cloned();
-    let roots: Vec<PathBuf> = { plan.spec.guest.symbols.iter().cloned() }
-        .chain(packages)
-        .collect();
+    let roots: Vec<PathBuf> = plan.spec.guest.symbols.iter().cloned().chain(packages).collect();
     SymbolPaths {
         debuginfod: plan.debuginfod.clone(),
         debian: plan.packages.is_some() || plan.image.is_some(),
@@ -470,9 +456,7 @@ fn symbols(plan: &Plan) -> SymbolPaths {
 /// The most memory that this process ever had in use, as Linux counts it.
 fn peak_memory_mb() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kib / 1024.0)
 }

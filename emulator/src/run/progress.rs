@@ -24,18 +24,12 @@ pub struct Console {
 impl Console {
     /// Writes to an empty file that was created at this path.
     pub fn new(file: File, path: &Path, echo: bool) -> Self {
-        Self {
-            file: Arc::new(file),
-            path: path.to_owned(),
-            echo,
-            failed: Arc::default(),
-        }
+        Self { file: Arc::new(file), path: path.to_owned(), echo, failed: Arc::default() }
     }
 
     /// Writes what an earlier run printed, before this one goes on.
     pub fn restore(&mut self, printed: &[u8]) -> anyhow::Result<()> {
-        self.write_all(printed)
-            .map_err(|e| cannot_write(&self.path, e))
+        self.write_all(printed).map_err(|e| cannot_write(&self.path, e))
     }
 
     /// Bytes so far.
@@ -45,7 +39,7 @@ impl Console {
 
     /// Returns why the console's file is not whole, if it is not.
     pub fn failure(&self) -> Option<anyhow::Error> {
-        { self.failed.get() }.map(|why| cannot_write(&self.path, why))
+        self.failed.get().map(|why| cannot_write(&self.path, why))
     }
 
     /// The end of it, as text.
@@ -53,10 +47,7 @@ impl Console {
         let mut tail = vec![0; self.size().min(TAIL_BYTES) as usize];
         let at = self.size() - tail.len() as u64;
         let read = File::open(&self.path).and_then(|file| file.read_exact_at(&mut tail, at));
-        read.map_or_else(
-            |_| String::new(),
-            |()| String::from_utf8_lossy(&tail).into_owned(),
-        )
+        read.map_or_else(|_| String::new(), |()| String::from_utf8_lossy(&tail).into_owned())
     }
 
     /// Everything so far.
@@ -94,12 +85,7 @@ pub struct Progress {
 impl Progress {
     /// Progress of a run that starts now, after so many instructions of an earlier one.
     pub fn new(start: Instant, restored: u64) -> Self {
-        Self {
-            start,
-            shown: start,
-            terminal: std::io::stderr().is_terminal(),
-            restored,
-        }
+        Self { start, shown: start, terminal: std::io::stderr().is_terminal(), restored }
     }
 
     /// Shows where the run is, at most five times a second.

@@ -116,10 +116,7 @@ impl Regions {
         }
         self.depth = self.depth.saturating_add(1);
         if !programs_marked && self.open.is_some() {
-            self.summary = RegionSummary {
-                narrowed: true,
-                ..RegionSummary::default()
-            };
+            self.summary = RegionSummary { narrowed: true, ..RegionSummary::default() };
             self.open = Some(now);
             return Some(Event::RegionAnew);
         }
@@ -152,10 +149,7 @@ impl Regions {
 
     fn stop(&mut self, (cycles, instructions): RunPosition) -> Option<Event> {
         let (since, before) = self.open.take()?;
-        let stretch = Stretch {
-            cycles: cycles - since,
-            instructions: instructions - before,
-        };
+        let stretch = Stretch { cycles: cycles - since, instructions: instructions - before };
         self.summary.count += 1;
         self.summary.cycles += stretch.cycles;
         self.summary.instructions += stretch.instructions;
@@ -173,9 +167,7 @@ impl RegionSummary {
         let mut parts = Vec::new();
         if self.left_open > 0 {
             let starts = many(self.left_open.into(), "start");
-            parts.push(format!(
-                "{starts} without a stop: open until the command's end"
-            ));
+            parts.push(format!("{starts} without a stop: open until the command's end"));
         }
         if self.stray_stops > 0 {
             let stops = many(self.stray_stops, "stop");
@@ -218,11 +210,7 @@ mod tests {
         assert_eq!((summary.count, summary.cycles), (open.len() as u64, cycles));
         assert_eq!(summary.instructions, 2 * cycles);
         let listed: Vec<u64> = summary.each.iter().map(|one| one.cycles).collect();
-        assert!(
-            listed
-                .into_iter()
-                .eq(open.iter().map(|(start, stop)| stop - start))
-        );
+        assert!(listed.into_iter().eq(open.iter().map(|(start, stop)| stop - start)));
         (open, summary)
     }
 
@@ -267,12 +255,7 @@ mod tests {
         assert_eq!(summary.warning(), None);
         let (stray, summary) = open(&[CommandStart, Stop, Stop, CommandStop]);
         assert_eq!(stray, [(100, 200)]);
-        assert!(
-            summary
-                .warning()
-                .unwrap()
-                .contains("1 stop without a start")
-        );
+        assert!(summary.warning().unwrap().contains("1 stop without a start"));
     }
 
     #[test]
@@ -292,12 +275,7 @@ mod tests {
     fn unbalanced_marks_are_told() {
         let (left, summary) = open(&[CommandStart, Start, Start, Stop, CommandStop]);
         assert_eq!(left, [(200, 500)]);
-        assert!(
-            summary
-                .warning()
-                .unwrap()
-                .contains("1 start without a stop")
-        );
+        assert!(summary.warning().unwrap().contains("1 start without a stop"));
         let (stray, summary) = open(&[CommandStart, Start, Stop, Stop, Stop, Start, CommandStop]);
         assert_eq!(stray, [(200, 300), (600, 700)]);
         let warning = summary.warning().unwrap();
@@ -321,14 +299,7 @@ mod tests {
     fn a_guest_without_tipsim_run_has_its_own_marks_alone() {
         assert_eq!(open(&[Stop, Start, Stop, Stop]).0, [(200, 300)]);
         // Once programs have marked, later commands are not the region either.
-        let later = [
-            CommandStart,
-            Start,
-            Stop,
-            CommandStop,
-            CommandStart,
-            CommandStop,
-        ];
+        let later = [CommandStart, Start, Stop, CommandStop, CommandStart, CommandStop];
         assert_eq!(open(&later).0, [(200, 300)]);
     }
 }

@@ -108,14 +108,8 @@ fn fix_modes(path: &Path) -> std::io::Result<()> {
 /// Sets when a file, folder or link was last changed.
 fn set_modified(path: &Path, time: SystemTime) -> std::io::Result<()> {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let time = Timespec {
-        tv_sec: since.as_secs() as _,
-        tv_nsec: since.subsec_nanos().into(),
-    };
-    let times = Timestamps {
-        last_access: time,
-        last_modification: time,
-    };
+    let time = Timespec { tv_sec: since.as_secs() as _, tv_nsec: since.subsec_nanos().into() };
+    let times = Timestamps { last_access: time, last_modification: time };
     utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(())
 }
@@ -138,9 +132,7 @@ mod tests {
         made("open", 0o666);
         std::os::unix::fs::symlink("private", given.join("link")).unwrap();
         std::fs::set_permissions(&given, Permissions::from_mode(0o2700)).unwrap();
-        let share = Share {
-            path: outer.path().join("files"),
-        };
+        let share = Share { path: outer.path().join("files") };
         std::fs::create_dir(&share.path).unwrap();
         share.give(&[given]).unwrap();
         share.fix_modes().unwrap();

@@ -40,11 +40,7 @@ impl From<std::io::Error> for Failed {
 impl Files {
     /// Returns the files of a program that has only the console.
     pub fn none() -> Self {
-        Self {
-            folder: None,
-            open: Vec::new(),
-            told: false,
-        }
+        Self { folder: None, open: Vec::new(), told: false }
     }
 
     /// Returns the files of a program that may open those in `folder`.
@@ -54,10 +50,7 @@ impl Files {
         if !folder.metadata()?.is_dir() {
             return Err(std::io::ErrorKind::NotADirectory.into());
         }
-        Ok(Self {
-            folder: Some(Dir::from_std_file(folder)),
-            ..Self::none()
-        })
+        Ok(Self { folder: Some(Dir::from_std_file(folder)), ..Self::none() })
     }
 
     /// Returns the folder for a path in it; without one, warns once that there are no files.

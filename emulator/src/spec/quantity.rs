@@ -12,9 +12,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         _ => return Err(expected()),
     };
     let n: u64 = digits.parse().map_err(|_| expected())?;
-    n.checked_mul(1 << shift)
-        .filter(|&b| b > 0)
-        .ok_or_else(expected)
+    n.checked_mul(1 << shift).filter(|&b| b > 0).ok_or_else(expected)
 }
 
 /// Bytes of a machine's memory: a size of at least 1 MiB, less being a number whose unit is missing.
@@ -39,11 +37,7 @@ pub fn parse_frequency(text: &str) -> Result<f64, String> {
         _ => (number, 1.0),
     };
     let n: f64 = number.trim().parse().map_err(|_| expected())?;
-    if n.is_finite() && n > 0.0 {
-        Ok(n * factor)
-    } else {
-        Err(expected())
-    }
+    if n.is_finite() && n > 0.0 { Ok(n * factor) } else { Err(expected()) }
 }
 
 /// Seconds of a duration such as "90s", "10min" or "2h".

@@ -40,7 +40,7 @@ impl Source<'_> {
             // Parameters of the core are named as in a preset.
             names(key) || key.strip_prefix("core.").is_some_and(names)
         });
-        let option = { self.options.iter() }.find(|(key, _)| *key == named_key);
+        let option = self.options.iter().find(|(key, _)| *key == named_key);
         match (set, option) {
             (Some(assignment), _) => BadInput(format!("--set {assignment}: {error}")),
             (None, Some((key, option))) => {
@@ -58,9 +58,7 @@ pub(super) fn unfit(assignment: &str, error: &toml::de::Error) -> BadInput {
     let (key, value) = assignment.split_once('=').unwrap_or((assignment, ""));
     if message.starts_with("unknown field") && is_of_core(key) {
         let key = key.trim();
-        return BadInput(format!(
-            "--set {assignment}: unknown key; did you mean `core.{key}`?"
-        ));
+        return BadInput(format!("--set {assignment}: unknown key; did you mean `core.{key}`?"));
     }
     let hint = if message.contains("expected a string") {
         format!("; a text of that look wants quotes: --set '{key}=\"{value}\"'")
@@ -73,18 +71,13 @@ pub(super) fn unfit(assignment: &str, error: &toml::de::Error) -> BadInput {
 /// A parameter of the core, named as in a preset.
 fn is_of_core(key: &str) -> bool {
     let tried = Preset::default().set(key.trim(), "0");
-    !matches!(
-        tried,
-        Err(PresetError::UnknownKey { .. } | PresetError::Syntax { .. })
-    )
+    !matches!(tried, Err(PresetError::UnknownKey { .. } | PresetError::Syntax { .. }))
 }
 
 /// Sets one dotted key of a table. The value is TOML, or a bare string.
 pub(super) fn apply(table: &mut toml::Table, assignment: &str) -> Result<(), BadInput> {
     let (key, value) = assignment.split_once('=').ok_or_else(|| {
-        BadInput(format!(
-            "--set {assignment}: expected KEY=VALUE, e.g. core.rob.entries=128"
-        ))
+        BadInput(format!("--set {assignment}: expected KEY=VALUE, e.g. core.rob.entries=128"))
     })?;
     let value = toml::from_str::<toml::Table>(&format!("v = {value}"))
         .ok()
@@ -109,7 +102,8 @@ pub(super) fn apply(table: &mut toml::Table, assignment: &str) -> Result<(), Bad
 /// One line for a TOML error: line number, message, nearest known key.
 pub fn toml_message(error: &toml::de::Error, text: &str) -> String {
     let message = error.message().replace('\n', " ");
-    let line = { error.span() }
+    let line = error
+        .span()
         .filter(|_| !text.is_empty())
         .map(|s| text[..s.start.min(text.len())].matches('\n').count() + 1);
     let mut quoted = message.split('`').skip(1).step_by(2);
@@ -130,9 +124,7 @@ pub fn toml_message(error: &toml::de::Error, text: &str) -> String {
     let bare = in_line.split_once('=').and_then(|(key, value)| {
         let value = value.split('#').next()?.trim();
         let is_word = value.starts_with(|c: char| c.is_ascii_alphabetic())
-            && value
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+            && value.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
         (is_word && !["true", "false", "inf", "nan"].contains(&value)).then(|| (key.trim(), value))
     });
     match bare {

@@ -46,10 +46,7 @@ fn unknown_key_names_the_nearest() {
     let text = "[guest]\nmemroy = \"1G\"\n";
     let error = toml::from_str::<Spec>(text).unwrap_err();
     let message = toml_message(&error, text);
-    assert!(
-        message.contains("line 2") && message.contains("did you mean `memory`?"),
-        "{message}"
-    );
+    assert!(message.contains("line 2") && message.contains("did you mean `memory`?"), "{message}");
 }
 
 #[test]
@@ -85,28 +82,13 @@ fn errors_of_what_is_set_blame_the_option() {
             "--set run.command=false: invalid type: boolean `false`, expected a string; \
              a text of that look wants quotes: --set 'run.command=\"false\"'",
         ),
-        (
-            "guest.memroy=1G",
-            "--set guest.memroy=1G: unknown field `memroy`",
-        ),
+        ("guest.memroy=1G", "--set guest.memroy=1G: unknown field `memroy`"),
         ("guest.memroy=1G", "did you mean `memory`?"),
-        (
-            "run.boot=slow",
-            "--set run.boot=slow: unknown variant `slow`",
-        ),
-        (
-            "guest.harts=9",
-            "--set guest.harts=9: guest.harts: expected 1 to 8, found 9",
-        ),
-        (
-            "guest.memory=lots",
-            "--set guest.memory=lots: guest.memory: expected a size",
-        ),
+        ("run.boot=slow", "--set run.boot=slow: unknown variant `slow`"),
+        ("guest.harts=9", "--set guest.harts=9: guest.harts: expected 1 to 8, found 9"),
+        ("guest.memory=lots", "--set guest.memory=lots: guest.memory: expected a size"),
         ("record.level=0", "--set record.level=0: record.level:"),
-        (
-            "guest.harts.x=1",
-            "--set guest.harts.x=1: harts is not a table",
-        ),
+        ("guest.harts.x=1", "--set guest.harts.x=1: harts is not a table"),
         ("sampler=3", "--set sampler=3: invalid type"),
         ("nothing", "--set nothing: expected KEY=VALUE"),
     ];
@@ -118,18 +100,8 @@ fn errors_of_what_is_set_blame_the_option() {
     // What another option sets, or nothing does, is not blamed on this one.
     let error = load(&["guest.harts=9", "guest.memory=1G"]).unwrap_err();
     assert!(error.starts_with("--set guest.harts=9:"), "{error}");
-    assert_eq!(
-        load(&["run.command='false'"]).unwrap().run.command.unwrap(),
-        "false"
-    );
-    assert_eq!(
-        load(&["run.command=echo 1=2"])
-            .unwrap()
-            .run
-            .command
-            .unwrap(),
-        "echo 1=2"
-    );
+    assert_eq!(load(&["run.command='false'"]).unwrap().run.command.unwrap(), "false");
+    assert_eq!(load(&["run.command=echo 1=2"]).unwrap().run.command.unwrap(), "echo 1=2");
     std::fs::write(&path, "[guest]\nharts = 9\n").unwrap();
     let error = load(&["guest.memory=1G"]).unwrap_err();
     assert!(error.contains("base.toml: guest.harts"), "{error}");
@@ -182,19 +154,10 @@ fn a_spec_is_built_on_others() {
         Spec::load(&path, &[]).unwrap_err().to_string()
     };
     let found = error("base = \"bad.toml\"\n");
-    assert!(
-        found.contains("expected at most 16 specs one upon another"),
-        "{found}"
-    );
+    assert!(found.contains("expected at most 16 specs one upon another"), "{found}");
     let found = error("base = \"none.toml\"\n");
-    assert!(
-        found.contains("bad.toml: base: ") && found.contains("none.toml"),
-        "{found}"
-    );
+    assert!(found.contains("bad.toml: base: ") && found.contains("none.toml"), "{found}");
     file("wrong.toml", "[guest]\nhart = 2\n");
     let found = error("base = \"wrong.toml\"\n");
-    assert!(
-        found.contains("wrong.toml: line 2: unknown field `hart`"),
-        "{found}"
-    );
+    assert!(found.contains("wrong.toml: line 2: unknown field `hart`"), "{found}");
 }

@@ -141,9 +141,7 @@ impl SpareWorker {
 
     /// Compresses a piece of the trace.
     fn compress(&self) -> bool {
-        { &self.compression }
-            .as_ref()
-            .is_some_and(|compression| compression.step())
+        self.compression.as_ref().is_some_and(|compression| compression.step())
     }
 }
 
@@ -175,9 +173,7 @@ impl Host {
             let mut writer =
                 TraceWriter::new(work.create(TRACE)?, path.display().to_string(), described)
                     .map_err(|e| bad_input(&path, e))?;
-            writer
-                .set_level(record.level)
-                .map_err(|e| bad_input(&path, e))?;
+            writer.set_level(record.level).map_err(|e| bad_input(&path, e))?;
             anyhow::Ok(writer)
         };
         let mut writer = described.map(create).transpose()?;
@@ -186,11 +182,7 @@ impl Host {
             true => Region::Marked,
             false => Region::Whole,
         };
-        let profiled = if record.profilers {
-            spec.guest.harts
-        } else {
-            0
-        };
+        let profiled = if record.profilers { spec.guest.harts } else { 0 };
         let evaluators = (0..profiled).map(|_| {
             let evaluator = Evaluator::new(samplers, region);
             let evaluator = match record.detail {
@@ -219,13 +211,8 @@ impl Host {
             ends: Arc::default(),
         };
         let of_thread = spare_worker.clone();
-        let thread = thread::Builder::new()
-            .name("host".into())
-            .spawn(move || drain(&of_thread))?;
-        Ok(Self {
-            thread,
-            spare_worker,
-        })
+        let thread = thread::Builder::new().name("host".into()).spawn(move || drain(&of_thread))?;
+        Ok(Self { thread, spare_worker })
     }
 
     /// Returns a handle by which another thread can do the thread's work.
@@ -269,10 +256,7 @@ fn drain(spare_worker: &SpareWorker) {
             waiting.saturating_sub(IN_FLIGHT * 3 / 4)
         };
         for _ in 0..taken {
-            let mut reader = spare_worker
-                .reader
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut reader = spare_worker.reader.lock().unwrap_or_else(PoisonError::into_inner);
             match reader.do_batch() {
                 Ok(true) => {}
                 Ok(false) => break,
@@ -290,10 +274,10 @@ impl Reader {
     fn do_part(&mut self) -> Result<Part, StreamEnded> {
         let in_progress = match self.in_progress.take() {
             Some(in_progress) => Some(in_progress),
-            None => self.stream.look()?.map(|batch| BatchInProgress {
-                batch,
-                stage: Stage::Evaluate(None),
-            }),
+            None => self
+                .stream
+                .look()?
+                .map(|batch| BatchInProgress { batch, stage: Stage::Evaluate(None) }),
         };
         let Some(BatchInProgress { batch, stage }) = in_progress else {
             return Ok(Part::None);
@@ -338,11 +322,7 @@ impl Reader {
                 None => evaluator.begin(batch)?,
             };
             let is_whole = evaluator.go_on(batch, &mut progress, RECORDS_AT_ONCE)?;
-            Ok(if is_whole {
-                Stage::Write(None)
-            } else {
-                Stage::Evaluate(Some(progress))
-            })
+            Ok(if is_whole { Stage::Write(None) } else { Stage::Evaluate(Some(progress)) })
         };
         part().unwrap_or_else(|e: StreamError| {
             self.broken = true;

@@ -16,10 +16,7 @@ pub struct Engine {
 
 impl Engine {
     /// Functional, until there are cores.
-    pub const FUNCTIONAL: Self = Self {
-        cores: None,
-        rests: false,
-    };
+    pub const FUNCTIONAL: Self = Self { cores: None, rests: false };
 
     /// The functional harts go on for the timing cores.
     pub fn rest(&mut self) {
@@ -65,10 +62,7 @@ impl Engine {
 
     /// Running totals of all events on each hart, in the order of `PerfEvent::ALL`; empty without timing cores.
     pub fn counts(&self) -> Vec<Vec<u64>> {
-        self.cores
-            .as_ref()
-            .map(|cores| cores.counts())
-            .unwrap_or_default()
+        self.cores.as_ref().map(|cores| cores.counts()).unwrap_or_default()
     }
 
     /// The timing cores execute, not the functional harts.

@@ -22,10 +22,7 @@ pub fn dump(args: &DumpArgs) -> anyhow::Result<u8> {
         (None, Some(_)) => u64::MAX,
         (None, None) => DEFAULT_COUNT,
     };
-    let mut lines = Lines {
-        out: io::BufWriter::new(io::stdout().lock()),
-        left: count,
-    };
+    let mut lines = Lines { out: io::BufWriter::new(io::stdout().lock()), left: count };
     let header = writeln!(
         lines.out,
         "{:>10} {:>12} {:>12} {:>12}  {:18} instruction",
@@ -35,10 +32,7 @@ pub fn dump(args: &DumpArgs) -> anyhow::Result<u8> {
         return ended(&args.trace, &reader, None, Err(e.into()));
     }
     let read = match count {
-        0 => lines
-            .finish()
-            .map(|()| std::ops::ControlFlow::Break(()))
-            .map_err(Into::into),
+        0 => lines.finish().map(|()| std::ops::ControlFlow::Break(())).map_err(Into::into),
         _ => expand(&mut reader, hart, &range, &mut lines),
     };
     ended(&args.trace, &reader, None, read)

@@ -19,12 +19,7 @@ use crate::terminal::say_json;
 /// A number that two evaluations share only if every weight of every profile is equal.
 pub fn fingerprint(evaluation: &Evaluation) -> Value {
     let mut profiles = vec![("oracle", &evaluation.oracle)];
-    profiles.extend(
-        evaluation
-            .samplers
-            .iter()
-            .map(|s| (s.sampler.name.as_str(), &s.profile)),
-    );
+    profiles.extend(evaluation.samplers.iter().map(|s| (s.sampler.name.as_str(), &s.profile)));
     let hash = |profile: &profile::Profile| {
         let mut hasher = DefaultHasher::new();
         for (process, inst, weight) in profile.iter() {
@@ -114,9 +109,7 @@ pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<u8> {
     }
     let mut evaluator = Evaluator::new(&samplers, region);
     let start = std::time::Instant::now();
-    let read = batches(&args.trace, HartId(args.hart), |batch| {
-        evaluator.batch(batch)
-    })?;
+    let read = batches(&args.trace, HartId(args.hart), |batch| evaluator.batch(batch))?;
     let evaluation = evaluator.finish();
     if reader.end() != TraceEnd::Complete && args.format == Format::Text {
         println!("{}", part_line(&format!("the trace is {}", reader.end())));

@@ -103,10 +103,7 @@ fn write(
 /// The registers between which a report's pipeline view draws dependences.
 fn registers(static_info: &StaticInfo) -> Registers {
     let inst = Inst::new(static_info);
-    Registers {
-        sources: inst.sources,
-        destination: inst.destination,
-    }
+    Registers { sources: inst.sources, destination: inst.destination }
 }
 
 /// Writes a table of a part of the trace.

@@ -12,9 +12,7 @@ use crate::terminal::say_json;
 /// Says what a trace holds and whether it is whole.
 pub fn info(args: &TraceArgs) -> anyhow::Result<u8> {
     let reader = open(&args.trace)?;
-    let bytes = std::fs::metadata(&args.trace)
-        .map_err(|e| bad_input(&args.trace, e))?
-        .len();
+    let bytes = std::fs::metadata(&args.trace).map_err(|e| bad_input(&args.trace, e))?.len();
     let chunks = reader.chunks();
     let records: u64 = chunks.iter().map(|c| u64::from(c.records)).sum();
     let first = chunks.iter().map(|c| c.start_cycle).min().unwrap_or(0);
@@ -33,16 +31,8 @@ pub fn info(args: &TraceArgs) -> anyhow::Result<u8> {
         println!("{}", part_line(&reader.end().to_string()));
     }
     println!("file      {}", args.trace.display());
-    println!(
-        "run       {} (tipsim {})",
-        text(&meta["name"]),
-        text(&meta["tipsim"])
-    );
-    println!(
-        "core      {}, {} MHz",
-        text(&meta["core"]["name"]),
-        clock_hz / 1_000_000
-    );
+    println!("run       {} (tipsim {})", text(&meta["name"]), text(&meta["tipsim"]));
+    println!("core      {}, {} MHz", text(&meta["core"]["name"]), clock_hz / 1_000_000);
     let command = meta["command"].as_str().unwrap_or("-");
     println!("command   {}", command.trim_end());
     for (role, file) in meta["guest"].as_object().into_iter().flatten() {
@@ -51,11 +41,7 @@ pub fn info(args: &TraceArgs) -> anyhow::Result<u8> {
     }
     println!(
         "stages    {}",
-        if meta["stages"] == true {
-            "all"
-        } else {
-            "decode, dispatch, commit"
-        }
+        if meta["stages"] == true { "all" } else { "decode, dispatch, commit" }
     );
     println!("end       {}", reader.end());
     println!("chunks    {}", chunks.len());
@@ -65,9 +51,6 @@ pub fn info(args: &TraceArgs) -> anyhow::Result<u8> {
         first as f64 / clock_hz as f64,
         cycles as f64 / clock_hz as f64
     );
-    println!(
-        "size      {bytes} bytes, {:.3} per record",
-        bytes as f64 / records.max(1) as f64
-    );
+    println!("size      {bytes} bytes, {:.3} per record", bytes as f64 / records.max(1) as f64);
     Ok(status(&args.trace, reader.end()))
 }

@@ -44,11 +44,7 @@ impl Labels {
         let names: BTreeSet<&str> = self.0.values().map(|(function, _)| &**function).collect();
         let meant: Vec<&str> = match names.get(name) {
             Some(exactly) => vec![*exactly],
-            None => names
-                .iter()
-                .copied()
-                .filter(|own| is_short_for(name, own))
-                .collect(),
+            None => names.iter().copied().filter(|own| is_short_for(name, own)).collect(),
         };
         let error = |why: String| Err(BadInput(format!("--function {name}: {why}")));
         if let [function] = meant[..] {
@@ -57,9 +53,7 @@ impl Labels {
         }
         if !meant.is_empty() {
             let list = meant.join("`, `");
-            return error(format!(
-                "several functions are called so; name one of them: `{list}`"
-            ));
+            return error(format!("several functions are called so; name one of them: `{list}`"));
         }
         let likeness = |known: &str| {
             strsim::jaro_winkler(known, name)
@@ -107,10 +101,7 @@ fn is_short_for(name: &str, function: &str) -> bool {
         return rest.ends_with(last);
     }
     let plain = without_arguments(function);
-    plain == name
-        || plain
-            .strip_suffix(name)
-            .is_some_and(|before| before.ends_with("::"))
+    plain == name || plain.strip_suffix(name).is_some_and(|before| before.ends_with("::"))
 }
 
 #[cfg(test)]
@@ -126,41 +117,22 @@ mod tests {
             row("0x10", "sum", "sum"), row("0x14", "sum", "sum+0x4"), row("0x20", "main", "main+0x8"),
         ]});
         let labels = Labels::of(&report);
-        assert_eq!(
-            labels.of_function("sum").unwrap(),
-            BTreeSet::from([0x10, 0x14])
-        );
-        assert_eq!(
-            (labels.label(0x20), labels.label(0x24)),
-            (Some("main+0x8"), None)
-        );
+        assert_eq!(labels.of_function("sum").unwrap(), BTreeSet::from([0x10, 0x14]));
+        assert_eq!((labels.label(0x20), labels.label(0x24)), (Some("main+0x8"), None));
         let error = labels.of_function("mian").unwrap_err().to_string();
-        assert!(
-            error.contains("--function mian") && error.contains("`main`"),
-            "{error}"
-        );
+        assert!(error.contains("--function mian") && error.contains("`main`"), "{error}");
         assert!(Labels::beside(Path::new("/nowhere/trace.tip")).is_err());
         let of = |functions: [&str; 2]| {
             let rows = (0..).zip(functions);
-            Labels(
-                rows.map(|(at, own)| (at, (own.to_owned(), String::new())))
-                    .collect(),
-            )
+            Labels(rows.map(|(at, own)| (at, (own.to_owned(), String::new()))).collect())
         };
         let map = of(["count(std::map<int, std::less<int> >&, int)", "own::main()"]);
         for name in ["count", "count(std::map‹…›&, int)", "count(…)"] {
-            assert_eq!(
-                map.of_function(name).unwrap(),
-                BTreeSet::from([0]),
-                "{name}"
-            );
+            assert_eq!(map.of_function(name).unwrap(), BTreeSet::from([0]), "{name}");
         }
         assert_eq!(map.of_function("main").unwrap(), BTreeSet::from([1]));
         assert!(map.of_function("coun").is_err());
-        let error = of(["f(int)", "a::f(char)"])
-            .of_function("f")
-            .unwrap_err()
-            .to_string();
+        let error = of(["f(int)", "a::f(char)"]).of_function("f").unwrap_err().to_string();
         assert!(error.contains("`a::f(char)`, `f(int)`"), "{error}");
     }
 }

@@ -26,11 +26,7 @@ impl Totals {
             );
             return;
         }
-        let whole = if whole {
-            "whole"
-        } else {
-            "not whole; up to there"
-        };
+        let whole = if whole { "whole" } else { "not whole; up to there" };
         println!("{whole}: {instructions} instructions, {sum} cycles");
         for (state, cycles) in &self.cycles {
             println!(

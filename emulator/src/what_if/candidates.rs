@@ -159,11 +159,9 @@ fn losses(
     wanted: &[Wanted<'_>],
 ) -> Losses {
     let is_of = |process: ProcessId| evaluation.processes[process.0 as usize].name == program;
-    let stacks: Vec<_> = { evaluation.stacks.iter() }
-        .filter(|(process, ..)| is_of(*process))
-        .collect();
+    let stacks: Vec<_> = evaluation.stacks.iter().filter(|(process, ..)| is_of(*process)).collect();
     let fact = |inst: InstId| &evaluation.static_info[inst.0 as usize];
-    let executed = { stacks.iter() }.map(|(_, inst, _)| (fact(*inst).pc, fact(*inst).raw));
+    let executed = stacks.iter().map(|(_, inst, _)| (fact(*inst).pc, fact(*inst).raw));
     let mut losses = Losses {
         total: 0,
         found: BTreeMap::new(),
@@ -171,7 +169,8 @@ fn losses(
         functions: BTreeSet::new(),
         executed: BTreeSet::new(),
     };
-    let places: Vec<Place> = { stacks.iter() }
+    let places: Vec<Place> = stacks
+        .iter()
         .map(|(process, inst, _)| place::place(evaluation, *process, fact(*inst)))
         .collect();
     let symbols = symbolizer.resolve(&places);
@@ -190,10 +189,7 @@ fn row(symbols: &Symbols, at: usize, pc: u64, raw: u32, stack: CycleStack) -> Ro
         raw,
         function: &symbols.function(location.function).name,
         label: symbols.label(at),
-        source: location
-            .source
-            .as_ref()
-            .map(|source| format!("{}:{}", source.file, source.line)),
+        source: location.source.as_ref().map(|source| format!("{}:{}", source.file, source.line)),
         stack,
     }
 }
@@ -208,9 +204,7 @@ impl Losses {
             self.executed.insert(wanted.place.to_owned());
         }
         for &cause in Cause::ALL.iter().filter(|cause| cause.fits(&decoded)) {
-            let asked = wanted
-                .iter()
-                .find(|wanted| wanted.cause == cause && wanted.is_at(row));
+            let asked = wanted.iter().find(|wanted| wanted.cause == cause && wanted.is_at(row));
             if !wanted.is_empty() && asked.is_none() {
                 continue;
             }
@@ -230,13 +224,7 @@ impl Losses {
             // Asked for by a line, it is one candidate whatever it is inlined into.
             let name = asked.map_or(row.function, |wanted| wanted.place);
             let instruction = Instruction {
-                without: Without {
-                    cause,
-                    pc: row.pc,
-                    raw: Some(row.raw),
-                    select,
-                }
-                .to_string(),
+                without: Without { cause, pc: row.pc, raw: Some(row.raw), select }.to_string(),
                 label: row.label.clone(),
                 text: disassemble(row.raw, row.pc).replace('\t', " "),
                 source: row.source.clone(),
@@ -256,7 +244,7 @@ impl Losses {
     /// Something of the cause was executed at a place that the user asks for.
     fn check(&self, program: &str, wanted: &Wanted<'_>) -> Result<(), BadInput> {
         let Wanted { cause, place } = wanted;
-        let found = { self.found.keys() }.any(|(of, by, _)| of == place && by == cause);
+        let found = self.found.keys().any(|(of, by, _)| of == place && by == cause);
         if found {
             return Ok(());
         }
@@ -298,12 +286,8 @@ fn selects(code: &Code, branches: &[Instruction]) -> Selects {
         };
         match code.select(without.pc) {
             Ok(select) => found.push(Instruction {
-                without: Without {
-                    cause: Cause::Select,
-                    select: Some(select),
-                    ..without
-                }
-                .to_string(),
+                without: Without { cause: Cause::Select, select: Some(select), ..without }
+                    .to_string(),
                 ..branch.clone()
             }),
             Err(why) => reason = reason.or(Some(why)),
@@ -324,15 +308,15 @@ pub fn candidates(
 ) -> Result<Vec<Candidate>, BadInput> {
     let losses = losses(evaluation, program, symbolizer, wanted);
     if losses.total == 0 {
-        return Err(BadInput(format!(
-            "no cycles of a process {program:?} were profiled"
-        )));
+        return Err(BadInput(format!("no cycles of a process {program:?} were profiled")));
     }
     for wanted in wanted {
         losses.check(program, wanted)?;
     }
     let code = losses.code;
-    let mut candidates: Vec<Candidate> = { losses.found.into_iter() }
+    let mut candidates: Vec<Candidate> = losses
+        .found
+        .into_iter()
         .map(|((function, cause, kind), instructions)| {
             let lost: u64 = instructions.values().sum();
             let mut instructions: Vec<_> = instructions.into_iter().collect();
@@ -341,9 +325,8 @@ pub fn candidates(
                 instructions.retain(|(_, own)| *own as f64 >= MIN_SHARE_OF_LOST * lost as f64);
             }
             instructions.sort_by_key(|(_, own)| Reverse(*own));
-            let instructions: Vec<_> = { instructions.into_iter() }
-                .map(|(instruction, _)| instruction)
-                .collect();
+            let instructions: Vec<_> =
+                instructions.into_iter().map(|(instruction, _)| instruction).collect();
             let is_branch = cause == Cause::Mispredict && kind == BRANCHES;
             Candidate {
                 cause: cause.name(),

@@ -45,7 +45,7 @@ impl Code {
 
     /// All that is reached from some addresses, with the least number of instructions before it; nothing beyond `end`.
     fn reached(&self, from: &[u64], end: u64, most: usize) -> HashMap<u64, usize> {
-        let known = { from.iter() }.filter(|pc| self.0.contains_key(*pc));
+        let known = from.iter().filter(|pc| self.0.contains_key(*pc));
         let mut depth: HashMap<u64, usize> = known.map(|&pc| (pc, 0)).collect();
         let mut queue: VecDeque<u64> = depth.keys().copied().collect();
         while let Some(pc) = queue.pop_front() {
@@ -120,7 +120,8 @@ impl Code {
         let not_taken = pc.wrapping_add(inst.len.into());
         let sides = [taken, not_taken].map(|side| self.side(pc, side, pc, MOST_SELECTED));
         // The sides join where they meet first; if there is a loop, in the loop, and not where it is left.
-        let meet = { sides[0].iter() }
+        let meet = sides[0]
+            .iter()
             .filter_map(|(&at, &of_taken)| Some((at, of_taken, *sides[1].get(&at)?)));
         let meet = meet.min_by_key(|&(at, a, b)| {
             let returns = self.reached(&[at], pc, MOST_SEARCHED).contains_key(&pc);
@@ -131,7 +132,8 @@ impl Code {
         if between.len() > MOST_SELECTED {
             return Err(APART);
         }
-        let written = { between.iter() }
+        let written = between
+            .iter()
             .map(|at| self.0[at].rd)
             .filter(|rd| (1..64).contains(rd))
             .fold(0, |all, rd| all | 1 << rd);
@@ -148,11 +150,12 @@ impl Code {
         inside.remove(&branch);
         let mut found = BTreeSet::new();
         loop {
-            let more: Vec<u64> = { inside.keys().copied() }
+            let more: Vec<u64> = inside
+                .keys()
+                .copied()
                 .filter(|at| *at != join && !found.contains(at))
                 .filter(|at| {
-                    self.next(*at, false)
-                        .any(|next| next == join || found.contains(&next))
+                    self.next(*at, false).any(|next| next == join || found.contains(&next))
                 })
                 .collect();
             if more.is_empty() {

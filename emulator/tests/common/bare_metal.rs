@@ -27,11 +27,8 @@ pub fn run_program<const WORDS: usize>(
     threads: &str,
 ) -> (Vec<[u64; WORDS]>, Vec<Row>) {
     let dir = scratch(&format!("{name}-{threads}"));
-    let source = values
-        .iter()
-        .fold(source.to_owned(), |source, (name, value)| {
-            source.replace(name, value)
-        });
+    let source =
+        values.iter().fold(source.to_owned(), |source, (name, value)| source.replace(name, value));
     let elf = assemble(&dir, "program", &source);
     let spec = format!(
         "[guest]\nfirmware = \"{}\"\n[run]\nmax_cycles = 20000000\nthreads = \"{threads}\"\n[record]\ntrace = true\n",

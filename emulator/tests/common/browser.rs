@@ -38,12 +38,7 @@ pub struct Browser<'a> {
 
 impl Default for Browser<'_> {
     fn default() -> Self {
-        Self {
-            window: (1100, 900),
-            scheme: "light",
-            steps: "",
-            virtual_time: true,
-        }
+        Self { window: (1100, 900), scheme: "light", steps: "", virtual_time: true }
     }
 }
 
@@ -76,7 +71,8 @@ impl Picture {
         Self {
             width: info.width,
             height: info.height,
-            pixels: { bytes.chunks_exact(size) }
+            pixels: bytes
+                .chunks_exact(size)
                 .flat_map(|pixel| [pixel[0], pixel[1], pixel[2]])
                 .collect(),
         }
@@ -107,9 +103,7 @@ impl Seen {
     /// Returns what the page said last under `name`.
     pub fn get(&self, name: &str) -> &Value {
         let found = self.said.iter().rev().find(|(said, _)| said == name);
-        &found
-            .unwrap_or_else(|| panic!("the page did not say {name}: {:?}", self.said))
-            .1
+        &found.unwrap_or_else(|| panic!("the page did not say {name}: {:?}", self.said)).1
     }
 }
 
@@ -117,9 +111,7 @@ impl Browser<'_> {
     /// Opens a page, in a folder of the test's own. A page may not have errors, on its console or elsewhere.
     pub fn open(&self, name: &str, page: &str) -> Seen {
         let seen = self.look(name, page);
-        let errors: Vec<_> = { seen.said.iter() }
-            .filter(|(name, _)| name == "error")
-            .collect();
+        let errors: Vec<_> = seen.said.iter().filter(|(name, _)| name == "error").collect();
         assert!(errors.is_empty(), "{name}: {errors:?}");
         seen
     }

@@ -22,9 +22,7 @@ pub fn start(command: &mut Command) -> (Child, u16) {
 impl Debugger {
     /// Connects to a machine.
     pub fn connect(port: u16) -> Self {
-        Self(BufReader::new(
-            TcpStream::connect(("127.0.0.1", port)).unwrap(),
-        ))
+        Self(BufReader::new(TcpStream::connect(("127.0.0.1", port)).unwrap()))
     }
 
     /// Connects to a machine that still has to notice that the debugger before is gone.

@@ -29,9 +29,7 @@ pub fn guest() -> PathBuf {
 
 /// The repository.
 pub fn repo() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the crate lies in the repository")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the repository")
 }
 
 /// A directory of this test's own, empty.
@@ -47,11 +45,7 @@ pub fn run_spec(dir: &Path, spec: &str) -> Command {
     let path = dir.join("spec.toml");
     std::fs::write(&path, spec).expect("write the spec");
     let mut command = tipsim();
-    command
-        .arg("run")
-        .arg(&path)
-        .arg("--guest-dir")
-        .arg(guest());
+    command.arg("run").arg(&path).arg("--guest-dir").arg(guest());
     command.arg("--out").arg(dir.join("out"));
     command
 }
@@ -70,18 +64,10 @@ pub fn stdout(output: &Output) -> String {
 #[track_caller]
 pub fn succeed(command: &mut Command) -> String {
     let name = command.get_program().to_owned();
-    let output = command.output().unwrap_or_else(|e| {
-        panic!(
-            "{}: {e}: run scripts/test, which installs it",
-            name.display()
-        )
-    });
-    assert!(
-        output.status.success(),
-        "{}{}",
-        stdout(&output),
-        stderr(&output)
-    );
+    let output = command
+        .output()
+        .unwrap_or_else(|e| panic!("{}: {e}: run scripts/test, which installs it", name.display()));
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
     stdout(&output)
 }
 
@@ -90,11 +76,7 @@ pub fn succeed(command: &mut Command) -> String {
 pub fn assert_error(output: &Output, status: i32, words: &[&str]) {
     let text = stderr(output);
     assert_eq!(output.status.code(), Some(status), "{text}");
-    assert_eq!(
-        text.trim_end().lines().count(),
-        1,
-        "one line expected: {text}"
-    );
+    assert_eq!(text.trim_end().lines().count(), 1, "one line expected: {text}");
     for word in words {
         assert!(text.contains(word), "no \"{word}\" in: {text}");
     }
@@ -102,25 +84,11 @@ pub fn assert_error(output: &Output, status: i32, words: &[&str]) {
 
 /// Assembles a bare-metal program at the start of RAM.
 pub fn assemble(dir: &Path, name: &str, source: &str) -> PathBuf {
-    let (s, elf) = (
-        dir.join(format!("{name}.S")),
-        dir.join(format!("{name}.elf")),
-    );
+    let (s, elf) = (dir.join(format!("{name}.S")), dir.join(format!("{name}.elf")));
     std::fs::write(&s, source).expect("write source");
     let status = Command::new("riscv64-linux-gnu-gcc")
-        .args([
-            "-nostdlib",
-            "-static",
-            "-no-pie",
-            "-march=rv64gc",
-            "-mabi=lp64d",
-        ])
-        .args([
-            "-Wl,-N",
-            "-Wl,-Ttext=0x80000000",
-            "-Wl,--build-id=none",
-            "-o",
-        ])
+        .args(["-nostdlib", "-static", "-no-pie", "-march=rv64gc", "-mabi=lp64d"])
+        .args(["-Wl,-N", "-Wl,-Ttext=0x80000000", "-Wl,--build-id=none", "-o"])
         .args([&elf, &s])
         .status()
         .expect("run riscv64-linux-gnu-gcc");

@@ -10,9 +10,7 @@ use super::{repo, run_spec, succeed};
 pub fn compile(dir: &Path, name: &str) {
     let mut gcc = Command::new("riscv64-linux-gnu-gcc");
     let frames = ["-fno-omit-frame-pointer"];
-    gcc.args(frames)
-        .args(["-O1", "-g1", "-static", "-o"])
-        .arg(dir.join(name));
+    gcc.args(frames).args(["-O1", "-g1", "-static", "-o"]).arg(dir.join(name));
     gcc.arg(repo().join(format!("emulator/tests/precise/{name}.c")));
     assert!(gcc.status().expect("run riscv64-linux-gnu-gcc").success());
 }

@@ -9,9 +9,7 @@ pub fn instructions(truth: &Value) -> Vec<Value> {
         let entries = row.as_array().into_iter().flatten();
         let pairs = names.iter().zip(entries);
         Value::Object(
-            pairs
-                .map(|(name, value)| (name.as_str().unwrap().to_owned(), value.clone()))
-                .collect(),
+            pairs.map(|(name, value)| (name.as_str().unwrap().to_owned(), value.clone())).collect(),
         )
     };
     let all = truth["instructions"].as_array().unwrap();

@@ -32,9 +32,7 @@ fn program(dir: &Path, turns: u32, selectors: &[u64]) -> PathBuf {
 fn shown(output: &Output) -> Vec<u64> {
     let text = stdout(output);
     let values = text.lines().map(|line| u64::from_str_radix(line, 16));
-    values
-        .collect::<Result<_, _>>()
-        .unwrap_or_else(|e| panic!("{e}: {text}{}", stderr(output)))
+    values.collect::<Result<_, _>>().unwrap_or_else(|e| panic!("{e}: {text}{}", stderr(output)))
 }
 
 /// Runs the program, and returns what its counters showed and what the host counted of the region.
@@ -112,12 +110,8 @@ fn each_event_in_each_privilege_is_what_the_host_counts() {
         }
         assert_eq!(found[0], found[1], "by one thread and by two");
         for (n, event) in events.iter().enumerate() {
-            let total = |filter| {
-                found
-                    .iter()
-                    .map(|values| values[FILTERS.len() * n + filter])
-                    .sum::<u64>()
-            };
+            let total =
+                |filter| found.iter().map(|values| values[FILTERS.len() * n + filter]).sum::<u64>();
             for (filter, occur) in occur.iter_mut().enumerate() {
                 *occur += u32::from(total(filter) != 0);
             }
@@ -145,20 +139,14 @@ const INVERT: u64 = 1 << 40;
 fn conditions_of_a_privilege_are_of_its_own_cycles() {
     const WIDTH: u64 = 4;
     let dir = scratch("counters-conditions");
-    for event in [
-        PerfEvent::Instructions,
-        PerfEvent::IntAlu,
-        PerfEvent::Decoded,
-    ] {
-        let selectors: Vec<u64> = { FILTERS[1..].iter() }
+    for event in [PerfEvent::Instructions, PerfEvent::IntAlu, PerfEvent::Decoded] {
+        let selectors: Vec<u64> = FILTERS[1..]
+            .iter()
             .flat_map(|filter| {
                 let own = filter | u64::from(event.selector());
                 let thresholds = (1..=WIDTH).map(move |n| own | (n * ONCE));
                 let cycles = filter | u64::from(PerfEvent::Cycles.selector());
-                [own]
-                    .into_iter()
-                    .chain(thresholds)
-                    .chain([own | ONCE | INVERT, cycles])
+                [own].into_iter().chain(thresholds).chain([own | ONCE | INVERT, cycles])
             })
             .collect();
         let elf = program(&dir, 100, &selectors);
@@ -169,19 +157,13 @@ fn conditions_of_a_privilege_are_of_its_own_cycles() {
             let own = &values[mode * each..][..each];
             let by_threshold: u64 = own[1..=WIDTH as usize].iter().sum();
             assert!(own[0] > 100, "{name}, mode {mode}: {own:?}");
-            assert!(
-                own[0].abs_diff(by_threshold) <= edges,
-                "{name}, mode {mode}: {own:?}"
-            );
+            assert!(own[0].abs_diff(by_threshold) <= edges, "{name}, mode {mode}: {own:?}");
             // The other modes sleep, too, in cycles in which no condition is tested.
             if mode != 2 {
                 continue;
             }
             let (met, not_met, cycles) = (own[1], own[each - 2], own[each - 1]);
-            assert!(
-                (met + not_met).abs_diff(cycles) <= edges,
-                "{name}, mode {mode}: {own:?}"
-            );
+            assert!((met + not_met).abs_diff(cycles) <= edges, "{name}, mode {mode}: {own:?}");
         }
     }
 }
@@ -196,9 +178,7 @@ fn boot(from: (&str, &Path), with: &[&str], save: Option<(u64, &Path)>) -> Outpu
     command.args(["boot", "--mode", "timing"]).args(with);
     command.arg(from.0).arg(from.1);
     if let Some((until, file)) = save {
-        command
-            .args(["--max-insts", &until.to_string(), "--save"])
-            .arg(file);
+        command.args(["--max-insts", &until.to_string(), "--save"]).arg(file);
     }
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));

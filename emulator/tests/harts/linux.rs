@@ -16,9 +16,7 @@ const OK_LINES: usize = 8 + 2 * 11;
 const MODES: [&str; 4] = ["off", "auto", "eager", "timing"];
 
 fn compile(out: &Path, source: &str, options: &[&str]) {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/harts")
-        .join(source);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/harts").join(source);
     let mut compiler = Command::new("riscv64-linux-gnu-gcc");
     compiler.args(["-O1", "-static", "-Wall", "-Wextra", "-Werror", "-o"]);
     succeed(compiler.arg(out).arg(source).args(options));
@@ -77,11 +75,7 @@ fn run(dir: &Path, harts: u32, mode: &str, often: u32) {
     command.args(["--set", &format!("guest.harts={harts}"), "--set", &more]);
     let output = command.output().unwrap();
     let console = std::fs::read_to_string(out.join("console.log")).unwrap_or_default();
-    let told = format!(
-        "{harts} harts, {mode}: {}{}{console}",
-        stdout(&output),
-        stderr(&output)
-    );
+    let told = format!("{harts} harts, {mode}: {}{}{console}", stdout(&output), stderr(&output));
     assert!(output.status.success(), "{told}");
     let executed = format!(": 0 of {} programs failed on {harts} harts", 2 * execute);
     assert!(console.contains(&executed), "{told}");
@@ -93,9 +87,8 @@ fn run(dir: &Path, harts: u32, mode: &str, often: u32) {
 #[test]
 fn harts_execute_what_files_and_memory_hold_and_locks_hold() {
     let stress = std::env::var("TIPSIM_STRESS").ok();
-    let often = stress.as_ref().map_or(1, |often| {
-        often.parse().expect("TIPSIM_STRESS: expected a number")
-    });
+    let often =
+        stress.as_ref().map_or(1, |often| often.parse().expect("TIPSIM_STRESS: expected a number"));
     let dir = scratch("harts-linux");
     prepare(&dir);
     for harts in [2, 4, 8] {

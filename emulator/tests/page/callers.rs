@@ -20,16 +20,9 @@ fn rounds(alone: u32, called: u32) -> Evaluation {
     code.extend([(call, 0xef, 4), (call + 4, 0xa001, 2), (0x10160, 0x8082, 2)]);
     let length: Vec<u32> = (0..INSTRUCTIONS_EACH).collect();
     let start = INSTRUCTIONS_EACH..2 * INSTRUCTIONS_EACH;
-    let calling: Vec<u32> = start
-        .chain([next])
-        .chain(length.iter().copied())
-        .chain([next + 2, next + 1])
-        .collect();
-    let order = [
-        length.repeat(alone as usize),
-        calling.repeat(called as usize),
-    ]
-    .concat();
+    let calling: Vec<u32> =
+        start.chain([next]).chain(length.iter().copied()).chain([next + 2, next + 1]).collect();
+    let order = [length.repeat(alone as usize), calling.repeat(called as usize)].concat();
     executed(&code, order.into_iter(), true)
 }
 
@@ -58,11 +51,7 @@ fn callers_in_a_range_are_those_of_a_run_of_it_alone() {
             say('scope', byId('flame').querySelector('.scope')?.textContent ?? '');
             {HIDE_ALL_BUT_FLAME_GRAPH}"
         );
-        let browser = Browser {
-            window: (1100, 300),
-            steps: &steps,
-            ..Browser::default()
-        };
+        let browser = Browser { window: (1100, 300), steps: &steps, ..Browser::default() };
         let seen = browser.open(name, &page(harts));
         assert_eq!(*seen.get("by"), json!("callers"));
         seen
@@ -95,9 +84,7 @@ fn is_same(tree: &Value, other: &Value) -> bool {
     let share = |share: &Value| share.as_i64().expect("thousandths");
     tree.len() > 1
         && tree.keys().eq(other.keys())
-        && tree
-            .iter()
-            .all(|(path, own)| share(own).abs_diff(share(&other[path])) <= 3)
+        && tree.iter().all(|(path, own)| share(own).abs_diff(share(&other[path])) <= 3)
 }
 
 #[test]
@@ -117,11 +104,8 @@ fn a_range_is_the_same_after_another() {
         await later(300);
         say('all', tree());"
     );
-    let seen = Browser {
-        steps: &steps,
-        ..Browser::default()
-    }
-    .open("page-callers-again", &page(&[rounds(50_000, 21_000)]));
+    let seen = Browser { steps: &steps, ..Browser::default() }
+        .open("page-callers-again", &page(&[rounds(50_000, 21_000)]));
     assert_eq!(seen.get("once"), seen.get("again"));
     assert_eq!(*seen.get("profiler"), json!("whole run"));
     assert_ne!(seen.get("all"), seen.get("again"));
@@ -135,14 +119,7 @@ fn threads_have_their_time_in_a_range() {
     let name = report.flame.names.len() as u32;
     report.flame.names.push("worker".to_owned());
     let callers = &mut report.flame.callers;
-    callers.push(FlameNode(
-        1,
-        FrameKind::Thread,
-        name,
-        0,
-        vec![1000],
-        Vec::new(),
-    ));
+    callers.push(FlameNode(1, FrameKind::Thread, name, 0, vec![1000], Vec::new()));
     let node = callers.len() as u32;
     for (bin, nodes) in (1..).zip(&mut report.over_time.callers) {
         nodes.push((node, 1000 * bin));
@@ -168,14 +145,14 @@ fn threads_have_their_time_in_a_range() {
         await later(300);
         say('again', cells());"
     );
-    let browser = Browser {
-        steps: &steps,
-        ..Browser::default()
-    };
+    let browser = Browser { steps: &steps, ..Browser::default() };
     let seen = browser.open("page-range-threads", &report.html(""));
     let [start, end]: [u64; 2] = serde_json::from_value(seen.get("range").clone()).unwrap();
     let over_time = &report.over_time;
-    let inside = { over_time.bins.iter().zip(&over_time.callers) }
+    let inside = over_time
+        .bins
+        .iter()
+        .zip(&over_time.callers)
         .filter(|(bin, _)| bin.0 >= start && bin.1 <= end);
     let [mut own, mut worker] = [0, 0];
     for (at, cycles) in inside.flat_map(|(_, nodes)| nodes) {
@@ -183,10 +160,7 @@ fn threads_have_their_time_in_a_range() {
     }
     assert!(worker > 1000 && own > worker, "{own} and {worker}");
     let cells = seen.get("cells");
-    assert_eq!(
-        (&cells[2], &cells[7]),
-        (&json!(own.to_string()), &json!(worker.to_string()))
-    );
+    assert_eq!((&cells[2], &cells[7]), (&json!(own.to_string()), &json!(worker.to_string())));
     assert_eq!(*seen.get("scope"), json!("of the chosen range"));
     assert_eq!(seen.get("again"), seen.get("whole"));
     assert_eq!(seen.get("whole")[2], json!("123"));

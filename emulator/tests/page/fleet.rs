@@ -10,11 +10,8 @@ use super::common::{scratch, stderr};
 
 const PROGRAM: &str =
     "the-very-long-name-of-a-program-that-somebody-made-of-all-of-its-arguments-and-of-its-input";
-const COUNTERS: [&str; 3] = [
-    "CACHE.L1.RD.DATA.MISS",
-    "MEM.L2.ACCESS.PREFETCH",
-    "BR.FETCH.F2.ADDRESS",
-];
+const COUNTERS: [&str; 3] =
+    ["CACHE.L1.RD.DATA.MISS", "MEM.L2.ACCESS.PREFETCH", "BR.FETCH.F2.ADDRESS"];
 
 /// Folder of a fleet of two programs and eight points, one of which failed with a long reason.
 fn fleet() -> std::path::PathBuf {
@@ -26,24 +23,16 @@ fn fleet() -> std::path::PathBuf {
     let mut tasks = serde_json::Map::new();
     for program in [PROGRAM, "b"] {
         for entries in [32, 64, 96, 128] {
-            for command in [
-                "true",
-                "seq 1 300 | sort --reverse --numeric-sort > a-file-with-a-long-name",
-            ] {
+            for command in
+                ["true", "seq 1 300 | sort --reverse --numeric-sort > a-file-with-a-long-name"]
+            {
                 let task = format!("{program}+{entries}+{}", command.len());
                 let failed = program == "b" && entries == 128;
-                let place = folder
-                    .join(if failed { "failed" } else { "tasks" })
-                    .join(&task);
+                let place = folder.join(if failed { "failed" } else { "tasks" }).join(&task);
                 let cycles = 123_456_789_012_u64 / entries;
-                let counters: Value = COUNTERS
-                    .map(|name| (name, json!(cycles / 7)))
-                    .into_iter()
-                    .collect();
-                write(
-                    &place.join("report.json"),
-                    &json!({"counters": {"events": counters}}),
-                );
+                let counters: Value =
+                    COUNTERS.map(|name| (name, json!(cycles / 7))).into_iter().collect();
+                write(&place.join("report.json"), &json!({"counters": {"events": counters}}));
                 write(&place.join("report.html"), &json!(null));
                 let result = json!({
                     "status": if failed { "failed" } else { "done" },
@@ -105,12 +94,7 @@ fn a_fleets_page_fits_at_all_widths() {
             ..Browser::default()
         }
         .open(&format!("page-fleet-{width}"), &page);
-        assert_eq!(
-            *seen.get("page"),
-            0,
-            "at {width} pixels: {:?}",
-            seen.get("wide")
-        );
+        assert_eq!(*seen.get("page"), 0, "at {width} pixels: {:?}", seen.get("wide"));
         for nothing in ["wide", "cut", "outside"] {
             assert_eq!(*seen.get(nothing), json!([]), "{nothing} at {width} pixels");
         }
@@ -121,10 +105,6 @@ fn a_fleets_page_fits_at_all_widths() {
             (&json!(14), &json!(true)),
             "at {width} pixels"
         );
-        assert!(
-            seen.get("letters").as_f64() > Some(9.0),
-            "{:?}",
-            seen.get("letters")
-        );
+        assert!(seen.get("letters").as_f64() > Some(9.0), "{:?}", seen.get("letters"));
     }
 }

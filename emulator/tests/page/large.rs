@@ -26,19 +26,9 @@ fn large() -> Report {
     report.over_time.cycles = vec![Vec::new(); bins];
     report.functions.clear();
     report.listings.clear();
-    let (module, names) = (
-        report.flame.lines.len() as u32,
-        report.flame.names.len() as u32,
-    );
+    let (module, names) = (report.flame.lines.len() as u32, report.flame.names.len() as u32);
     report.flame.names.push("module".to_owned());
-    report.flame.lines.push(FlameNode(
-        1,
-        FrameKind::Module,
-        names,
-        0,
-        Vec::new(),
-        Vec::new(),
-    ));
+    report.flame.lines.push(FlameNode(1, FrameKind::Module, names, 0, Vec::new(), Vec::new()));
     for n in 0..FUNCTIONS {
         let mut function = function.clone();
         function.name = format!("namespace::type::function_{n}<int, long>(int, char const*)");
@@ -46,14 +36,7 @@ fn large() -> Report {
         let cycles = function.cycles as u64;
         report.flame.names.push(function.name.clone());
         let name = names + 1 + n as u32;
-        let node = FlameNode(
-            module + 1,
-            FrameKind::Function,
-            name,
-            0,
-            vec![cycles],
-            Vec::new(),
-        );
+        let node = FlameNode(module + 1, FrameKind::Function, name, 0, vec![cycles], Vec::new());
         report.flame.lines.push(node);
         let item = report.over_time.items.len() as u32;
         report.over_time.items.push(TimedItem {
@@ -88,10 +71,7 @@ fn a_page_of_100_mb_opens_at_once() {
     let tag = marked[..changed].rfind("<script>").expect("the script");
     let (before, after) = (&marked[..tag], &marked[tag + "<script>".len()..]);
     let marked = format!("{before}<script nonce=\"{NONCE}\">{after}");
-    let browser = Browser {
-        virtual_time: false,
-        ..Browser::default()
-    };
+    let browser = Browser { virtual_time: false, ..Browser::default() };
     let seen = browser.open("page-large", &marked);
     let ms = |name: &str| seen.get(name).as_f64().unwrap();
     println!(
@@ -125,22 +105,10 @@ fn a_listing_of_a_large_page_is_read_when_it_is_asked_for() {
         ..Browser::default()
     }
     .open("page-large-listing", &large().html(""));
-    assert_eq!(
-        *seen.get("before"),
-        json!(2),
-        "instructions, and the first function"
-    );
+    assert_eq!(*seen.get("before"), json!(2), "instructions, and the first function");
     assert_eq!(*seen.get("after"), json!(3));
-    assert!(
-        seen.get("listed")
-            .as_str()
-            .unwrap()
-            .contains("function_9876<")
-    );
-    assert_eq!(
-        (seen.get("code"), seen.get("last")),
-        (&json!(true), &json!(true))
-    );
+    assert!(seen.get("listed").as_str().unwrap().contains("function_9876<"));
+    assert_eq!((seen.get("code"), seen.get("last")), (&json!(true), &json!(true)));
     assert!(seen.get("rows").as_u64().unwrap() < 200);
 }
 
@@ -164,15 +132,10 @@ fn a_range_of_a_large_page_has_the_functions_of_its_bins() {
           }});
         }}"
     );
-    let browser = Browser {
-        steps: &steps,
-        ..Browser::default()
-    };
+    let browser = Browser { steps: &steps, ..Browser::default() };
     let seen = browser.open("page-large-range", &report.html(""));
-    let seen: Vec<_> = { seen.said.iter() }
-        .filter(|(name, _)| name == "seen")
-        .map(|(_, seen)| seen)
-        .collect();
+    let seen: Vec<_> =
+        seen.said.iter().filter(|(name, _)| name == "seen").map(|(_, seen)| seen).collect();
     assert_eq!(seen.len(), 2);
     for seen in seen {
         let [start, end]: [u64; 2] = serde_json::from_value(seen["range"].clone()).unwrap();
@@ -186,15 +149,9 @@ fn a_range_of_a_large_page_has_the_functions_of_its_bins() {
         assert_eq!(seen["cycles"], json!(cycles), "{seen}");
         assert_eq!(seen["flame"], json!(cycles), "{seen}");
         let first = seen["first"].as_str().unwrap();
-        assert!(
-            first.contains(&format!("function_{}<", inside[0])),
-            "{seen}"
-        );
+        assert!(first.contains(&format!("function_{}<", inside[0])), "{seen}");
         let count = seen["count"].as_str().unwrap().replace(',', "");
-        assert!(
-            count.starts_with(&format!("{} functions", inside.len())),
-            "{seen}"
-        );
+        assert!(count.starts_with(&format!("{} functions", inside.len())), "{seen}");
         assert!(seen["frames"].as_u64().unwrap() > 20, "{seen}");
         assert_eq!(seen["scope"], json!("of the chosen range"));
     }

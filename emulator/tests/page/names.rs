@@ -21,11 +21,7 @@ fn with_long_names(count: u32) -> Report {
         row.function = long(&row.function);
         row.label = format!("{}+0x1a2", row.function);
     }
-    for place in report
-        .verdict
-        .iter_mut()
-        .flat_map(|verdict| &mut verdict.places)
-    {
+    for place in report.verdict.iter_mut().flat_map(|verdict| &mut verdict.places) {
         place.function = long(&place.function);
         place.label = format!("{}+0x1a2", place.function);
     }
@@ -104,9 +100,8 @@ fn everything_that_opens_is_in_its_place() {
 #[test]
 fn pages_of_several_runs_are_in_their_place() {
     let reports = [60_000, 70_000, 80_000].map(with_long_names);
-    let runs: Vec<Run> = { reports.iter() }
-        .map(|report| serde_json::from_value(report.json()).unwrap())
-        .collect();
+    let runs: Vec<Run> =
+        reports.iter().map(|report| serde_json::from_value(report.json()).unwrap()).collect();
     let comparison = Comparison::new(&runs[0], &runs[1], &[]).unwrap();
     let page = comparison.html(&reports[0].flame, &reports[1].flame, &[]);
     fits("page-names-compared", &page, "");
@@ -118,19 +113,12 @@ fn pages_of_several_runs_are_in_their_place() {
     }
     .open("page-names-compared-names", &page);
     for which in 0..2 {
-        let text = |name: &str| {
-            seen.get(name)[which]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned()
-        };
+        let text = |name: &str| seen.get(name)[which].as_str().unwrap_or_default().to_owned();
         assert!(text("shown").contains(SHORT), "{}", text("shown"));
         assert!(text("titles").contains(NAME), "{}", text("titles"));
     }
     // This page has no scripts of its own.
-    let page = Compared::new(&runs)
-        .html()
-        .replacen("<html ", "<html data-ready=\"true\" ", 1);
+    let page = Compared::new(&runs).html().replacen("<html ", "<html data-ready=\"true\" ", 1);
     let (start, rest) = page.split_once("<meta http-equiv").expect("a policy");
     let (_, end) = rest.split_once('>').expect("the end of an element");
     fits("page-names-several", &(start.to_owned() + end), "");
@@ -161,33 +149,16 @@ fn long_names_are_shortened_and_nothing_is_wider_than_the_page() {
             ..Browser::default()
         }
         .open(&format!("page-names-{width}"), &page);
-        assert_eq!(
-            *seen.get("page"),
-            0,
-            "at {width} pixels: {:?}",
-            seen.get("wide")
-        );
-        assert_eq!(
-            *seen.get("wide"),
-            serde_json::json!([]),
-            "at {width} pixels"
-        );
+        assert_eq!(*seen.get("page"), 0, "at {width} pixels: {:?}", seen.get("wide"));
+        assert_eq!(*seen.get("wide"), serde_json::json!([]), "at {width} pixels");
         let text = |name: &str| seen.get(name).as_str().unwrap_or_default().to_owned();
         for name in ["shown", "instruction", "chosen"] {
             assert!(text(name).contains(SHORT), "{name}: {}", text(name));
         }
-        assert!(
-            text("instruction").contains("+0x1a2"),
-            "{}",
-            text("instruction")
-        );
+        assert!(text("instruction").contains("+0x1a2"), "{}", text("instruction"));
         for name in ["title", "verdict"] {
             assert!(text(name).contains(NAME), "{name}: {}", text(name));
         }
-        assert!(
-            seen.get("room").as_f64() > Some(120.0),
-            "{:?}",
-            seen.get("room")
-        );
+        assert!(seen.get("room").as_f64() > Some(120.0), "{:?}", seen.get("room"));
     }
 }

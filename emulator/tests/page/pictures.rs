@@ -10,11 +10,7 @@ pub const MAX_DIFFERENCE: f64 = 0.001;
 pub fn check(page: &str, pictures: &[(String, Browser<'_>, Picture)]) {
     for (name, browser, picture) in pictures {
         // Text, bars of eight colours, and edges of letters.
-        assert!(
-            picture.colours() > 100,
-            "{name}: {} colours",
-            picture.colours()
-        );
+        assert!(picture.colours() > 100, "{name}: {} colours", picture.colours());
         let again = browser.open(&format!("page-again-{}", name.replace(' ', "-")), page);
         let difference = picture.difference(&again.picture);
         assert!(
@@ -28,12 +24,7 @@ pub fn check(page: &str, pictures: &[(String, Browser<'_>, Picture)]) {
     assert!(light_narrow.2.width < light_wide.2.width);
     for (light, dark) in [(light_narrow, dark_narrow), (light_wide, dark_wide)] {
         let difference = light.2.difference(&dark.2);
-        assert!(
-            difference > 0.9,
-            "{}: only {difference} differ from {}",
-            dark.0,
-            light.0
-        );
+        assert!(difference > 0.9, "{}: only {difference} differ from {}", dark.0, light.0);
         let (light, dark) = (light.2.brightness(), dark.2.brightness());
         assert!(light > 200.0 && dark < 70.0, "{light} and {dark}");
     }

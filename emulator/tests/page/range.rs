@@ -153,25 +153,15 @@ fn everything_follows_the_range() {
         await later(300);
         say('again', views());"
     );
-    let seen = Browser {
-        steps: &steps,
-        ..Browser::default()
-    }
-    .open("page-range", &page(&[phases([400_000, 400_000], false)]));
-    for (phase, function, pcs) in [
-        ("first", "length", LENGTH_PC),
-        ("second", "_start", START_PC),
-    ] {
+    let seen = Browser { steps: &steps, ..Browser::default() }
+        .open("page-range", &page(&[phases([400_000, 400_000], false)]));
+    for (phase, function, pcs) in [("first", "length", LENGTH_PC), ("second", "_start", START_PC)] {
         let view = seen.get(phase);
         assert_eq!(view["functions"], json!([function]), "{view}");
         assert_eq!(view["share"], json!("100.0"), "{view}");
         assert_eq!(view["frames"], json!([function]), "{view}");
         assert_eq!(view["listed"], json!([function]), "{view}");
-        assert_eq!(
-            (view["heat"].as_f64(), &view["hot"]),
-            (Some(100.0), &json!(8)),
-            "{view}"
-        );
+        assert_eq!((view["heat"].as_f64(), &view["hot"]), (Some(100.0), &json!(8)), "{view}");
         let instructions: Vec<String> =
             serde_json::from_value(view["instructions"].clone()).unwrap();
         assert_eq!(instructions.len(), INSTRUCTIONS_EACH as usize, "{view}");
@@ -181,19 +171,8 @@ fn everything_follows_the_range() {
             assert!((pcs..pcs + 16).contains(&pc), "{text}");
         }
         assert!(view["source"].as_f64().unwrap() > 99.0, "{view}");
-        for follows in [
-            "flame",
-            "functions",
-            "code",
-            "instructions",
-            "stacks",
-            "top-down",
-        ] {
-            assert_eq!(
-                view["scopes"][follows],
-                json!("of the chosen range"),
-                "{view}"
-            );
+        for follows in ["flame", "functions", "code", "instructions", "stacks", "top-down"] {
+            assert_eq!(view["scopes"][follows], json!("of the chosen range"), "{view}");
         }
         for whole in ["verdict", "errors", "run"] {
             assert_eq!(view["scopes"][whole], json!("whole run"), "{view}");
@@ -204,10 +183,7 @@ fn everything_follows_the_range() {
     assert_eq!(whole["scopes"], json!({}));
     assert_eq!(seen.get("again"), whole, "clearing the brush restores");
     // Profilers are not kept over time: their columns are there without a range only.
-    assert_eq!(
-        (seen.get("profilers"), seen.get("columns")),
-        (&json!(5), &json!(6))
-    );
+    assert_eq!((seen.get("profilers"), seen.get("columns")), (&json!(5), &json!(6)));
 }
 
 /// The flame graph alone.
@@ -225,11 +201,7 @@ pub const HIDE_ALL_BUT_FLAME_GRAPH: &str = "
 fn a_brushed_flame_graph_is_that_of_a_run_of_the_range_alone() {
     let open = |name: &str, cycles, brush: &str| {
         let steps = format!("{VIEWS} {brush} {HIDE_ALL_BUT_FLAME_GRAPH}");
-        let browser = Browser {
-            window: (1100, 300),
-            steps: &steps,
-            ..Browser::default()
-        };
+        let browser = Browser { window: (1100, 300), steps: &steps, ..Browser::default() };
         browser.open(name, &page(&[phases(cycles, false)])).picture
     };
     let brush = "await brushed(0.05, 0.4);";
@@ -238,24 +210,15 @@ fn a_brushed_flame_graph_is_that_of_a_run_of_the_range_alone() {
     let all = open("page-range-whole", [400_000, 400_000], whole);
     let alone = open("page-range-alone", [400_000, 0], whole);
     let difference = ranged.difference(&all);
-    assert!(
-        difference > 0.02,
-        "{difference} differ from the whole run's"
-    );
+    assert!(difference > 0.02, "{difference} differ from the whole run's");
     let difference = ranged.difference(&alone);
-    assert!(
-        difference < MAX_DIFFERENCE,
-        "{difference} differ from a run of the range alone"
-    );
+    assert!(difference < MAX_DIFFERENCE, "{difference} differ from a run of the range alone");
 }
 
 #[test]
 fn a_range_of_several_harts_is_of_all_of_them() {
     // The first hart executes `length` in the first half, the second nothing else.
-    let harts = [
-        phases([400_000, 400_000], false),
-        phases([800_000, 0], false),
-    ];
+    let harts = [phases([400_000, 400_000], false), phases([800_000, 0], false)];
     let steps = format!(
         "{VIEWS}
         await brushed(0.6, 0.9);
@@ -264,11 +227,8 @@ fn a_range_of_several_harts_is_of_all_of_them() {
         await brushed(0.05, 0.4);
         say('first', views().functions);"
     );
-    let seen = Browser {
-        steps: &steps,
-        ..Browser::default()
-    }
-    .open("page-range-harts", &page(&harts));
+    let seen =
+        Browser { steps: &steps, ..Browser::default() }.open("page-range-harts", &page(&harts));
     assert_eq!(*seen.get("second"), json!([["_start", "length"], "50.0"]));
     assert_eq!(*seen.get("first"), json!(["length"]));
     assert!(seen.get("note").as_str().unwrap().contains("Harts begin"));

@@ -16,25 +16,15 @@ fn run(dir: &Path, harts: u32, threads: &str, command: &str) -> (String, Value) 
     let output = run_spec(dir, &spec).output().unwrap();
     let console = std::fs::read_to_string(dir.join("out/console.log")).unwrap_or_default();
     let console = console.replace('\r', "");
-    assert!(
-        output.status.success(),
-        "{}{}{console}",
-        stdout(&output),
-        stderr(&output)
-    );
+    assert!(output.status.success(), "{}{}{console}", stdout(&output), stderr(&output));
     (console, json(&dir.join("out/run.json")))
 }
 
 /// Returns what `perf stat -x,` says of an event: the number and its unit.
 fn stat(console: &str, event: &str) -> (String, String) {
-    let mut lines = console
-        .lines()
-        .map(|line| line.split(',').collect::<Vec<_>>());
-    let line = lines.find(|words| {
-        words
-            .get(2..)
-            .is_some_and(|rest| rest.join(",").starts_with(event))
-    });
+    let mut lines = console.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let line =
+        lines.find(|words| words.get(2..).is_some_and(|rest| rest.join(",").starts_with(event)));
     let line = line.unwrap_or_else(|| panic!("no {event} in: {console}"));
     (line[0].to_owned(), line[1].to_owned())
 }

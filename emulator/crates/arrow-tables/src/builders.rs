@@ -24,11 +24,7 @@ pub(crate) struct DictionaryBuilder {
 impl DictionaryBuilder {
     /// Returns a column whose texts are known beforehand; keys are pushed by [`Self::push`].
     pub fn of(texts: impl IntoIterator<Item = String>) -> Self {
-        Self {
-            keys: Vec::new(),
-            texts: texts.into_iter().collect(),
-            known: FxHashMap::default(),
-        }
+        Self { keys: Vec::new(), texts: texts.into_iter().collect(), known: FxHashMap::default() }
     }
 
     /// Adds a row with the text of key `key`.
@@ -49,10 +45,7 @@ impl DictionaryBuilder {
     pub fn rows(&mut self) -> Result<ArrayRef, ArrowError> {
         let texts = StringArray::from_iter_values(&self.texts);
         let keys = Int32Array::from(take(&mut self.keys));
-        Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(
-            keys,
-            Arc::new(texts),
-        )?))
+        Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::new(texts))?))
     }
 
     /// Returns the rows so far as an array and forgets them and the texts.
@@ -74,7 +67,7 @@ pub(crate) struct NumberedDictionary {
 impl NumberedDictionary {
     /// Adds a row with the text of number `id`.
     pub fn push(&mut self, id: u32, text: impl FnOnce() -> String) {
-        let key = *{ self.keys.entry(id) }.or_insert_with(|| self.names.define(text()));
+        let key = *self.keys.entry(id).or_insert_with(|| self.names.define(text()));
         self.names.push(key);
     }
 
@@ -93,10 +86,7 @@ pub(crate) struct ListBuilder {
 
 impl Default for ListBuilder {
     fn default() -> Self {
-        Self {
-            offsets: vec![0],
-            values: Vec::new(),
-        }
+        Self { offsets: vec![0], values: Vec::new() }
     }
 }
 

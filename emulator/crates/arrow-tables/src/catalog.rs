@@ -27,16 +27,8 @@ const SAMPLERS: RunColumns = RunColumns {
 pub const TRACE_TABLES: [&Table; 3] = [&RECORDS, &SPANS, &STATIC_INSTRUCTIONS];
 
 /// Tables of a run's report.
-pub const REPORT_TABLES: [&Table; 8] = [
-    &PROCESSES,
-    &ERRORS,
-    &FUNCTIONS,
-    &INSTRUCTIONS,
-    &LOOPS,
-    &TOP_DOWN,
-    &WINDOWS,
-    &COUNTERS,
-];
+pub const REPORT_TABLES: [&Table; 8] =
+    [&PROCESSES, &ERRORS, &FUNCTIONS, &INSTRUCTIONS, &LOOPS, &TOP_DOWN, &WINDOWS, &COUNTERS];
 
 /// Returns every table.
 pub fn tables() -> impl Iterator<Item = &'static Table> {
@@ -147,10 +139,7 @@ pub const SAMPLES: Table = Table {
 /// Columns for the categories of a published cycle stack.
 pub const CYCLE_STACK: [Column; 7] = [
     category("execution", "of it, cycles in which instructions commit"),
-    category(
-        "alu_stall",
-        "of it, stalled on execution units and their operands",
-    ),
+    category("alu_stall", "of it, stalled on execution units and their operands"),
     category("load_stall", "of it, stalled on loads"),
     category("store_stall", "of it, stalled on stores"),
     category("front_end", "of it, drained"),
@@ -159,13 +148,7 @@ pub const CYCLE_STACK: [Column; 7] = [
 ];
 
 const fn category(name: &'static str, about: &'static str) -> Column {
-    Column {
-        name,
-        column_type: ColumnType::F64,
-        optional: false,
-        unit: "share",
-        about,
-    }
+    Column { name, column_type: ColumnType::F64, optional: false, unit: "share", about }
 }
 
 /// Table of a report's processes.

@@ -28,7 +28,7 @@ impl Context {
         self.guest.record(cycle, *kind, bytes);
         self.pid = self.guest.processes()[self.guest.current().0 as usize].pid;
         let threads = self.guest.threads();
-        self.tid = { threads.get(self.guest.thread().0 as usize) }.map_or(0, |thread| thread.tid);
+        self.tid = threads.get(self.guest.thread().0 as usize).map_or(0, |thread| thread.tid);
         // Another process may run now, or the process may have another name.
         self.name = None;
     }

@@ -48,9 +48,7 @@ pub const NOT_WHOLE: &str = "not_whole";
 pub fn with_part<R: RecordBatchReader>(table: R, part: Option<&str>) -> RecordBatchIterator<R> {
     let mut schema = (*table.schema()).clone();
     if let Some(part) = part {
-        schema
-            .metadata
-            .insert(NOT_WHOLE.to_owned(), part.to_owned());
+        schema.metadata.insert(NOT_WHOLE.to_owned(), part.to_owned());
     }
     RecordBatchIterator::new(table, Arc::new(schema))
 }

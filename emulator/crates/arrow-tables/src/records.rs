@@ -43,10 +43,7 @@ struct Columns {
 
 impl Records {
     pub fn new(hart: HartId, range: Range) -> Self {
-        Self {
-            walk: Walk::new(hart),
-            columns: Columns::new(range),
-        }
+        Self { walk: Walk::new(hart), columns: Columns::new(range) }
     }
 }
 
@@ -78,24 +75,15 @@ impl Columns {
     }
 
     fn push(&mut self, retired: &Retired<'_>, disassemble: &Disassembler) {
-        let Retired {
-            hart,
-            seq,
-            commit,
-            stages,
-            static_info,
-            ..
-        } = retired;
+        let Retired { hart, seq, commit, stages, static_info, .. } = retired;
         self.context.push();
         self.hart.push(hart.0);
         self.record.push(signed(seq.0));
         self.fetch.push(stages.map(|stages| signed(stages.fetch)));
         self.decode.push(signed(commit.decode));
         self.dispatch.push(signed(commit.dispatch));
-        self.issue
-            .push(stages.and_then(|stages| stages.issue.map(signed)));
-        self.complete
-            .push(stages.map(|stages| signed(stages.complete)));
+        self.issue.push(stages.and_then(|stages| stages.issue.map(signed)));
+        self.complete.push(stages.map(|stages| signed(stages.complete)));
         self.commit.push(signed(commit.commit));
         self.inst.push(static_info.id.0);
         self.space.push(static_info.space);
@@ -105,11 +93,8 @@ impl Columns {
         self.wait.push(commit.class as usize);
         self.redirect.push(commit.redirect as usize);
         self.first_of_row.push(commit.first_of_row);
-        self.tea
-            .push(commit.tea.0.into(), || commit.tea.to_string());
-        self.instruction.push(static_info.id.0, || {
-            disassemble(static_info.raw, static_info.pc)
-        });
+        self.tea.push(commit.tea.0.into(), || commit.tea.to_string());
+        self.instruction.push(static_info.id.0, || disassemble(static_info.raw, static_info.pc));
     }
 }
 

@@ -57,10 +57,7 @@ fn array(value: &Value) -> &[Value] {
 /// The name with an underscore for each character that would make it want quotes in SQL, different from those that are `taken`.
 fn plain(name: &str, taken: &mut BTreeSet<String>) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let mut plain: String = name
-        .chars()
-        .map(|c| if allowed(c) { c } else { '_' })
-        .collect();
+    let mut plain: String = name.chars().map(|c| if allowed(c) { c } else { '_' }).collect();
     if plain.starts_with(|c: char| c.is_ascii_digit()) {
         plain.insert(0, '_');
     }
@@ -120,9 +117,7 @@ impl Report<'_> {
         let mut rows = Vec::new();
         for process in array(&self.0["processes"]) {
             let columns = array(&self.0["columns"]).iter();
-            let found = columns
-                .zip(array(&process["errors"]))
-                .zip(array(&process["samples"]));
+            let found = columns.zip(array(&process["errors"])).zip(array(&process["samples"]));
             for ((column, errors), samples) in found {
                 for level in ["function", "block", "instruction"] {
                     let error = &errors[level];

@@ -29,29 +29,23 @@ pub fn batch_of_rows(
     let schema = table.schema(more);
     let types = table.fixed_columns().map(|column| column.column_type);
     let types = types.chain(more.iter().map(|_| ColumnType::F64));
-    let columns = schema
-        .fields()
-        .iter()
-        .zip(types)
-        .map(|(field, column_type)| {
-            let values: Vec<&Value> = rows
-                .iter()
-                .map(|row| row.get(field.name()).unwrap_or(&Value::Null))
-                .collect();
-            let unit = field.metadata().get("unit").map_or("", String::as_str);
-            let array = column(column_type, unit, &values);
-            // Arrow's own error about nulls does not name the table.
-            match array.null_count() {
-                0 => Ok(array),
-                _ if field.is_nullable() => Ok(array),
-                nulls => Err(ArrowError::InvalidArgumentError(format!(
-                    "table {}: {}: expected {} in every row, found {nulls} without",
-                    table.name,
-                    field.name(),
-                    column_type.name()
-                ))),
-            }
-        });
+    let columns = schema.fields().iter().zip(types).map(|(field, column_type)| {
+        let values: Vec<&Value> =
+            rows.iter().map(|row| row.get(field.name()).unwrap_or(&Value::Null)).collect();
+        let unit = field.metadata().get("unit").map_or("", String::as_str);
+        let array = column(column_type, unit, &values);
+        // Arrow's own error about nulls does not name the table.
+        match array.null_count() {
+            0 => Ok(array),
+            _ if field.is_nullable() => Ok(array),
+            nulls => Err(ArrowError::InvalidArgumentError(format!(
+                "table {}: {}: expected {} in every row, found {nulls} without",
+                table.name,
+                field.name(),
+                column_type.name()
+            ))),
+        }
+    });
     let columns = columns.collect::<Result<Vec<ArrayRef>, _>>()?;
     RecordBatch::try_new(schema, columns)
 }
@@ -106,11 +100,7 @@ fn column(column_type: ColumnType, unit: &str, values: &[&Value]) -> ArrayRef {
         ColumnType::U32s => {
             let items = |value: &&Value| items(value, |item| u32::try_from(item.as_u64()?).ok());
             let (offsets, items) = lists(values.iter().map(items));
-            list(
-                DataType::UInt32,
-                offsets,
-                Arc::new(UInt32Array::from(items)),
-            )
+            list(DataType::UInt32, offsets, Arc::new(UInt32Array::from(items)))
         }
         ColumnType::Texts => {
             let items = |value: &&Value| items(value, |item| Some(item.as_str()?.to_owned()));
@@ -131,9 +121,7 @@ fn number(value: &Value, unit: &str) -> Option<u64> {
 }
 
 fn items<T>(value: &Value, item: impl Fn(&Value) -> Option<T>) -> Vec<T> {
-    { value.as_array().into_iter().flatten() }
-        .filter_map(item)
-        .collect()
+    value.as_array().into_iter().flatten().filter_map(item).collect()
 }
 
 fn lists<T>(rows: impl Iterator<Item = Vec<T>>) -> (OffsetBuffer<i32>, Vec<T>) {
@@ -149,8 +137,5 @@ fn list(item: DataType, offsets: OffsetBuffer<i32>, items: ArrayRef) -> ArrayRef
 
 /// Returns a row of values with names.
 pub(crate) fn row<const N: usize>(cells: [(&str, Value); N]) -> Row {
-    cells
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
+    cells.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

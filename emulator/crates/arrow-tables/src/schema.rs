@@ -124,16 +124,10 @@ impl Table {
     pub fn schema(&self, more: &[String]) -> SchemaRef {
         let own = self.fixed_columns().map(|column| {
             let data_type = column.column_type.data_type();
-            field(
-                Field::new(column.name, data_type, column.optional),
-                column.unit,
-                column.about,
-            )
+            field(Field::new(column.name, data_type, column.optional), column.unit, column.about)
         });
         let more = more.iter().map(|name| {
-            let (unit, about) = self
-                .run_columns
-                .map_or(("", ""), |more| (more.unit, more.about));
+            let (unit, about) = self.run_columns.map_or(("", ""), |more| (more.unit, more.about));
             field(Field::new(name, DataType::Float64, true), unit, about)
         });
         let fields: Vec<Field> = own.chain(more).collect();

@@ -74,10 +74,8 @@ impl SpanSink for Columns {
         });
         self.start.push(signed(span.start));
         self.cycles.push(signed(span.cycles));
-        self.commit
-            .push((span.state != State::Idle).then_some(signed(span.commit)));
-        self.insts
-            .push(span.records.iter().map(|record| record.inst.0));
+        self.commit.push((span.state != State::Idle).then_some(signed(span.commit)));
+        self.insts.push(span.records.iter().map(|record| record.inst.0));
     }
 
     fn event(&mut self, cycle: u64, event: &Event) {

@@ -57,8 +57,7 @@ impl TableBuilder for StaticInstructions {
             self.privilege.push(info.privilege);
             self.class.push(info.class as usize);
             self.target.push(info.target);
-            self.instruction
-                .push(info.id.0, || disassemble(info.raw, info.pc));
+            self.instruction.push(info.id.0, || disassemble(info.raw, info.pc));
         }
         Ok(ControlFlow::Continue(()))
     }

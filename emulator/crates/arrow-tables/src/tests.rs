@@ -70,10 +70,8 @@ fn column(batches: &[RecordBatch], name: &str) -> Vec<String> {
     values
 }
 
-const PART: Range = Range {
-    from: Position::Record(Seq(300_000)),
-    to: Some(Position::Record(Seq(300_500))),
-};
+const PART: Range =
+    Range { from: Position::Record(Seq(300_000)), to: Some(Position::Record(Seq(300_500))) };
 
 #[test]
 fn records_are_those_of_csv() {
@@ -120,14 +118,7 @@ fn records_are_those_of_csv() {
             rows += 1;
         }
         assert_eq!(found.iter().map(RecordBatch::num_rows).sum::<usize>(), rows);
-        assert_eq!(
-            rows,
-            if range == PART {
-                500
-            } else {
-                columns[0].2.len()
-            }
-        );
+        assert_eq!(rows, if range == PART { 500 } else { columns[0].2.len() });
     }
 }
 
@@ -144,12 +135,7 @@ fn spans_add_up_to_the_oracle() {
     let code = batches(table(&STATIC_INSTRUCTIONS, &bytes, Range::ALL));
     let numbers = column(&code, "inst");
     assert_eq!(numbers.len(), evaluation.static_info.len());
-    assert!(
-        numbers
-            .iter()
-            .enumerate()
-            .all(|(at, inst)| *inst == at.to_string())
-    );
+    assert!(numbers.iter().enumerate().all(|(at, inst)| *inst == at.to_string()));
     let mut units = vec![0; numbers.len()];
     let mut cycle = 1;
     for batch in batches(table(&SPANS, &bytes, Range::ALL)) {
@@ -183,25 +169,16 @@ fn a_range_of_cycles_has_the_spans_that_reach_into_it() {
     let all = batches(table(&SPANS, &bytes, Range::ALL));
     let (start, cycles) = (column(&all, "start"), column(&all, "cycles"));
     let number = |text: &String| text.parse::<u64>().unwrap();
-    let long = { cycles.iter().rposition(|cycles| number(cycles) > 2) }.unwrap();
+    let long = cycles.iter().rposition(|cycles| number(cycles) > 2).unwrap();
     let from = number(&start[long]) + 1;
-    let range = Range {
-        from: Position::Cycle(from),
-        to: Some(Position::Cycle(from + 1)),
-    };
+    let range = Range { from: Position::Cycle(from), to: Some(Position::Cycle(from + 1)) };
     let found = batches(table(&SPANS, &bytes, range));
     assert_eq!(column(&found, "start"), [start[long].clone()]);
 
     let refused = TraceTable::new(&SPANS, reader(&bytes), HartId(0), PART, Box::new(text));
-    assert!(matches!(
-        refused,
-        Err(TraceTableError::NotByRecord("spans"))
-    ));
+    assert!(matches!(refused, Err(TraceTableError::NotByRecord("spans"))));
     let refused = TraceTable::new(&ERRORS, reader(&bytes), HartId(0), PART, Box::new(text));
-    assert!(matches!(
-        refused,
-        Err(TraceTableError::NotOfATrace("errors"))
-    ));
+    assert!(matches!(refused, Err(TraceTableError::NotOfATrace("errors"))));
 }
 
 #[test]
@@ -228,10 +205,7 @@ fn what_comes_before_damage_is_there_and_then_the_error() {
     assert_eq!(written, before as u64);
     assert!(broken.end().1.is_err());
     let file = parquet_file(file);
-    assert_eq!(
-        file.iter().map(RecordBatch::num_rows).sum::<usize>(),
-        before
-    );
+    assert_eq!(file.iter().map(RecordBatch::num_rows).sum::<usize>(), before);
 }
 
 fn parquet_file(bytes: Vec<u8>) -> Vec<RecordBatch> {
@@ -249,12 +223,7 @@ fn files_have_the_rows_and_say_their_units() {
     for table_of in TRACE_TABLES {
         let found = batches(table(table_of, &bytes, Range::ALL));
         let mut file = Vec::new();
-        write_table(
-            table(table_of, &bytes, Range::ALL),
-            FileFormat::Parquet,
-            &mut file,
-        )
-        .unwrap();
+        write_table(table(table_of, &bytes, Range::ALL), FileFormat::Parquet, &mut file).unwrap();
         let read = parquet_file(file);
         let schema = table_of.schema(&[]);
         assert_eq!(read[0].schema().fields(), schema.fields());
@@ -263,12 +232,7 @@ fn files_have_the_rows_and_say_their_units() {
         assert_eq!(rows(&read), rows(&found));
 
         let mut stream = Vec::new();
-        write_table(
-            table(table_of, &bytes, Range::ALL),
-            FileFormat::Arrow,
-            &mut stream,
-        )
-        .unwrap();
+        write_table(table(table_of, &bytes, Range::ALL), FileFormat::Arrow, &mut stream).unwrap();
         let read = arrow_ipc::reader::StreamReader::try_new(Cursor::new(stream), None).unwrap();
         assert_eq!(read.schema(), schema);
         assert_eq!(batches(read), found);
@@ -320,16 +284,9 @@ fn a_report_gives_its_tables() {
     let rows = REPORT_TABLES.map(|table| table_of(table, &report(), &run).num_rows());
     assert_eq!(rows, [1, 3, 1, 1, 1, 1, 1, 2]);
     let code = table_of(&INSTRUCTIONS, &report(), &run);
-    assert_eq!(
-        column(std::slice::from_ref(&code), "pc"),
-        [0xffff_ffff_8000_0000u64.to_string()]
-    );
+    assert_eq!(column(std::slice::from_ref(&code), "pc"), [0xffff_ffff_8000_0000u64.to_string()]);
     let tip = code.column_by_name("tip").unwrap();
-    assert_eq!(
-        tip.as_primitive::<arrow_array::types::Float64Type>()
-            .value(0),
-        0.75
-    );
+    assert_eq!(tip.as_primitive::<arrow_array::types::Float64Type>().value(0), 0.75);
     assert!(code.column_by_name("guest_tip").unwrap().is_null(0));
     // What a run did not collect.
     let mut bare = report();
@@ -362,22 +319,12 @@ fn columns_are_for_sql() {
     }
     let mut found = report();
     let names = ["tip-ilp", "tip_ilp", "nci@800000", "8x", "oracle"];
-    found["columns"] = names
-        .map(|name| json!({"name": name}))
-        .into_iter()
-        .collect();
+    found["columns"] = names.map(|name| json!({"name": name})).into_iter().collect();
     let functions = table_of(&FUNCTIONS, &found, &Value::Null);
     let schema = functions.schema();
-    let fields: Vec<&str> = schema
-        .fields()
-        .iter()
-        .map(|field| field.name().as_str())
-        .collect();
+    let fields: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let fixed = FUNCTIONS.fixed_columns().count();
-    assert_eq!(
-        fields[fixed..],
-        ["tip_ilp", "tip_ilp_", "nci_800000", "_8x", "oracle_"]
-    );
+    assert_eq!(fields[fixed..], ["tip_ilp", "tip_ilp_", "nci_800000", "_8x", "oracle_"]);
 }
 
 #[test]
@@ -392,23 +339,14 @@ fn samples_have_what_their_event_has() {
     let found = batches(batches_of_rows(&SAMPLES, rows.into_iter()));
     let of = |name: &str| column(&found, name);
     assert_eq!(of("ip"), ["65552", "32"]);
-    assert_eq!(
-        of("addr"),
-        [0xffff_ffff_8000_0000u64.to_string(), String::new()]
-    );
+    assert_eq!(of("addr"), [0xffff_ffff_8000_0000u64.to_string(), String::new()]);
     assert_eq!(
         (of("pid"), of("tid")),
-        (
-            vec!["42".into(), String::new()],
-            vec!["43".into(), String::new()]
-        )
+        (vec!["42".into(), String::new()], vec!["43".into(), String::new()])
     );
     assert_eq!(
         (of("comm"), of("op")),
-        (
-            vec!["work".into(), String::new()],
-            vec!["load".into(), String::new()]
-        )
+        (vec!["work".into(), String::new()], vec!["load".into(), String::new()])
     );
     assert_eq!(of("exact"), ["true", "false"]);
     assert_eq!(of("weight"), ["66", ""]);
@@ -416,10 +354,7 @@ fn samples_have_what_their_event_has() {
     let time = time.as_primitive::<arrow_array::types::Float64Type>();
     assert_eq!((time.value(0), time.null_count()), (5.000000123, 1));
     // Only addresses are read as hexadecimal.
-    let odd = json!({"exact": false, "pid": "42"})
-        .as_object()
-        .unwrap()
-        .clone();
+    let odd = json!({"exact": false, "pid": "42"}).as_object().unwrap().clone();
     let odd = batch_of_rows(&SAMPLES, &[], &[odd]).unwrap();
     assert!(odd.column_by_name("pid").unwrap().is_null(0));
 }
@@ -430,17 +365,10 @@ fn a_report_of_something_else_is_refused_and_says_where() {
     broken["functions"][0]["cycles"] = json!("many");
     broken["processes"][0]["stack"] = json!([1]);
     let error = report_table(&FUNCTIONS, &broken, &Value::Null).unwrap_err();
-    assert!(
-        error.to_string().contains("table functions: cycles"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("table functions: cycles"), "{error}");
     assert!(report_table(&PROCESSES, &broken, &Value::Null).is_err());
     assert!(report_table(&SPANS, &broken, &Value::Null).is_err());
-    for odd in [
-        json!(1),
-        json!([]),
-        json!({"columns": 3, "processes": {"a": 1}}),
-    ] {
+    for odd in [json!(1), json!([]), json!({"columns": 3, "processes": {"a": 1}})] {
         for table in REPORT_TABLES {
             let _ = report_table(table, &odd, &odd);
         }

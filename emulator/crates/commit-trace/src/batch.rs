@@ -76,11 +76,7 @@ impl Batch {
     /// Last cycle of the stream after this batch; `None` if that does not fit into 64 bits.
     pub fn end_cycle(&self) -> Option<u64> {
         // Fewer than 2^32 records of 32 bits each: this sum cannot overflow.
-        let commits = self
-            .records
-            .iter()
-            .map(|record| u64::from(record.commit_delta))
-            .sum();
+        let commits = self.records.iter().map(|record| u64::from(record.commit_delta)).sum();
         self.after_events()?.checked_add(commits)
     }
 

@@ -155,14 +155,7 @@ pub struct PacketFetch {
     pub translating: u32,
 }
 
-snapshot::snapshot!(PacketFetch {
-    asked,
-    delivered,
-    pa,
-    source,
-    translation,
-    translating
-});
+snapshot::snapshot!(PacketFetch { asked, delivered, pa, source, translation, translating });
 
 /// All stages of an instruction that left the ROB, and what it met on its way. Cycles are the core's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

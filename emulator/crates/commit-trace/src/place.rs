@@ -40,9 +40,7 @@ impl FromStr for Place {
         let expected = || {
             format!("expected a record (1000), a cycle (1000c) or a time (1.5ms), found \"{text}\"")
         };
-        let digits = text
-            .find(|c: char| !(c.is_ascii_digit() || c == '.'))
-            .unwrap_or(text.len());
+        let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);
         let whole = || number.parse().map_err(|_| expected());
         let per_second = match unit {
@@ -60,10 +58,7 @@ impl FromStr for Place {
             .ok()
             .and_then(|places| 10u64.checked_pow(places))
             .and_then(|scale| scale.checked_mul(per_second));
-        count
-            .zip(scale)
-            .map(|(count, scale)| Self::Time(count, scale))
-            .ok_or_else(expected)
+        count.zip(scale).map(|(count, scale)| Self::Time(count, scale)).ok_or_else(expected)
     }
 }
 
@@ -84,18 +79,9 @@ mod tests {
         assert_eq!(cycle("1us"), 3200);
         assert_eq!(cycle("1ns"), 4, "the first cycle by which it has passed");
         assert_eq!(cycle("18446744073709551615s"), u64::MAX);
-        for bad in [
-            "",
-            "c",
-            "1.5",
-            "1.5c",
-            "-1",
-            "1h",
-            "1.2.3s",
-            ".s",
-            "ms",
-            "1.00000000000000000000001s",
-        ] {
+        for bad in
+            ["", "c", "1.5", "1.5c", "-1", "1h", "1.2.3s", ".s", "ms", "1.00000000000000000000001s"]
+        {
             assert!(bad.parse::<Place>().is_err(), "{bad}");
         }
     }

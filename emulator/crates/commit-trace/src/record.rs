@@ -38,12 +38,7 @@ pub enum Redirect {
 }
 
 snapshot::snapshot!(InstId(0));
-snapshot::snapshot!(CommitRecord {
-    inst,
-    commit_delta,
-    lead,
-    flags
-});
+snapshot::snapshot!(CommitRecord { inst, commit_delta, lead, flags });
 snapshot::snapshot_enum!(Redirect: None, Mispredict, Flush, Exception, Interrupt);
 snapshot::snapshot_enum!(
     CycleClass: Alu, LoadL1, LoadL2, LoadLlc, LoadDram, Store, Divider, Serialize, Device, LoadPeer
@@ -51,13 +46,8 @@ snapshot::snapshot_enum!(
 
 impl Redirect {
     /// All redirects, in numeric order.
-    pub const ALL: [Self; 5] = [
-        Self::None,
-        Self::Mispredict,
-        Self::Flush,
-        Self::Exception,
-        Self::Interrupt,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::None, Self::Mispredict, Self::Flush, Self::Exception, Self::Interrupt];
 
     /// Decodes the three-bit field; unknown values read as `None`.
     #[inline]
@@ -123,11 +113,7 @@ impl CycleClass {
     /// Decodes the four-bit field; unknown values read as `Alu`.
     #[inline]
     pub const fn from_bits(bits: u32) -> Self {
-        if bits < Self::ALL.len() as u32 {
-            Self::ALL[bits as usize]
-        } else {
-            Self::Alu
-        }
+        if bits < Self::ALL.len() as u32 { Self::ALL[bits as usize] } else { Self::Alu }
     }
 }
 
@@ -202,12 +188,7 @@ impl CommitRecord {
     /// Rebuilds a record from the two packed words that [`Self::packed`] gave.
     #[inline]
     pub const fn from_packed(inst: InstId, commit_delta: u32, lead: u32, flags: u32) -> Self {
-        Self {
-            inst,
-            commit_delta,
-            lead,
-            flags,
-        }
+        Self { inst, commit_delta, lead, flags }
     }
 
     /// The packed words `(lead, flags)`, for storage.
@@ -237,8 +218,7 @@ impl CommitRecord {
     /// Cycle of decode, given the cycle in which it commits.
     #[inline]
     pub const fn decode(&self, commit: u64) -> u64 {
-        self.dispatch(commit)
-            .saturating_sub(self.decode_lead() as u64)
+        self.dispatch(commit).saturating_sub(self.decode_lead() as u64)
     }
 
     /// Returns the record with absolute cycles, given the cycle in which it commits.

@@ -25,10 +25,7 @@ const DISCARDED: usize = 512;
 
 fn new_batch(records: usize) -> Batch {
     // A batch ends with the group that fills it.
-    Batch {
-        records: Vec::with_capacity(records + MAX_COMMIT_WIDTH),
-        ..Batch::default()
-    }
+    Batch { records: Vec::with_capacity(records + MAX_COMMIT_WIDTH), ..Batch::default() }
 }
 
 /// The hart's end: packs commits into records. Nothing that happens at the other end changes what
@@ -60,11 +57,7 @@ impl Recorder {
             reached: batch.start_cycle,
             batch,
             group: false,
-            limit: if to.is_some() {
-                BATCH_RECORDS
-            } else {
-                DISCARDED
-            },
+            limit: if to.is_some() { BATCH_RECORDS } else { DISCARDED },
             to,
             error: None,
             stages: Vec::new(),
@@ -75,10 +68,7 @@ impl Recorder {
 
     /// A recorder that nobody reads: it only knows what was [recent](Self::recent).
     pub fn discarding(start_cycle: u64) -> Self {
-        let batch = Batch {
-            start_cycle,
-            ..new_batch(DISCARDED)
-        };
+        let batch = Batch { start_cycle, ..new_batch(DISCARDED) };
         Self::new(batch, None)
     }
 
@@ -87,9 +77,8 @@ impl Recorder {
     pub fn going_on(cycle: u64, recent: &[Commit]) -> Self {
         let mut recorder = Self::discarding(cycle);
         recorder.before.extend(recent.iter().rev());
-        recorder.group = recent
-            .first()
-            .is_some_and(|last| last.commit == cycle && !last.redirect.is_trap());
+        recorder.group =
+            recent.first().is_some_and(|last| last.commit == cycle && !last.redirect.is_trap());
         recorder
     }
 
@@ -171,7 +160,7 @@ impl Recorder {
         let sent = match &self.to {
             Some(to) => {
                 // There are never more batches than the channel holds, so this allocates at the start only.
-                let empty = { to.empty.take() }.unwrap_or_else(|| new_batch(BATCH_RECORDS));
+                let empty = to.empty.take().unwrap_or_else(|| new_batch(BATCH_RECORDS));
                 let mut full = std::mem::replace(&mut self.batch, empty);
                 let count = full.records.len();
                 if count <= self.stages.len() {
@@ -197,9 +186,7 @@ impl Recorder {
     }
 
     fn push_event(&mut self, event: Event) {
-        self.batch
-            .events
-            .push((self.batch.records.len() as u32, event));
+        self.batch.events.push((self.batch.records.len() as u32, event));
     }
 }
 

@@ -42,16 +42,7 @@ impl Commit {
     }
 }
 
-snapshot::snapshot!(Commit {
-    inst,
-    decode,
-    dispatch,
-    commit,
-    redirect,
-    first_of_row,
-    class,
-    tea,
-});
+snapshot::snapshot!(Commit { inst, decode, dispatch, commit, redirect, first_of_row, class, tea });
 
 /// The timing core drives, the sink decides. `commit` is the one required method.
 pub trait CommitSink {

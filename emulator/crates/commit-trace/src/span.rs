@@ -170,11 +170,7 @@ impl SpanBuilder {
         for static_info in &batch.static_info {
             sink.static_info(batch.start_cycle, static_info);
         }
-        Ok(BatchProgress {
-            records: 0,
-            events: 0,
-            cycle: batch.start_cycle,
-        })
+        Ok(BatchProgress { records: 0, events: 0, cycle: batch.start_cycle })
     }
 
     /// Feeds about `most` more records of the batch that was begun, and returns true if these were the last.
@@ -191,11 +187,7 @@ impl SpanBuilder {
     ) -> Result<bool, StreamError> {
         let records = &batch.records[..];
         let until = progress.records.saturating_add(most);
-        let BatchProgress {
-            records: mut at,
-            mut events,
-            mut cycle,
-        } = *progress;
+        let BatchProgress { records: mut at, mut events, mut cycle } = *progress;
         // A reference, as a copy for every group would cost more than the rest of it.
         let before = self.last;
         let mut last = before.as_ref().map(|last| (&last.record, last.commit));
@@ -203,12 +195,8 @@ impl SpanBuilder {
             let next = batch.events.get(events);
             let stop = next.map_or(records.len(), |(index, _)| *index as usize);
             while at < stop.min(until) {
-                let ahead = Ahead {
-                    records: &records[at..],
-                    until: stop - at,
-                    before: last,
-                    cycle,
-                };
+                let ahead =
+                    Ahead { records: &records[at..], until: stop - at, before: last, cycle };
                 match sink.ahead(&ahead) {
                     Take::Whole { records, cycles } => {
                         at += records;
@@ -235,15 +223,8 @@ impl SpanBuilder {
             let after = pass(event, stop == at, cycle, sink);
             cycle = after.ok_or(StreamError::BadEvent { seq })?;
         };
-        self.last = last.map(|(record, commit)| Last {
-            record: *record,
-            commit,
-        });
-        *progress = BatchProgress {
-            records: at,
-            events,
-            cycle,
-        };
+        self.last = last.map(|(record, commit)| Last { record: *record, commit });
+        *progress = BatchProgress { records: at, events, cycle };
         if is_whole {
             self.expected = Some(Position {
                 hart: batch.hart,
@@ -256,11 +237,7 @@ impl SpanBuilder {
 
     /// Checks what can be checked once per batch, to keep it out of the loop over records.
     fn admit(&mut self, batch: &Batch) -> Result<(), StreamError> {
-        let found = Position {
-            hart: batch.hart,
-            seq: batch.first_seq,
-            cycle: batch.start_cycle,
-        };
+        let found = Position { hart: batch.hart, seq: batch.first_seq, cycle: batch.start_cycle };
         let expected = self.expected.unwrap_or(found);
         if expected != found {
             return Err(StreamError::Gap {
@@ -344,13 +321,7 @@ fn pass(event: &Event, at_boundary: bool, cycle: u64, sink: &mut impl SpanSink) 
     }
     if cycles > 0 {
         let start = cycle + 1;
-        sink.span(&Span {
-            state: State::Idle,
-            start,
-            cycles,
-            records: &[],
-            commit: cycle,
-        });
+        sink.span(&Span { state: State::Idle, start, cycles, records: &[], commit: cycle });
     }
     Some(cycle + cycles)
 }
@@ -384,13 +355,7 @@ impl<'a> Group<'a> {
         let committing = self.records.len() - usize::from(self.trapped);
         if committing > 0 {
             let records = &self.records[..committing];
-            sink.span(&Span {
-                state: State::Computing,
-                start: commit,
-                cycles: 1,
-                records,
-                commit,
-            });
+            sink.span(&Span { state: State::Computing, start: commit, cycles: 1, records, commit });
         }
         if self.trapped {
             sink.trap(commit, &self.records[committing]);
@@ -422,9 +387,7 @@ impl<'a> Group<'a> {
         let mut len = 1;
         let mut trapped = rest[0].is_trap();
         if !trapped {
-            let beside = rest[1..]
-                .iter()
-                .take_while(|record| record.commit_delta == 0);
+            let beside = rest[1..].iter().take_while(|record| record.commit_delta == 0);
             for record in beside {
                 len += 1;
                 if record.is_trap() {
@@ -436,16 +399,9 @@ impl<'a> Group<'a> {
         let end = start + len;
         // A trap may share the cycle of a full group.
         if len > MAX_COMMIT_WIDTH + usize::from(trapped) {
-            return Err(StreamError::WideGroup {
-                seq: seq(start),
-                width: len,
-            });
+            return Err(StreamError::WideGroup { seq: seq(start), width: len });
         }
-        Ok(Self {
-            records: &rest[..len],
-            end,
-            trapped,
-        })
+        Ok(Self { records: &rest[..len], end, trapped })
     }
 }
 
@@ -480,13 +436,7 @@ pub fn gap_spans(
             }
             _ => (State::Drained, next, commit),
         };
-        sink.span(&Span {
-            state,
-            start,
-            cycles: empty,
-            records,
-            commit,
-        });
+        sink.span(&Span { state, start, cycles: empty, records, commit });
     }
     if gap > empty {
         sink.span(&Span {

@@ -47,10 +47,7 @@ impl SyntheticCore {
 
     /// A core that commits one ROB row a cycle at most, as BOOM does.
     pub fn by_rows(width: usize) -> Self {
-        Self {
-            by_rows: true,
-            ..Self::new(width)
-        }
+        Self { by_rows: true, ..Self::new(width) }
     }
 
     /// The cycle of the last commit, or the end of the idle period after it.
@@ -85,9 +82,7 @@ impl SyntheticCore {
             self.dispatched = 0;
         }
         self.dispatched += 1;
-        self.decode = self
-            .decode
-            .max(self.dispatch.saturating_sub(1 + bits(7, 2)));
+        self.decode = self.decode.max(self.dispatch.saturating_sub(1 + bits(7, 2)));
 
         let latency = [1, 1, 1, 4, 4, 12, 30, 150][bits(9, 3) as usize];
         let redirect = match bits(12, 6) {
@@ -114,11 +109,7 @@ impl SyntheticCore {
             redirect,
             first_of_row: row,
             class: CycleClass::from_bits(bits(19, 4) as u32),
-            tea: TeaEvents(if rare > 200 {
-                (word >> 10) as u16 & TeaEvents::ALL.0
-            } else {
-                0
-            }),
+            tea: TeaEvents(if rare > 200 { (word >> 10) as u16 & TeaEvents::ALL.0 } else { 0 }),
         });
         self.refilled = match redirect {
             Redirect::None => 0,
@@ -203,9 +194,8 @@ pub fn program(instructions: usize, seed: u64) -> Vec<Batch> {
     let (mut recorder, stream) = recording(HartId(0), 0, instructions / crate::BATCH_RECORDS + 2);
     let mut state = seed;
     let mut random = move || {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as u32
     };
     (0..STATIC).for_each(|inst| recorder.define(&static_info(inst)));
@@ -248,22 +238,10 @@ pub fn program(instructions: usize, seed: u64) -> Vec<Batch> {
         }
         slot += 1;
         let done = (dispatch + 4 + latency).max(commit);
-        width = if done == commit && width < 4 {
-            width + 1
-        } else {
-            1
-        };
-        commit = if width == 1 {
-            done.max(commit + 1)
-        } else {
-            done
-        };
+        width = if done == commit && width < 4 { width + 1 } else { 1 };
+        commit = if width == 1 { done.max(commit + 1) } else { done };
         commits[n % ROB] = commit;
-        let tea = if latency == 30 {
-            TeaEvents::ST_L1
-        } else {
-            TeaEvents::default()
-        };
+        let tea = if latency == 30 { TeaEvents::ST_L1 } else { TeaEvents::default() };
         recorder.commit(&Commit {
             inst: InstId(inst),
             decode: dispatch - 2,

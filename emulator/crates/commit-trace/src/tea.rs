@@ -57,9 +57,7 @@ impl TeaEvents {
 impl std::fmt::Display for TeaEvents {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut between = "";
-        let met = (0..)
-            .zip(Self::TABLE)
-            .filter(|(bit, _)| self.0 >> bit & 1 != 0);
+        let met = (0..).zip(Self::TABLE).filter(|(bit, _)| self.0 >> bit & 1 != 0);
         for (_, (name, _)) in met {
             write!(f, "{between}{name}")?;
             between = "|";
@@ -89,9 +87,8 @@ mod tests {
     /// Old traces have the published nine in these bits of a record's flags.
     #[test]
     fn bits_stay_where_they_are_in_files() {
-        let published = [
-            "DR-L1", "DR-TLB", "DR-SQ", "FL-MB", "FL-EX", "FL-MO", "ST-L1", "ST-TLB", "ST-LLC",
-        ];
+        let published =
+            ["DR-L1", "DR-TLB", "DR-SQ", "FL-MB", "FL-EX", "FL-MO", "ST-L1", "ST-TLB", "ST-LLC"];
         let read = |flags| CommitRecord::from_packed(InstId(0), 0, 0, flags).tea();
         for (bit, name) in (8..).zip(published) {
             assert_eq!(read(1 << bit).to_string(), name);

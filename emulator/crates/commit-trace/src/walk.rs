@@ -41,10 +41,7 @@ pub struct Range {
 
 impl Range {
     /// The whole stream.
-    pub const ALL: Self = Self {
-        from: Position::START,
-        to: None,
-    };
+    pub const ALL: Self = Self { from: Position::START, to: None };
 }
 
 /// A record with everything that is known about it.
@@ -142,11 +139,7 @@ pub struct Walk {
 impl Walk {
     /// A walk over what `hart` recorded, from the start of a trace or from where a reader was moved to.
     pub const fn new(hart: HartId) -> Self {
-        Self {
-            hart,
-            static_info: Vec::new(),
-            expected: None,
-        }
+        Self { hart, static_info: Vec::new(), expected: None }
     }
 
     /// Visits the next batch of the trace, unless it is of another hart, and says whether `visit` broke.
@@ -170,21 +163,16 @@ impl Walk {
             }
             Some(expected) if expected == first => {}
             Some((seq, cycle)) => {
-                return Err(StreamError::Gap {
-                    expected: seq,
-                    found: batch.first_seq,
-                    cycle,
-                }
-                .into());
+                return Err(
+                    StreamError::Gap { expected: seq, found: batch.first_seq, cycle }.into()
+                );
             }
         }
         self.static_info.extend_from_slice(&batch.static_info);
         if one_batch(batch, &self.static_info, &mut visit)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        let overflow = StreamError::CycleOverflow {
-            seq: batch.first_seq,
-        };
+        let overflow = StreamError::CycleOverflow { seq: batch.first_seq };
         let next = batch.first_seq.0.checked_add(batch.records.len() as u64);
         self.expected = Some(next.map(Seq).zip(batch.end_cycle()).ok_or(overflow)?);
         Ok(ControlFlow::Continue(()))
@@ -211,9 +199,8 @@ fn one_batch(
         let seq = Seq(batch.first_seq.0.saturating_add(n as u64));
         cycle = cycle.saturating_add(u64::from(record.commit_delta));
         let inst = record.inst.0;
-        let static_info = static_info
-            .get(inst as usize)
-            .ok_or(StreamError::UndefinedInst { inst, seq })?;
+        let static_info =
+            static_info.get(inst as usize).ok_or(StreamError::UndefinedInst { inst, seq })?;
         let retired = Retired {
             hart: batch.hart,
             seq,

@@ -24,10 +24,7 @@ pub struct Code<'a> {
 impl<'a> Code<'a> {
     /// Decodes the static instructions.
     pub fn new(static_info: &'a [StaticInfo]) -> Self {
-        Self {
-            insts: static_info.iter().map(Inst::new).collect(),
-            static_info,
-        }
+        Self { insts: static_info.iter().map(Inst::new).collect(), static_info }
     }
 
     /// Returns the decoded instruction with number `id`, if there is one.

@@ -23,10 +23,7 @@ impl Collector {
     /// Returns a collector for a hart whose core has these widths.
     pub fn new(widths: Widths) -> Self {
         Self {
-            excerpts: Excerpts {
-                widths,
-                list: Vec::new(),
-            },
+            excerpts: Excerpts { widths, list: Vec::new() },
             interval: FIRST_INTERVAL,
             current: None,
         }
@@ -124,13 +121,7 @@ mod tests {
         let list = collector.finish().list;
         assert!((MOST / 2..MOST).contains(&list.len()), "{}", list.len());
         assert!(taken < 16 * MOST, "{taken}");
-        let gaps: Vec<u64> = list
-            .windows(2)
-            .map(|two| two[1].from - two[0].from)
-            .collect();
-        assert!(
-            gaps.iter().max().unwrap() <= &(2 * gaps.iter().min().unwrap()),
-            "{gaps:?}"
-        );
+        let gaps: Vec<u64> = list.windows(2).map(|two| two[1].from - two[0].from).collect();
+        assert!(gaps.iter().max().unwrap() <= &(2 * gaps.iter().min().unwrap()), "{gaps:?}");
     }
 }

@@ -118,14 +118,8 @@ impl<'a> Graph<'a> {
     /// Returns the operands of a row: what it reads in registers, and the store whose data it loads.
     pub fn dependences(&self, at: usize) -> impl Iterator<Item = Dependence> {
         let operands = self.operands[at].into_iter().flatten();
-        let operands = operands.map(|producer| Dependence {
-            producer,
-            in_memory: false,
-        });
-        operands.chain(self.stores[at].map(|producer| Dependence {
-            producer,
-            in_memory: true,
-        }))
+        let operands = operands.map(|producer| Dependence { producer, in_memory: false });
+        operands.chain(self.stores[at].map(|producer| Dependence { producer, in_memory: true }))
     }
 
     /// Returns whether a row waits, through registers, for an earlier execution of its own instruction, as each step through a
@@ -202,7 +196,9 @@ impl<'a> Graph<'a> {
         };
         // The oldest row that issued then, one of the same class if there is any.
         let of_class = |other: &usize| self.is(*other, |other| other.class == inst.class);
-        let holder = { self.older(at).rev() }
+        let holder = self
+            .older(at)
+            .rev()
             .filter(issued)
             .find(of_class)
             .or_else(|| self.older(at).rev().find(issued))?;

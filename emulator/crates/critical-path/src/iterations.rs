@@ -95,10 +95,7 @@ impl Iterations {
                 {
                     iterations.exits += u64::from(look.header.is_some());
                     iterations.streak(graph, &look);
-                    look = Look {
-                        outside: true,
-                        ..Look::default()
-                    };
+                    look = Look { outside: true, ..Look::default() };
                 }
             }
             iterations.streak(graph, &look);
@@ -108,11 +105,7 @@ impl Iterations {
 
     fn whole(&mut self, excerpt: usize, graph: &Graph<'_>, rows: Range<usize>) {
         let from = graph.excerpt.before(rows.start);
-        self.list.push(Iteration {
-            excerpt,
-            cycles: graph.row(rows.end - 1).commit - from,
-            rows,
-        });
+        self.list.push(Iteration { excerpt, cycles: graph.row(rows.end - 1).commit - from, rows });
     }
 
     /// Adds the critical path of iterations that followed each other without a break, which ends here.
@@ -147,10 +140,6 @@ impl Iterations {
     pub fn typical(&self) -> Option<[usize; 3]> {
         let mut order: Vec<usize> = (0..self.list.len()).collect();
         order.sort_by_key(|&at| self.list[at].cycles);
-        Some([
-            *order.first()?,
-            *order.get(order.len() / 2)?,
-            *order.last()?,
-        ])
+        Some([*order.first()?, *order.get(order.len() / 2)?, *order.last()?])
     }
 }

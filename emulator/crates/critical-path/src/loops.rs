@@ -34,13 +34,9 @@ pub fn find_loops(
     functions: &BTreeMap<u32, Vec<InstId>>,
 ) -> Vec<Loop> {
     let mut jumps: BTreeMap<InstId, BTreeSet<InstId>> = BTreeMap::new();
-    for pair in excerpts
-        .list
-        .iter()
-        .flat_map(|excerpt| excerpt.rows.windows(2))
-    {
+    for pair in excerpts.list.iter().flat_map(|excerpt| excerpt.rows.windows(2)) {
         let is_indirect =
-            { code.info(pair[0].inst) }.is_some_and(|info| info.class == Class::IndirectJump);
+            code.info(pair[0].inst).is_some_and(|info| info.class == Class::IndirectJump);
         if is_indirect {
             jumps.entry(pair[0].inst).or_default().insert(pair[1].inst);
         }
@@ -171,10 +167,7 @@ impl Flow {
                     continue;
                 }
                 let mut dominator = usize::MAX;
-                for &before in self.before[at]
-                    .iter()
-                    .filter(|&&before| of[before] != usize::MAX)
-                {
+                for &before in self.before[at].iter().filter(|&&before| of[before] != usize::MAX) {
                     dominator = match dominator {
                         usize::MAX => before,
                         mut one => {
@@ -274,18 +267,12 @@ mod tests {
     fn loops_are_nested_and_a_way_out_is_none() {
         // 0: 1: 2: if 5; 3: if 2; 4: goto 1; 5:
         let program = [None, None, branch(5), branch(2), jump(1), None];
-        assert_eq!(
-            loops(&program),
-            [(2, vec![2, 3], Some(1)), (1, vec![1, 2, 3, 4], None)]
-        );
+        assert_eq!(loops(&program), [(2, vec![2, 3], Some(1)), (1, vec![1, 2, 3, 4], None)]);
     }
 
     #[test]
     fn two_ways_back_are_one_loop_and_two_ways_in_are_none() {
-        assert_eq!(
-            loops(&[None, branch(0), branch(0)]),
-            [(0, vec![0, 1, 2], None)]
-        );
+        assert_eq!(loops(&[None, branch(0), branch(0)]), [(0, vec![0, 1, 2], None)]);
         // A branch from 0 into the middle.
         assert_eq!(loops(&[branch(2), None, None, branch(1)]), []);
     }
@@ -293,15 +280,7 @@ mod tests {
     #[test]
     fn a_loop_that_is_entered_below_its_top_is_one() {
         // Control flow as in zlib's longest_match: 0: goto 4; 1: if 5; 2: 3: if 5; 4: if 1; 5: if 2 (from within); 6:
-        let program = [
-            jump(4),
-            branch(5),
-            None,
-            branch(5),
-            branch(1),
-            branch(2),
-            None,
-        ];
+        let program = [jump(4), branch(5), None, branch(5), branch(1), branch(2), None];
         assert_eq!(loops(&program), [(4, vec![1, 2, 3, 4, 5], None)]);
         // A loop that is entered at 1 and has the lowest instruction that was executed: 0: 1: if 3; 2: goto 0; 3: 4: 5: goto 1
         let program = [None, branch(3), jump(0), None, jump(6), jump(1), None];

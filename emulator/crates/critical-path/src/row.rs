@@ -25,10 +25,7 @@ impl Excerpts {
         let widths = harts.first()?.widths;
         let mut list = Vec::new();
         for (hart, of_hart) in harts.iter().enumerate() {
-            let renumbered = |row: &Row| Row {
-                inst: number(hart, row.inst),
-                ..*row
-            };
+            let renumbered = |row: &Row| Row { inst: number(hart, row.inst), ..*row };
             list.extend(of_hart.list.iter().map(|excerpt| Excerpt {
                 rows: excerpt.rows.iter().map(renumbered).collect(),
                 ..excerpt.clone()
@@ -43,17 +40,10 @@ impl Excerpts {
     /// # Errors
     /// What was expected, and what was found.
     pub fn check(&self) -> Result<(), String> {
-        let Widths {
-            decode,
-            int,
-            mem,
-            fp,
-        } = self.widths;
+        let Widths { decode, int, mem, fp } = self.widths;
         for width in [decode, int, mem, fp] {
             if width > MOST_WIDTH {
-                return Err(format!(
-                    "widths: expected at most {MOST_WIDTH}, found {width}"
-                ));
+                return Err(format!("widths: expected at most {MOST_WIDTH}, found {width}"));
             }
         }
         for excerpt in &self.list {
@@ -105,8 +95,7 @@ pub struct Excerpt {
 impl Excerpt {
     /// Returns the cycle in which the row before row `row` left.
     pub fn before(&self, row: usize) -> u64 {
-        row.checked_sub(1)
-            .map_or(self.from, |before| self.rows[before].commit)
+        row.checked_sub(1).map_or(self.from, |before| self.rows[before].commit)
     }
 }
 
@@ -316,28 +305,19 @@ mod tests {
         let row: Row = serde_json::from_str(&text).unwrap();
         serde_json::to_string(&row).unwrap();
         let excerpts = |from, rows: &[Row]| Excerpts {
-            list: vec![Excerpt {
-                from,
-                rows: rows.to_vec(),
-            }],
+            list: vec![Excerpt { from, rows: rows.to_vec() }],
             ..Excerpts::default()
         };
         let error = |from, rows: &[Row]| excerpts(from, rows).check().unwrap_err();
         assert!(error(0, &[row]).starts_with("rows: expected fewer than "));
-        let row = |commit| Row {
-            commit,
-            ..Row::default()
-        };
+        let row = |commit| Row { commit, ..Row::default() };
         assert_eq!(excerpts(3, &[row(3), row(5)]).check(), Ok(()));
         let expected = "rows: expected a commit in cycle 4 or later, found 3";
         assert_eq!(error(4, &[row(3), row(5)]), expected);
         let expected = "rows: expected a commit in cycle 5 or later, found 4";
         assert_eq!(error(3, &[row(5), row(4)]), expected);
         let wide = Excerpts {
-            widths: Widths {
-                fp: u32::MAX,
-                ..Widths::default()
-            },
+            widths: Widths { fp: u32::MAX, ..Widths::default() },
             ..Excerpts::default()
         };
         let expected = "widths: expected at most 1024, found 4294967295";

@@ -25,14 +25,8 @@ pub enum Stage {
 
 impl Stage {
     /// All stages, in order.
-    pub const ALL: [Self; 6] = [
-        Self::Fetch,
-        Self::Buffer,
-        Self::Dispatch,
-        Self::Queue,
-        Self::Execute,
-        Self::Commit,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Fetch, Self::Buffer, Self::Dispatch, Self::Queue, Self::Execute, Self::Commit];
 }
 
 /// Consecutive cycles of an instruction in a stage.
@@ -59,23 +53,12 @@ impl Graph<'_> {
         let mut until = |stage, to: u64, cause| {
             let to = to.clamp(from, row.commit.max(from));
             if to != from {
-                segments.push(Segment {
-                    stage,
-                    from,
-                    to,
-                    cause,
-                });
+                segments.push(Segment { stage, from, to, cause });
             }
             from = to;
         };
-        let fetch = { self.redirected_by(at) }
-            .map(|(_, cause)| cause)
-            .or_else(|| self.fetch_miss(at));
-        until(
-            Stage::Fetch,
-            packet.map_or(asked, |start| start.delivered),
-            fetch,
-        );
+        let fetch = self.redirected_by(at).map(|(_, cause)| cause).or_else(|| self.fetch_miss(at));
+        until(Stage::Fetch, packet.map_or(asked, |start| start.delivered), fetch);
         until(Stage::Buffer, row.decode, None);
         let wait = Cause::dispatch(row.wait);
         let wait = (wait != Cause::Width).then_some(wait);

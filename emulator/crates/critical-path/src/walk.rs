@@ -80,12 +80,7 @@ impl CriticalPath {
         let Some(last) = rows.clone().next_back() else {
             return Self::default();
         };
-        let mut walk = Walk {
-            graph,
-            start,
-            cycle: graph.row(last).commit,
-            edges: Vec::new(),
-        };
+        let mut walk = Walk { graph, start, cycle: graph.row(last).commit, edges: Vec::new() };
         let (mut node, mut row) = (Node::Left, last);
         while walk.cycle > start && row >= rows.start {
             match walk.back(node, row) {
@@ -114,12 +109,7 @@ impl Walk<'_> {
     fn to(&mut self, cycle: u64, row: usize, cause: Cause) {
         let from = cycle.clamp(self.start, self.cycle);
         if from != self.cycle {
-            self.edges.push(Edge {
-                row,
-                cause,
-                from,
-                to: self.cycle,
-            });
+            self.edges.push(Edge { row, cause, from, to: self.cycle });
             self.cycle = from;
         }
     }
@@ -150,7 +140,7 @@ impl Walk<'_> {
     }
 
     fn serialises(&self, at: usize) -> bool {
-        { self.graph.inst(at) }.is_none_or(|inst| inst.class.serialises())
+        self.graph.inst(at).is_none_or(|inst| inst.class.serialises())
     }
 
     fn done(&mut self, at: usize) -> (Node, usize) {
@@ -159,9 +149,7 @@ impl Walk<'_> {
             self.to(row.dispatch, at, Cause::Serialize);
             return (Node::Dispatched, at);
         }
-        let data = graph
-            .store_data(at)
-            .map(|data| (data, graph.row(data).wake));
+        let data = graph.store_data(at).map(|data| (data, graph.row(data).wake));
         if let Some((data, wake)) = data
             && wake > row.issue
         {
@@ -185,10 +173,7 @@ impl Walk<'_> {
             self.to(self.graph.row(store).complete, at, Cause::LoadForward);
             return (Node::Done, store);
         }
-        let class = self
-            .graph
-            .inst(at)
-            .map_or(InstClass::IntAlu, |inst| inst.class);
+        let class = self.graph.inst(at).map_or(InstClass::IntAlu, |inst| inst.class);
         self.to(row.issue + row.translating, at, Cause::latency(class, row));
         self.to(row.issue, at, Cause::DataTlb);
         (Node::Issued, at)
@@ -253,9 +238,7 @@ impl Walk<'_> {
         {
             first = before;
         }
-        let there = graph
-            .packet(first)
-            .map(|start| (start, graph.row(start).delivered + 1));
+        let there = graph.packet(first).map(|start| (start, graph.row(start).delivered + 1));
         let before = first.checked_sub(1);
         let decoded = before.map_or(0, |before| graph.row(before).decode + 1);
         let dispatched = before.map_or(0, |before| graph.row(before).dispatch);
@@ -279,17 +262,9 @@ impl Walk<'_> {
     fn delivered(&mut self, start: usize) -> (Node, usize) {
         let row = self.graph.row(start);
         // The fixed part of a fetch comes last: misses come before it.
-        self.to(
-            self.cycle.saturating_sub(FETCH).max(row.asked),
-            start,
-            Cause::Fetch,
-        );
+        self.to(self.cycle.saturating_sub(FETCH).max(row.asked), start, Cause::Fetch);
         let missed = !matches!(row.packet_source, DataSource::L1 | DataSource::Unknown);
-        let late = if missed {
-            Cause::FetchCache
-        } else {
-            Cause::Fetch
-        };
+        let late = if missed { Cause::FetchCache } else { Cause::Fetch };
         self.to(row.asked + row.packet_translating, start, late);
         self.to(row.asked, start, Cause::FetchTlb);
         (Node::Asked, start)

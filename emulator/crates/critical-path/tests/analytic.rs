@@ -126,17 +126,10 @@ fn run(text: &[u32], excerpts: bool) -> Sink {
     hart.set_reg(NODE as u8, LIST);
     for node in 0..NODES {
         let next = (node * 40_693 + 12_289) % NODES;
-        bus.ram
-            .store(LIST + 64 * node, 8, LIST + 64 * next)
-            .unwrap();
+        bus.ram.store(LIST + 64 * node, 8, LIST + 64 * next).unwrap();
     }
     let preset = Preset::load("boom-4w").unwrap();
-    let widths = Widths {
-        decode: 4,
-        int: 4,
-        mem: 2,
-        fp: 2,
-    };
+    let widths = Widths { decode: 4, int: 4, mem: 2, fp: 2 };
     let sink = Sink {
         collector: Collector::new(widths),
         static_info: Vec::new(),
@@ -171,9 +164,8 @@ fn loops(text: &[u32]) -> Vec<Found> {
     let excerpts: Excerpts = sink.collector.finish();
     assert!(excerpts.list.len() > 1, "{}", excerpts.list.len());
     let code = Code::new(&sink.static_info);
-    let graphs: Vec<Graph<'_>> = { excerpts.list.iter() }
-        .map(|excerpt| Graph::new(&code, excerpt))
-        .collect();
+    let graphs: Vec<Graph<'_>> =
+        excerpts.list.iter().map(|excerpt| Graph::new(&code, excerpt)).collect();
     for (excerpt, graph) in excerpts.list.iter().zip(&graphs) {
         let rows = &excerpt.rows;
         let path = CriticalPath::new(graph, 0..rows.len());
@@ -183,10 +175,7 @@ fn loops(text: &[u32]) -> Vec<Found> {
         }
         for (at, row) in rows.iter().enumerate() {
             let waits = row.issue != 0 && row.issue < graph.ready(at);
-            assert!(
-                !waits || row.class == commit_trace::CycleClass::Store,
-                "{row:?}"
-            );
+            assert!(!waits || row.class == commit_trace::CycleClass::Store, "{row:?}");
         }
     }
     let insts = sink.static_info.iter().map(|info| info.id).collect();
@@ -200,15 +189,8 @@ fn loops(text: &[u32]) -> Vec<Found> {
         }
         let per_iteration = iterations.cycles() as f64 / count;
         let sum: f64 = causes.values().sum();
-        assert!(
-            (sum - per_iteration).abs() < 1e-6,
-            "{sum} of {per_iteration}: {causes:?}"
-        );
-        Found {
-            iterations,
-            causes,
-            per_iteration,
-        }
+        assert!((sum - per_iteration).abs() < 1e-6, "{sum} of {per_iteration}: {causes:?}");
+        Found { iterations, causes, per_iteration }
     });
     measured.collect()
 }
@@ -229,22 +211,14 @@ fn endless(body: &[u32]) -> Found {
 #[test]
 fn a_chain_of_additions_takes_a_cycle_each() {
     let found = endless(&[addi(5, 5, 1); 12]);
-    assert!(
-        (found.per_iteration - 12.0).abs() < 0.1,
-        "{}",
-        found.per_iteration
-    );
+    assert!((found.per_iteration - 12.0).abs() < 0.1, "{}", found.per_iteration);
     assert!(found.share(Cause::Integer) > 0.95, "{:?}", found.causes);
 }
 
 #[test]
 fn a_chain_of_multiplications_takes_its_latency() {
     let found = endless(&[mul(5, 5, 11), addi(6, 6, 1), mul(5, 5, 11)]);
-    assert!(
-        (found.per_iteration - 12.0).abs() < 0.1,
-        "{}",
-        found.per_iteration
-    );
+    assert!((found.per_iteration - 12.0).abs() < 0.1, "{}", found.per_iteration);
     assert!(found.share(Cause::Multiply) > 0.95, "{:?}", found.causes);
     // Two instructions are on it.
     let insts: Vec<u32> = found
@@ -261,11 +235,7 @@ fn a_chain_of_multiplications_takes_its_latency() {
 fn a_pointer_chase_in_the_l1_takes_its_latency() {
     let found = endless(&[ld(10, 10, 0), addi(6, 6, 1)]);
     // Two from issue to S0, three to the answer, one less by the early wake-up.
-    assert!(
-        (found.per_iteration - 4.0).abs() < 0.1,
-        "{}",
-        found.per_iteration
-    );
+    assert!((found.per_iteration - 4.0).abs() < 0.1, "{}", found.per_iteration);
     assert!(found.share(Cause::LoadL1) > 0.95, "{:?}", found.causes);
 }
 
@@ -313,20 +283,12 @@ fn independent_work_is_bound_by_width_and_multiplications_by_their_port() {
     let body: Vec<u32> = (0..23).map(|n| addi(5 + n % 4, 10, 1)).collect();
     let found = endless(&body);
     // Two fetch packets of up to four at least, which a taken jump ends.
-    assert!(
-        (6.0..8.5).contains(&found.per_iteration),
-        "{}",
-        found.per_iteration
-    );
+    assert!((6.0..8.5).contains(&found.per_iteration), "{}", found.per_iteration);
     let front = found.share(Cause::Width) + found.share(Cause::Fetch);
     assert!(front > 0.9, "{:?}", found.causes);
     let body: Vec<u32> = (0..12).map(|n| mul(5 + n % 4, 11, 12)).collect();
     let found = endless(&body);
-    assert!(
-        (found.per_iteration - 12.0).abs() < 0.5,
-        "{}",
-        found.per_iteration
-    );
+    assert!((found.per_iteration - 12.0).abs() < 0.5, "{}", found.per_iteration);
     assert!(found.share(Cause::Port) > 0.9, "{:?}", found.causes);
 }
 
@@ -360,29 +322,16 @@ fn a_load_behind_a_store_waits_for_its_data() {
 #[test]
 fn nested_loops_are_told_apart() {
     // x6 = 5; do { x5 = x5 * x11; } while (--x6); for ever.
-    let found = loops(&[
-        addi(6, 0, 5),
-        mul(5, 5, 11),
-        addi(6, 6, -1),
-        branch(1, 6, 0, -2),
-        jump(-4),
-    ]);
+    let found =
+        loops(&[addi(6, 0, 5), mul(5, 5, 11), addi(6, 6, -1), branch(1, 6, 0, -2), jump(-4)]);
     let [inner, outer] = &found[..] else {
         panic!("{} loops", found.len());
     };
     let trips = inner.iterations.trips().unwrap();
     assert!((trips - 5.0).abs() < 0.1, "{trips}");
     // Without those that leave the loop.
-    assert!(
-        (inner.per_iteration - 6.0).abs() < 0.2,
-        "{}",
-        inner.per_iteration
-    );
-    assert!(
-        (outer.per_iteration - 30.0).abs() < 0.3,
-        "{}",
-        outer.per_iteration
-    );
+    assert!((inner.per_iteration - 6.0).abs() < 0.2, "{}", inner.per_iteration);
+    assert!((outer.per_iteration - 30.0).abs() < 0.3, "{}", outer.per_iteration);
     assert!(outer.share(Cause::Multiply) > 0.9, "{:?}", outer.causes);
     assert_eq!(outer.iterations.trips(), None);
 }

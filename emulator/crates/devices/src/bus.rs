@@ -59,18 +59,8 @@ snapshot::snapshot!(MappedDevice { due, device } keeps { base, size, irq });
 /// Guest memory is saved elsewhere. `exit` and `pause` are not saved: between runs neither is set.
 impl Snapshot for Bus {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
-        let Self {
-            ram: _,
-            now,
-            exit: _,
-            pause: _,
-            irq_at,
-            clock: _,
-            clint,
-            plic,
-            slots,
-            htif: _,
-        } = self;
+        let Self { ram: _, now, exit: _, pause: _, irq_at, clock: _, clint, plic, slots, htif: _ } =
+            self;
         now.snapshot(archive)?;
         irq_at.snapshot(archive)?;
         clint.snapshot(archive)?;
@@ -117,27 +107,16 @@ impl Bus {
         irq: Option<u32>,
         device: Box<dyn Device>,
     ) -> Result<(), Overlap> {
-        let fixed = [
-            (CLINT_BASE, CLINT_SIZE),
-            (PLIC_BASE, PLIC_SIZE),
-            (crate::RAM_BASE, self.ram.size()),
-        ];
+        let fixed =
+            [(CLINT_BASE, CLINT_SIZE), (PLIC_BASE, PLIC_SIZE), (crate::RAM_BASE, self.ram.size())];
         let end = base.saturating_add(size);
-        for (other, length) in fixed
-            .into_iter()
-            .chain(self.slots.iter().map(|s| (s.base, s.size)))
+        for (other, length) in fixed.into_iter().chain(self.slots.iter().map(|s| (s.base, s.size)))
         {
             if base < other + length && other < end {
                 return Err(Overlap { base, size, other });
             }
         }
-        self.slots.push(MappedDevice {
-            base,
-            size,
-            irq,
-            due: u64::MAX,
-            device,
-        });
+        self.slots.push(MappedDevice { base, size, irq, due: u64::MAX, device });
         let last = self.slots.len() - 1;
         self.with_device(last, self.now, |device, cx| device.start(cx));
         Ok(())
@@ -177,9 +156,7 @@ impl Bus {
             return self.plic.write(offset, size, value);
         }
         let (slot, offset) = self.find(pa, size)?;
-        self.with_device(slot, now, |device, cx| {
-            device.write(offset, size, value, cx)
-        })
+        self.with_device(slot, now, |device, cx| device.write(offset, size, value, cx))
     }
 
     /// Sets the current cycle, runs the events that are due, each at its own cycle and in order of
@@ -217,10 +194,7 @@ impl Bus {
         line(self.clint.msip(hart), Interrupt::MachineSoftware)
             | line(self.clint.mtip(hart, self.now), Interrupt::MachineTimer)
             | line(self.plic.interrupt(2 * hart), Interrupt::MachineExternal)
-            | line(
-                self.plic.interrupt(2 * hart + 1),
-                Interrupt::SupervisorExternal,
-            )
+            | line(self.plic.interrupt(2 * hart + 1), Interrupt::SupervisorExternal)
     }
 
     /// Value of `mtime` at `cycle`.
@@ -270,10 +244,7 @@ impl Bus {
 
     fn first_due(&self) -> Option<(u64, usize)> {
         let slots = self.slots.iter().enumerate();
-        slots
-            .map(|(n, slot)| (slot.due, n))
-            .min()
-            .filter(|&(due, _)| due != u64::MAX)
+        slots.map(|(n, slot)| (slot.due, n)).min().filter(|&(due, _)| due != u64::MAX)
     }
 
     fn with_device<R>(
@@ -286,15 +257,7 @@ impl Bus {
         let (ram, exit, pause) = (&mut self.ram, &mut self.exit, &mut self.pause);
         let result = call(
             device.as_mut(),
-            &mut Cx {
-                now,
-                clock: self.clock,
-                ram,
-                clint: &self.clint,
-                due,
-                exit,
-                pause,
-            },
+            &mut Cx { now, clock: self.clock, ram, clint: &self.clint, due, exit, pause },
         );
         self.sample(slot);
         result

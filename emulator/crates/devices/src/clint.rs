@@ -22,10 +22,9 @@ impl Register {
     fn at(offset: u64) -> (Self, u64) {
         match offset {
             0..MSIP_END => (Self::Msip(offset as usize / 4), offset % 4),
-            MSIP_END..MTIME => (
-                Self::MtimeCmp((offset - MSIP_END) as usize / 8),
-                (offset - MSIP_END) % 8,
-            ),
+            MSIP_END..MTIME => {
+                (Self::MtimeCmp((offset - MSIP_END) as usize / 8), (offset - MSIP_END) % 8)
+            }
             _ => (Self::Mtime, offset - MTIME),
         }
     }
@@ -47,27 +46,15 @@ pub struct Clint {
     adjustment: i128,
 }
 
-snapshot::snapshot!(Timer {
-    msip,
-    mtimecmp,
-    due
-});
+snapshot::snapshot!(Timer { msip, mtimecmp, due });
 snapshot::snapshot!(Clint { timers, adjustment } keeps { clock });
 
 impl Clint {
     /// A CLINT for `harts` harts with `mtime` = 0 at cycle 0 and no timer set.
     pub fn new(harts: usize, clock: Clock) -> Self {
-        let timer = || Timer {
-            msip: false,
-            mtimecmp: u64::MAX,
-            due: u64::MAX,
-        };
+        let timer = || Timer { msip: false, mtimecmp: u64::MAX, due: u64::MAX };
         let timers = (0..harts.min(CLINT_MAX_HARTS)).map(|_| timer()).collect();
-        Self {
-            clock,
-            timers,
-            adjustment: 0,
-        }
+        Self { clock, timers, adjustment: 0 }
     }
 
     /// `mtime` at `cycle`.
@@ -95,20 +82,13 @@ impl Clint {
     /// Level of a hart's timer interrupt at `cycle`.
     #[inline]
     pub fn mtip(&self, hart: usize, cycle: u64) -> bool {
-        self.timers
-            .get(hart)
-            .is_some_and(|t| t.due <= cycle && t.due != u64::MAX)
+        self.timers.get(hart).is_some_and(|t| t.due <= cycle && t.due != u64::MAX)
     }
 
     /// Earliest cycle after `now` at which a timer interrupt rises; `u64::MAX` if none.
     #[inline]
     pub fn next_event(&self, now: u64) -> u64 {
-        self.timers
-            .iter()
-            .map(|t| t.due)
-            .filter(|&due| due > now)
-            .min()
-            .unwrap_or(u64::MAX)
+        self.timers.iter().map(|t| t.due).filter(|&due| due > now).min().unwrap_or(u64::MAX)
     }
 
     /// A load of 4 or 8 bytes.
@@ -189,11 +169,7 @@ mod tests {
         assert!(!clint.msip(0) && clint.msip(1));
         assert_eq!(clint.read(4, 4, 0), Ok(1));
         assert_eq!(clint.read(0, 8, 0), Err(AccessFault));
-        assert_eq!(
-            clint.write(4 * 100, 4, 1, 0),
-            Ok(()),
-            "absent harts ignore writes"
-        );
+        assert_eq!(clint.write(4 * 100, 4, 1, 0), Ok(()), "absent harts ignore writes");
         assert_eq!(clint.read(4 * 100, 4, 0), Ok(0));
     }
 

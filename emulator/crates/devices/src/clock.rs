@@ -23,12 +23,7 @@ impl Clock {
     pub fn new(clock_hz: u64, timebase_hz: u64) -> Self {
         let (clock_hz, timebase_hz) = (clock_hz.max(1), timebase_hz.max(1));
         let common = greatest_common_divisor(clock_hz, timebase_hz);
-        Self {
-            clock_hz,
-            timebase_hz,
-            cycles: clock_hz / common,
-            ticks: timebase_hz / common,
-        }
+        Self { clock_hz, timebase_hz, cycles: clock_hz / common, ticks: timebase_hz / common }
     }
 
     /// Core cycles per second.
@@ -85,18 +80,11 @@ mod tests {
 
     #[test]
     fn ticks_and_cycles_are_inverse_at_the_edges() {
-        for clock in [
-            Clock::default(),
-            Clock::new(1_000_000_007, 3_000_000),
-            Clock::new(1, 7),
-        ] {
+        for clock in [Clock::default(), Clock::new(1_000_000_007, 3_000_000), Clock::new(1, 7)] {
             for ticks in [0, 1, 2, 999, 12_345_678] {
                 let cycle = clock.cycle_of_ticks(ticks);
                 assert!(clock.ticks(cycle) >= ticks);
-                assert!(
-                    cycle == 0 || clock.ticks(cycle - 1) < ticks,
-                    "{clock:?} {ticks}"
-                );
+                assert!(cycle == 0 || clock.ticks(cycle - 1) < ticks, "{clock:?} {ticks}");
             }
         }
     }

@@ -59,10 +59,7 @@ impl Output {
 
     /// Output to `stream`.
     pub fn new(stream: Box<dyn Write + Send>) -> Self {
-        Self {
-            stream,
-            buffer: Vec::with_capacity(Self::CAPACITY),
-        }
+        Self { stream, buffer: Vec::with_capacity(Self::CAPACITY) }
     }
 
     /// Writes bytes. Returns true if some of them wait for [`Self::flush`].
@@ -103,10 +100,7 @@ impl Capture {
 
 impl Write for Capture {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend_from_slice(bytes);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
         Ok(bytes.len())
     }
 

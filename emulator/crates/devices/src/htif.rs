@@ -220,10 +220,7 @@ mod tests {
         send(&mut bus, read);
         send(&mut bus, read);
         for byte in *b"ab" {
-            assert_eq!(
-                bus.ram.load(FROMHOST, 8),
-                Some(read | 0x100 | u64::from(byte))
-            );
+            assert_eq!(bus.ram.load(FROMHOST, 8), Some(read | 0x100 | u64::from(byte)));
             bus.ram.store(FROMHOST, 8, 0).unwrap();
             bus.watched_store(FROMHOST);
         }
@@ -287,21 +284,14 @@ mod tests {
         assert_eq!(call(7, RAM_BASE + 0x3000, 5), EBADF);
         assert_eq!(capture.text(), "hello");
         send(&mut bus, 0x10);
-        assert_eq!(
-            bus.ram.load(TOHOST, 8),
-            Some(0),
-            "a block outside RAM does no harm"
-        );
+        assert_eq!(bus.ram.load(TOHOST, 8), Some(0), "a block outside RAM does no harm");
     }
 
     #[test]
     fn signature_lines() {
         let mut ram = Ram::new(1 << 20).unwrap();
         ram.write(RAM_BASE, &[1, 2, 3, 4, 5, 6]).unwrap();
-        assert_eq!(
-            signature(&ram, RAM_BASE, RAM_BASE + 6, 4).unwrap(),
-            "04030201\n00000605\n"
-        );
+        assert_eq!(signature(&ram, RAM_BASE, RAM_BASE + 6, 4).unwrap(), "04030201\n00000605\n");
         assert_eq!(signature(&ram, RAM_BASE + 1, RAM_BASE, 4), None);
         assert_eq!(signature(&ram, 0, RAM_BASE, 4), None);
     }

@@ -35,10 +35,7 @@ impl Register {
             PENDING..ENABLE => Self::Pending((offset - PENDING) as u32 / 4),
             ENABLE..CONTEXT => {
                 let at = offset - ENABLE;
-                Self::Enable(
-                    (at / ENABLE_STRIDE) as usize,
-                    (at % ENABLE_STRIDE) as u32 / 4,
-                )
+                Self::Enable((at / ENABLE_STRIDE) as usize, (at % ENABLE_STRIDE) as u32 / 4)
             }
             _ => {
                 let at = offset - CONTEXT;
@@ -70,13 +67,7 @@ pub struct Plic {
 }
 
 snapshot::snapshot!(Context { enable, threshold });
-snapshot::snapshot!(Plic {
-    priority,
-    level,
-    pending,
-    in_flight,
-    contexts
-});
+snapshot::snapshot!(Plic { priority, level, pending, in_flight, contexts });
 
 impl Plic {
     /// A controller for `harts` harts, with everything disabled.
@@ -96,11 +87,7 @@ impl Plic {
     pub fn set_level(&mut self, source: u32, level: bool) {
         if (1..=PLIC_SOURCES).contains(&source) {
             let bit = 1 << source;
-            self.level = if level {
-                self.level | bit
-            } else {
-                self.level & !bit
-            };
+            self.level = if level { self.level | bit } else { self.level & !bit };
             self.forward(bit);
         }
     }

@@ -106,8 +106,7 @@ impl Ram {
     /// Flags of the page that holds `pa`; 0 outside RAM.
     #[inline]
     pub fn page_flags(&self, pa: u64) -> u8 {
-        self.offset(pa, 1)
-            .map_or(0, |at| self.flags[at >> PAGE_BITS])
+        self.offset(pa, 1).map_or(0, |at| self.flags[at >> PAGE_BITS])
     }
 
     /// Sets `flags` on the page that holds `pa`.
@@ -152,8 +151,7 @@ impl Ram {
     /// Writes `bytes` at `pa` as DMA.
     #[inline]
     pub fn write(&mut self, pa: u64, bytes: &[u8]) -> Option<()> {
-        self.slice_mut(pa, bytes.len() as u64)?
-            .copy_from_slice(bytes);
+        self.slice_mut(pa, bytes.len() as u64)?.copy_from_slice(bytes);
         Some(())
     }
 
@@ -193,11 +191,7 @@ impl Ram {
     /// Logs what hart `by` did to the page that holds `pa`, if there are other harts to read it.
     pub fn tell(&mut self, pa: u64, event: Event, by: usize) {
         if self.shared {
-            self.news.add(News {
-                page: pa >> PAGE_BITS,
-                event,
-                by: Some(by),
-            });
+            self.news.add(News { page: pa >> PAGE_BITS, event, by: Some(by) });
         }
     }
 
@@ -290,10 +284,7 @@ impl Ram {
                 let offset = |at: usize| at.saturating_sub(start).min(1 << PAGE_BITS) as u16;
                 self.news.add(News {
                     page: (RAM_BASE >> PAGE_BITS) + page as u64,
-                    event: Event::Overwritten {
-                        from: offset(at),
-                        to: offset(at + len),
-                    },
+                    event: Event::Overwritten { from: offset(at), to: offset(at + len) },
                     by: None,
                 });
             }
@@ -333,11 +324,8 @@ mod tests {
         ram.write(RAM_BASE + 0xffc, &[0; 4]).unwrap();
         assert_eq!(ram.news(), 0);
         ram.write(RAM_BASE + 0xffc, &[0; 0x1010]).unwrap();
-        let overwritten = |page, from, to| News {
-            page,
-            event: Event::Overwritten { from, to },
-            by: None,
-        };
+        let overwritten =
+            |page, from, to| News { page, event: Event::Overwritten { from, to }, by: None };
         let all = [overwritten(0x80001, 0, 4096), overwritten(0x80002, 0, 12)];
         assert_eq!(ram.news_since(0), Some(&all[..]));
         assert_eq!(ram.page_flags(RAM_BASE + 0x1000), Ram::HAS_CODE);

@@ -50,14 +50,7 @@ pub struct Rtc {
     pending: bool,
 }
 
-snapshot::snapshot!(Rtc {
-    epoch,
-    time_high,
-    alarm_high,
-    alarm,
-    interrupt_enable,
-    pending,
-});
+snapshot::snapshot!(Rtc { epoch, time_high, alarm_high, alarm, interrupt_enable, pending });
 
 impl Rtc {
     /// A clock that shows `epoch_seconds` (Unix time) at reset.
@@ -165,8 +158,7 @@ mod tests {
 
     fn bus() -> Bus {
         let mut bus = Bus::new(1 << 20, 1, Clock::default()).unwrap();
-        bus.add_device(BASE, RTC_SIZE, Some(11), Box::new(Rtc::new(EPOCH)))
-            .unwrap();
+        bus.add_device(BASE, RTC_SIZE, Some(11), Box::new(Rtc::new(EPOCH))).unwrap();
         bus.store(crate::PLIC_BASE + 4 * 11, 4, 1).unwrap();
         bus.store(crate::PLIC_BASE + 0x2080, 4, 1 << 11).unwrap();
         bus
@@ -201,10 +193,7 @@ mod tests {
         assert_eq!((bus.load(BASE + 0x18, 4), bus.next_event()), (Ok(1), 3200));
         bus.advance(3200);
         assert_eq!(bus.mip(0), 1 << 9);
-        assert_eq!(
-            (bus.load(BASE + 0x18, 4), bus.next_event()),
-            (Ok(0), u64::MAX)
-        );
+        assert_eq!((bus.load(BASE + 0x18, 4), bus.next_event()), (Ok(0), u64::MAX));
         bus.store(BASE + 0x1c, 4, 1).unwrap();
         assert_eq!(bus.load(crate::PLIC_BASE + 0x20_1004, 4), Ok(11));
         bus.store(crate::PLIC_BASE + 0x20_1004, 4, 11).unwrap();

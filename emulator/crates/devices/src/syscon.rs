@@ -54,8 +54,7 @@ mod tests {
             (0x1234, None),
         ] {
             let mut bus = Bus::new(1 << 20, 1, Clock::default()).unwrap();
-            bus.add_device(0x10_0000, SYSCON_SIZE, None, Box::new(Syscon))
-                .unwrap();
+            bus.add_device(0x10_0000, SYSCON_SIZE, None, Box::new(Syscon)).unwrap();
             bus.store(0x10_0004, 4, value).unwrap();
             assert_eq!(bus.exit, None);
             bus.store(0x10_0000, 4, value).unwrap();

@@ -25,11 +25,7 @@ pub struct Uart {
 
 impl Snapshot for Uart {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
-        let Self {
-            chip,
-            output,
-            input: _,
-        } = self;
+        let Self { chip, output, input: _ } = self;
         // The buffer of an unfinished output line is not saved.
         output.flush();
         chip.snapshot(archive)
@@ -39,18 +35,11 @@ impl Snapshot for Uart {
 impl Uart {
     /// A port that writes to `output` and, if there is an `input`, polls it.
     pub fn new(output: Output, input: Option<Input>) -> Self {
-        Self {
-            chip: Uart16550::default(),
-            output,
-            input,
-        }
+        Self { chip: Uart16550::default(), output, input }
     }
 
     fn poll_after(cx: &mut Cx<'_>) {
-        cx.schedule(
-            cx.now
-                .saturating_add((cx.clock.clock_hz() / POLL_HZ).max(1)),
-        );
+        cx.schedule(cx.now.saturating_add((cx.clock.clock_hz() / POLL_HZ).max(1)));
     }
 }
 
@@ -106,8 +95,7 @@ mod tests {
         let mut bus = Bus::new(1 << 20, 1, Clock::default()).unwrap();
         let (capture, input) = (Capture::default(), Input::default());
         let uart = Uart::new(Output::new(Box::new(capture.clone())), Some(input.clone()));
-        bus.add_device(0x1000_0000, UART_SIZE, Some(10), Box::new(uart))
-            .unwrap();
+        bus.add_device(0x1000_0000, UART_SIZE, Some(10), Box::new(uart)).unwrap();
         for &byte in b"$ " {
             bus.store(0x1000_0000, 1, byte.into()).unwrap();
         }
@@ -132,8 +120,7 @@ mod tests {
     fn without_input_the_port_sleeps() {
         let mut bus = Bus::new(1 << 20, 1, Clock::default()).unwrap();
         let uart = Uart::new(Output::new(Box::new(Capture::default())), None);
-        bus.add_device(0x1000_0000, UART_SIZE, Some(10), Box::new(uart))
-            .unwrap();
+        bus.add_device(0x1000_0000, UART_SIZE, Some(10), Box::new(uart)).unwrap();
         assert_eq!(bus.next_event(), u64::MAX);
         bus.store(0x1000_0000, 1, b'x'.into()).unwrap();
         bus.advance(bus.next_event());

@@ -68,10 +68,7 @@ impl Program {
             at = at.next_multiple_of(4) + 2 * generator.random.u64(0..2);
             all.push(block);
         }
-        let mut program = Self {
-            image: vec![0; (at + 64 - TABLES) as usize],
-            blocks: all,
-        };
+        let mut program = Self { image: vec![0; (at + 64 - TABLES) as usize], blocks: all };
         program.tables(clear_bits);
         for word in 0..DATA_PAGES * 512 {
             let value = generator.value();
@@ -89,23 +86,12 @@ impl Program {
 
     fn write_blocks(&mut self) {
         self.poke(PARAMETERS, self.blocks.len() as u64);
-        let (ecall, sret) = (
-            u64::from(Op::Ecall.encoding().0),
-            u64::from(Op::Sret.encoding().0),
-        );
+        let (ecall, sret) = (u64::from(Op::Ecall.encoding().0), u64::from(Op::Sret.encoding().0));
         self.poke(SUPERVISOR, ecall);
         self.poke(SUPERVISOR + 8, sret);
         let blocks = std::mem::take(&mut self.blocks);
         for (n, block) in blocks.iter().enumerate() {
-            let Entry {
-                pc,
-                mstatus,
-                satp,
-                fcsr,
-                pointers,
-                medeleg,
-                interrupts,
-            } = block.entry;
+            let Entry { pc, mstatus, satp, fcsr, pointers, medeleg, interrupts } = block.entry;
             let words = { [pc, mstatus, satp, fcsr].into_iter() }
                 .chain(pointers)
                 .chain([medeleg])
@@ -152,10 +138,6 @@ impl Generator {
             items.push(item);
         }
         let insts = link(&items);
-        Block {
-            entry,
-            start,
-            insts,
-        }
+        Block { entry, start, insts }
     }
 }

@@ -102,12 +102,7 @@ impl Program {
             let body = std::array::from_fn(|_| Inst::random(&mut random));
             functions.push((CODE + at, body));
         }
-        let mut program = Self {
-            harts,
-            functions,
-            steps: Vec::new(),
-            sum: 1,
-        };
+        let mut program = Self { harts, functions, steps: Vec::new(), sum: 1 };
         let mut now: Vec<[Inst; LENGTH]> = program.functions.iter().map(|f| f.1).collect();
         for _ in 0..STEPS {
             let function = random.usize(0..FUNCTIONS);
@@ -130,9 +125,7 @@ impl Program {
     /// Writes the program to memory, for the harness that is loaded there.
     fn load(&self, bus: &mut Bus, parameters: u64) -> anyhow::Result<()> {
         let mut store = |at: u64, size: u8, value: u64| {
-            { &mut bus.ram }
-                .store(at, size, value)
-                .context("the program does not fit")
+            bus.ram.store(at, size, value).context("the program does not fit")
         };
         store(parameters + 8, 8, 1)?;
         store(parameters + 16, 8, STEPS as u64)?;
@@ -162,19 +155,8 @@ impl Harts {
         let (source, elf) = (folder.join("harts.S"), folder.join("harts.elf"));
         std::fs::write(&source, include_str!("harts.S"))?;
         let output = Command::new(compiler)
-            .args([
-                "-march=rv64gc",
-                "-mabi=lp64d",
-                "-static",
-                "-nostdlib",
-                "-nostartfiles",
-            ])
-            .args([
-                "-fno-pic",
-                "-no-pie",
-                "-mcmodel=medany",
-                "-Wl,--build-id=none",
-            ])
+            .args(["-march=rv64gc", "-mabi=lp64d", "-static", "-nostdlib", "-nostartfiles"])
+            .args(["-fno-pic", "-no-pie", "-mcmodel=medany", "-Wl,--build-id=none"])
             .args(["-Wl,-N", "-Wl,-Ttext=0x80000000", "-o"])
             .args([&elf, &source])
             .output()
@@ -185,10 +167,7 @@ impl Harts {
             compiler.display(),
             String::from_utf8_lossy(&output.stderr)
         );
-        Ok(Self {
-            elf: std::fs::read(&elf)?,
-            preset: Preset::default(),
-        })
+        Ok(Self { elf: std::fs::read(&elf)?, preset: Preset::default() })
     }
 
     /// Runs one program in every mode; an error is a difference.
@@ -197,11 +176,8 @@ impl Harts {
         for timed in [false, true] {
             for translate in [Translate::Nothing, Translate::Hot, Translate::Everything] {
                 let kind = if timed { "timed" } else { "functional" };
-                { self.run(&program, seed, translate, timed) }.with_context(|| {
-                    format!(
-                        "seed {seed}: {} harts, {kind}, {translate:?}",
-                        program.harts
-                    )
+                self.run(&program, seed, translate, timed).with_context(|| {
+                    format!("seed {seed}: {} harts, {kind}, {translate:?}", program.harts)
                 })?;
             }
         }
@@ -216,10 +192,7 @@ impl Harts {
         timed: bool,
     ) -> anyhow::Result<()> {
         let mut bus = Bus::new(MEMORY, program.harts, Clock::default())?;
-        let image = Image {
-            name: "harts.elf",
-            bytes: &self.elf,
-        };
+        let image = Image { name: "harts.elf", bytes: &self.elf };
         let elf = Elf::load(image, RAM_BASE, &mut bus.ram)?;
         // The harness is one page of code.
         let parameters = RAM_BASE + 0x1000;
@@ -256,11 +229,7 @@ impl Harts {
             let load = |at: u64| bus.ram.load(parameters + at, 8).unwrap_or_default();
             let (state, sum) = (load(0), load(8));
             if state == 2 * STEPS as u64 {
-                ensure!(
-                    sum == program.sum,
-                    "found {sum:#x}, expected {:#x}",
-                    program.sum
-                );
+                ensure!(sum == program.sum, "found {sum:#x}, expected {:#x}", program.sum);
                 return Ok(());
             }
             if limit.cycle > MAX_CYCLES {

@@ -31,9 +31,7 @@ pub const USER: u64 = 1 << 30;
 /// Numbers of the registers that point to data when a block is entered.
 pub const POINTERS: [u8; 6] = [2, 8, 9, 10, 11, 18];
 /// The CSRs that the harness saves after the registers, in order.
-pub const SAVED_CSRS: [&str; 7] = [
-    "mstatus", "fcsr", "sscratch", "sepc", "scause", "stval", "mip",
-];
+pub const SAVED_CSRS: [&str; 7] = ["mstatus", "fcsr", "sscratch", "sepc", "scause", "stval", "mip"];
 /// Index of the saved word that counts the instructions executed in blocks.
 pub const SAVED_INSIDE: usize = 688 / 8;
 /// Index of the saved word that counts interrupts.

@@ -75,13 +75,7 @@ impl Machines {
         let harness = folder.join("harness.elf");
         let output = Command::new(compiler)
             .args(["-march=rv64gc", "-mabi=lp64d", "-static", "-nostdlib"])
-            .args([
-                "-nostartfiles",
-                "-fno-pic",
-                "-no-pie",
-                "-Wl,--build-id=none",
-                "-T",
-            ])
+            .args(["-nostartfiles", "-fno-pic", "-no-pie", "-Wl,--build-id=none", "-T"])
             .args([&script, &source, Path::new("-o"), &harness])
             .output()
             .with_context(|| format!("{}: cannot be run", compiler.display()))?;
@@ -148,16 +142,12 @@ impl Machines {
         program.poke(PARAMETERS + 16, 0);
         let image = tempfile::Builder::new().prefix("block").tempfile()?;
         std::fs::write(image.path(), &program.image)?;
-        let loader = format!(
-            "loader,file={},addr={TABLES:#x},force-raw=on",
-            image.path().display()
-        );
+        let loader =
+            format!("loader,file={},addr={TABLES:#x},force-raw=on", image.path().display());
         let output = Command::new("timeout")
             .arg("600")
             .arg(&self.qemu)
-            .args([
-                "-M", "virt", "-m", "128M", "-display", "none", "-serial", "none",
-            ])
+            .args(["-M", "virt", "-m", "128M", "-display", "none", "-serial", "none"])
             .args(["-monitor", "none", "-cpu", &self.cpu])
             .args(["-semihosting-config", "enable=on,target=native", "-bios"])
             .arg(&self.harness)
@@ -178,11 +168,7 @@ impl Machines {
         );
         let (log, rest) = output.stdout.split_at(log);
         let (saved, data) = rest.split_at(SAVE_SIZE as usize);
-        Ok(Some(Outcome {
-            log: words(log),
-            saved: words(saved),
-            data: data.to_owned(),
-        }))
+        Ok(Some(Outcome { log: words(log), saved: words(saved), data: data.to_owned() }))
     }
 
     /// Runs a program on tipsim for `runs` block runs; also returns the number of instructions executed in blocks.
@@ -195,16 +181,11 @@ impl Machines {
         program.poke(PARAMETERS + 8, runs);
         program.poke(PARAMETERS + 16, 1);
         let mut bus = Bus::new(MEMORY, 1, Clock::default())?;
-        let image = Image {
-            name: "harness.elf",
-            bytes: &self.elf,
-        };
+        let image = Image { name: "harness.elf", bytes: &self.elf };
         let elf = Elf::load(image, RAM_BASE, &mut bus.ram)?;
         let tohost = elf.symbols.tohost.context("harness.elf: no tohost")?;
         bus.attach_htif(Htif::new(tohost, None, Box::new(std::io::sink())));
-        bus.ram
-            .write(TABLES, &program.image)
-            .context("the program does not fit")?;
+        bus.ram.write(TABLES, &program.image).context("the program does not fit")?;
         let mut hart = Hart::new(0);
         hart.set_extensions(self.extensions);
         if matches!(mode, Mode::Translated | Mode::TimingTranslated) {
@@ -214,11 +195,9 @@ impl Machines {
         let limit = Limit::instructions(10_000_000 + runs * 10_000);
         let exit = match mode {
             Mode::Functional | Mode::Translated => hart.run(&mut bus, &mut Untimed, limit),
-            Mode::Timing | Mode::TimingTranslated => hart.run(
-                &mut bus,
-                &mut Core::new(&self.preset, IgnoredCommits),
-                limit,
-            ),
+            Mode::Timing | Mode::TimingTranslated => {
+                hart.run(&mut bus, &mut Core::new(&self.preset, IgnoredCommits), limit)
+            }
         };
         if exit != RunExit::Exit(Exit::Host(0)) {
             bail!("tipsim ({mode:?}) ended with {exit:?} at {:#x}", hart.pc());

@@ -68,17 +68,10 @@ fn main() -> anyhow::Result<()> {
         .filter(|e| machines.extensions.has(**e))
         .map(|e| e.name())
         .collect();
-    println!(
-        "RV64GC and what both machines have of the rest: {}",
-        names.join(" ")
-    );
+    println!("RV64GC and what both machines have of the rest: {}", names.join(" "));
     let start = Instant::now();
-    let numbers = FOUND_SEEDS
-        .lines()
-        .filter_map(|line| line.split('#').next());
-    let found: Vec<u64> = numbers
-        .filter_map(|number| number.trim().parse().ok())
-        .collect();
+    let numbers = FOUND_SEEDS.lines().filter_map(|line| line.split('#').next());
+    let found: Vec<u64> = numbers.filter_map(|number| number.trim().parse().ok()).collect();
     let seeds: Box<dyn Iterator<Item = u64>> = match args.seed {
         Some(seed) => Box::new(seed..),
         None => {
@@ -95,10 +88,7 @@ fn main() -> anyhow::Result<()> {
         crashes += u64::from(compared == 0);
         ensure!(crashes < 20 + programs, "QEMU crashes on most programs");
         if programs.is_multiple_of(20) {
-            eprintln!(
-                "{programs} programs, {:.1} M instructions",
-                instructions as f64 / 1e6
-            );
+            eprintln!("{programs} programs, {:.1} M instructions", instructions as f64 / 1e6);
         }
         if instructions >= args.instructions {
             break;
@@ -115,30 +105,18 @@ fn main() -> anyhow::Result<()> {
 /// Runs one program on QEMU and in every mode of tipsim; the number of instructions in its blocks, 0 if QEMU crashed. An
 /// error lists the differences.
 fn compare(machines: &Machines, seed: u64, args: &Args) -> anyhow::Result<u64> {
-    let mut program = Program::new(
-        seed,
-        args.blocks,
-        machines.extensions,
-        machines.faults_on_clear_bits,
-    );
+    let mut program =
+        Program::new(seed, args.blocks, machines.extensions, machines.faults_on_clear_bits);
     let context = || format!("seed {seed}");
-    let reference = { machines }
-        .qemu(&mut program, args.runs)
-        .with_context(context)?;
+    let reference = { machines }.qemu(&mut program, args.runs).with_context(context)?;
     let Some(reference) = reference else {
         eprintln!("seed {seed}: QEMU crashed, no comparison");
         return Ok(0);
     };
     let mut instructions = 0;
-    for mode in [
-        Mode::Functional,
-        Mode::Translated,
-        Mode::Timing,
-        Mode::TimingTranslated,
-    ] {
-        let (ours, executed) = { machines }
-            .tipsim(&mut program, args.runs, mode)
-            .with_context(context)?;
+    for mode in [Mode::Functional, Mode::Translated, Mode::Timing, Mode::TimingTranslated] {
+        let (ours, executed) =
+            { machines }.tipsim(&mut program, args.runs, mode).with_context(context)?;
         instructions = executed;
         // The saved words need no comparison: the checksums cover those that must be equal.
         if (&ours.log, &ours.data) == (&reference.log, &reference.data) {

@@ -95,10 +95,7 @@ fn by_thread<'a>(
 ) -> BTreeMap<ThreadKey<'a>, Vec<CycleSample>> {
     let mut threads: BTreeMap<ThreadKey<'a>, Vec<CycleSample>> = BTreeMap::new();
     for sample in samples {
-        let key = (
-            export.rows()[sample.row].process,
-            export.own_name(sample.row),
-        );
+        let key = (export.rows()[sample.row].process, export.own_name(sample.row));
         threads.entry(key).or_default().push(*sample);
     }
     for samples in threads.values_mut() {
@@ -118,16 +115,10 @@ fn thread(
     let samples = Samples {
         length: samples.len(),
         weight_type: "samples",
-        stack: samples
-            .iter()
-            .map(|sample| builder.stack(sample.row))
-            .collect(),
+        stack: samples.iter().map(|sample| builder.stack(sample.row)).collect(),
         time: samples.iter().map(|sample| millis(sample.cycle)).collect(),
         weight: samples.iter().map(|sample| sample.cycles).collect(),
-        thread_cpu_delta: samples
-            .iter()
-            .map(|sample| export.nanos(sample.cycles))
-            .collect(),
+        thread_cpu_delta: samples.iter().map(|sample| export.nanos(sample.cycles)).collect(),
     };
     let process = export.evaluation.processes.get(id.0 as usize);
     let start = process.map_or(0.0, |process| millis(process.first_cycle));
@@ -203,9 +194,7 @@ fn library(module: &symbols::Module) -> Value {
 /// little-endian, then an age.
 fn breakpad_id(build_id: &[u8]) -> String {
     let mut id = [0; 16];
-    id.iter_mut()
-        .zip(build_id)
-        .for_each(|(to, from)| *to = *from);
+    id.iter_mut().zip(build_id).for_each(|(to, from)| *to = *from);
     id[..4].reverse();
     id[4..6].reverse();
     id[6..8].reverse();

@@ -75,17 +75,12 @@ impl Export<'_> {
         for (module, bias) in places {
             let module = self.symbols.module(module);
             let Some(file) = &module.file else { continue };
-            images.extend(code_segments(file).into_iter().map(|segment| {
-                Image {
-                    start: segment.address.wrapping_add(bias),
-                    len: segment.size,
-                    file_offset: segment.offset,
-                    path: file.display().to_string(),
-                    build_id: module
-                        .build_id
-                        .as_ref()
-                        .map_or(Vec::new(), |id| id.0.clone()),
-                }
+            images.extend(code_segments(file).into_iter().map(|segment| Image {
+                start: segment.address.wrapping_add(bias),
+                len: segment.size,
+                file_offset: segment.offset,
+                path: file.display().to_string(),
+                build_id: module.build_id.as_ref().map_or(Vec::new(), |id| id.0.clone()),
             }));
         }
         images

@@ -46,11 +46,9 @@ impl JitFunctions {
                 continue;
             }
             let static_info = export.static_info(row);
-            let (first, end) = (
-                static_info.pc,
-                static_info.pc.saturating_add(u64::from(static_info.len)),
-            );
-            let range = { executed.entry(export.location(row).function) }.or_insert((first, end));
+            let (first, end) =
+                (static_info.pc, static_info.pc.saturating_add(u64::from(static_info.len)));
+            let range = executed.entry(export.location(row).function).or_insert((first, end));
             *range = (range.0.min(first), range.1.max(end));
         }
         let mut code = Self::default();
@@ -69,12 +67,7 @@ impl JitFunctions {
             let next = (offset + size).next_multiple_of(FUNCTION_ALIGNMENT);
             ends.insert(function.module, next);
             let module = function.module;
-            let placed = PlacedFunction {
-                start,
-                size,
-                offset,
-                module,
-            };
+            let placed = PlacedFunction { start, size, offset, module };
             code.functions.insert(id, placed);
         }
         code
@@ -82,11 +75,7 @@ impl JitFunctions {
 
     /// Writes a file for each map or jitdump file that the names are from, see [`file_name`].
     pub fn write(&self, export: &Export<'_>, folder: &Path) -> io::Result<()> {
-        let mut modules: Vec<_> = self
-            .functions
-            .values()
-            .map(|placed| placed.module)
-            .collect();
+        let mut modules: Vec<_> = self.functions.values().map(|placed| placed.module).collect();
         modules.sort_unstable();
         modules.dedup();
         if !modules.is_empty() {
@@ -116,10 +105,7 @@ impl JitFunctions {
             let Some(at) = placed.filter(|at| at.module == module) else {
                 continue;
             };
-            let from = static_info
-                .pc
-                .wrapping_sub(at.start)
-                .wrapping_add(at.offset - TEXT_OFFSET);
+            let from = static_info.pc.wrapping_sub(at.start).wrapping_add(at.offset - TEXT_OFFSET);
             let bytes = static_info.raw.to_le_bytes();
             let len = usize::from(static_info.len).min(bytes.len());
             let to = usize::try_from(from).ok();
@@ -129,7 +115,8 @@ impl JitFunctions {
         }
         let mut bytes = Vec::new();
         let mut writer = Writer::new(object::Endianness::Little, true, &mut bytes);
-        let names: Vec<_> = { functions.iter() }
+        let names: Vec<_> = functions
+            .iter()
             .map(|(id, at)| {
                 let name = &export.symbols.function(*id).name;
                 (writer.add_string(name.as_bytes()), *at)

@@ -81,30 +81,24 @@ impl<'a> Export<'a> {
                 &flat
             }
         };
-        let oracle = options
-            .oracle
-            .then_some((&evaluation.oracle, &evaluation.by_context));
+        let oracle = options.oracle.then_some((&evaluation.oracle, &evaluation.by_context));
         let samplers = evaluation.samplers.iter();
         let samplers = samplers.map(|result| (&result.profile, &result.by_context));
         let profiles: Vec<_> = oracle.into_iter().chain(samplers).collect();
         let by_context = profiles.iter().map(|(_, by_context)| *by_context);
         let shown = contexts.shown(by_context, LEAST_PART);
         let flat = evaluation.contexts.is_none();
-        let weights = profiles
-            .into_iter()
-            .map(|(profile, by_context)| match flat {
-                true => by_process(profile),
-                false => {
-                    let mut weights = by_context.clone();
-                    fold(&mut weights, &shown);
-                    weights
-                }
-            });
+        let weights = profiles.into_iter().map(|(profile, by_context)| match flat {
+            true => by_process(profile),
+            false => {
+                let mut weights = by_context.clone();
+                fold(&mut weights, &shown);
+                weights
+            }
+        });
         let weights: Vec<_> = weights.collect();
         let (rows, symbols) = Rows::new(evaluation, contexts, &weights, symbolizer, &options);
-        let processes: Vec<_> = (0..evaluation.processes.len() as u32)
-            .map(ProcessId)
-            .collect();
+        let processes: Vec<_> = (0..evaluation.processes.len() as u32).map(ProcessId).collect();
         Self {
             evaluation,
             windows,
@@ -134,15 +128,13 @@ impl<'a> Export<'a> {
             log: None,
         });
         let first = usize::from(self.options.oracle);
-        let samplers = (first..)
-            .zip(&evaluation.samplers)
-            .map(|(profile, result)| Series {
-                name: &result.sampler.name,
-                profile,
-                units_per_cycle: result.profile.units_per_cycle(),
-                period: result.sampler.schedule.period,
-                log: Some(&result.log),
-            });
+        let samplers = (first..).zip(&evaluation.samplers).map(|(profile, result)| Series {
+            name: &result.sampler.name,
+            profile,
+            units_per_cycle: result.profile.units_per_cycle(),
+            period: result.sampler.schedule.period,
+            log: Some(&result.log),
+        });
         oracle.into_iter().chain(samplers).collect()
     }
 
@@ -179,8 +171,7 @@ impl<'a> Export<'a> {
         }
         let mut rounding = Rounding::new(series);
         let rows = units.into_iter().enumerate();
-        rows.filter_map(|(row, units)| Some((row, rounding.next(units)?)))
-            .collect()
+        rows.filter_map(|(row, units)| Some((row, rounding.next(units)?))).collect()
     }
 
     /// Gives the samples of a profiler to `take`, in order of time, as they were taken. The Oracle has one per window and row,
@@ -223,13 +214,15 @@ impl<'a> Export<'a> {
 
     /// Cycles from the first to the last sample of all profilers. Harts have the same, side by side.
     pub(super) fn sampled_cycles(&self) -> u64 {
-        let windows = { self.windows.iter() }.map(|window| (window.start, window.end));
-        let logs = { self.evaluation.samplers.iter() }
+        let windows = self.windows.iter().map(|window| (window.start, window.end));
+        let logs = self
+            .evaluation
+            .samplers
+            .iter()
             .filter_map(|result| Some((result.log.first()?.cycle, result.log.last()?.cycle)));
         let ends = windows.chain(logs);
-        let (first, last) = ends.fold((u64::MAX, 0), |(first, last), (start, end)| {
-            (first.min(start), last.max(end))
-        });
+        let (first, last) = ends
+            .fold((u64::MAX, 0), |(first, last), (start, end)| (first.min(start), last.max(end)));
         last.saturating_sub(first)
     }
 
@@ -240,10 +233,7 @@ impl<'a> Export<'a> {
             return cycle;
         };
         let thread = self.thread(row.thread);
-        let ends = [
-            process.end_cycle,
-            thread.and_then(|thread| thread.end_cycle),
-        ];
+        let ends = [process.end_cycle, thread.and_then(|thread| thread.end_cycle)];
         let end = ends.into_iter().flatten().min();
         let last = end.map_or(cycle, |end| cycle.min(end.saturating_sub(1)));
         let first = thread.map_or(0, |thread| thread.first_cycle);
@@ -251,7 +241,7 @@ impl<'a> Export<'a> {
     }
 
     pub(super) fn has_call_stacks(&self) -> bool {
-        { self.evaluation.contexts.as_ref() }.is_some_and(Contexts::have_callers)
+        self.evaluation.contexts.as_ref().is_some_and(Contexts::have_callers)
     }
 
     pub(super) fn thread(&self, thread: ThreadId) -> Option<&'a Thread> {
@@ -269,8 +259,7 @@ impl<'a> Export<'a> {
     /// The kernel's thread id of a row; the process id if threads are not told apart.
     pub(super) fn tid(&self, row: usize) -> u32 {
         let row = &self.rows()[row];
-        self.thread(row.thread)
-            .map_or_else(|| self.pid(row.process), |thread| thread.tid)
+        self.thread(row.thread).map_or_else(|| self.pid(row.process), |thread| thread.tid)
     }
 
     /// The call stack of a row: itself, its caller's row, and so on outwards.
@@ -307,9 +296,7 @@ impl<'a> Export<'a> {
     /// Address of a row's instruction, or the first one of its function.
     pub(super) fn address(&self, row: usize) -> u64 {
         let (pc, at) = (self.static_info(row).pc, self.location(row));
-        let within = at
-            .offset
-            .checked_sub(self.symbols.function(at.function).start);
+        let within = at.offset.checked_sub(self.symbols.function(at.function).start);
         match within {
             Some(within) if self.rows()[row].is_function => pc.wrapping_sub(within),
             _ => pc,
@@ -322,11 +309,7 @@ impl<'a> Export<'a> {
         let mut source = at.source.as_ref();
         let mut frames = Vec::with_capacity(at.inlined.len() + 1);
         for inlined in &at.inlined {
-            frames.push(Frame {
-                name: &inlined.function,
-                source: source.map(line),
-                inlined: true,
-            });
+            frames.push(Frame { name: &inlined.function, source: source.map(line), inlined: true });
             source = inlined.call.as_ref();
         }
         frames.push(Frame {
@@ -362,9 +345,7 @@ impl<'a> Export<'a> {
 /// A profile's weights in an evaluation without contexts: each process is one.
 fn by_process(profile: &Profile) -> ContextWeights {
     let weights = profile.iter();
-    weights
-        .map(|(process, inst, units)| (ContextId(process.0), inst, units))
-        .collect()
+    weights.map(|(process, inst, units)| (ContextId(process.0), inst, units)).collect()
 }
 
 fn line(source: &Source) -> (&str, u32) {
@@ -380,10 +361,7 @@ struct Rounding {
 
 impl Rounding {
     fn new(series: &Series<'_>) -> Self {
-        Self {
-            per_cycle: series.units_per_cycle.max(1),
-            remainder: 0,
-        }
+        Self { per_cycle: series.units_per_cycle.max(1), remainder: 0 }
     }
 
     /// The whole cycles in `units` and the remainder so far; `None` if less than one.

@@ -92,19 +92,12 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
         }
     }
     let times = (
-        records
-            .first()
-            .map_or(0, |record| export.nanos(record.cycle)),
-        records
-            .last()
-            .map_or(0, |record| export.nanos(record.cycle)),
+        records.first().map_or(0, |record| export.nanos(record.cycle)),
+        records.last().map_or(0, |record| export.nanos(record.cycle)),
     );
     let header = Header {
         events: &events,
-        data_bytes: records
-            .iter()
-            .map(|record| record.bytes.0.len() as u64)
-            .sum(),
+        data_bytes: records.iter().map(|record| record.bytes.0.len() as u64).sum(),
         name: &format!("{}, {}", export.title(), export.exporter(Format::PerfData)),
         times,
         call_chains: export.has_call_stacks(),
@@ -117,11 +110,7 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
 }
 
 fn event(series: &Series<'_>, id: u64) -> Event {
-    Event {
-        name: series.name.to_owned(),
-        id,
-        period: series.period,
-    }
+    Event { name: series.name.to_owned(), id, period: series.period }
 }
 
 /// Name and mappings of a process. A mapping that replaces another one comes at its time, the
@@ -129,11 +118,7 @@ fn event(series: &Series<'_>, id: u64) -> Event {
 fn describe(export: &Export<'_>, process: &Process, shared: &[Image], records: &mut Vec<Record>) {
     let pid = export.pid(process.id);
     let start = process.first_cycle;
-    let misc = if process.generation > 0 {
-        MISC_COMM_EXEC
-    } else {
-        0
-    };
+    let misc = if process.generation > 0 { MISC_COMM_EXEC } else { 0 };
     records.push(comm(export, misc, start, (pid, pid), &process.name));
     for image in shared {
         records.push(mmap(export, image, start, pid));
@@ -143,11 +128,7 @@ fn describe(export: &Export<'_>, process: &Process, shared: &[Image], records: &
             before.start < mapping.start.saturating_add(mapping.len)
                 && mapping.start < before.start.saturating_add(before.len)
         });
-        let cycle = if replaces {
-            mapping.since.max(start)
-        } else {
-            start
-        };
+        let cycle = if replaces { mapping.since.max(start) } else { start };
         records.push(mmap(export, &export.image(mapping), cycle, pid));
     }
 }
@@ -172,17 +153,9 @@ fn comm(export: &Export<'_>, misc: u16, cycle: u64, (pid, tid): (u32, u32), name
 
 fn mmap(export: &Export<'_>, image: &Image, cycle: u64, pid: u32) -> Record {
     let mut body = Bytes::default();
-    body.u32(pid)
-        .u32(pid)
-        .u64(image.start)
-        .u64(image.len)
-        .u64(image.file_offset);
+    body.u32(pid).u32(pid).u64(image.start).u64(image.len).u64(image.file_offset);
     let id = &image.build_id[..image.build_id.len().min(MAX_BUILD_ID)];
-    let misc = if id.is_empty() {
-        MISC_USER
-    } else {
-        MISC_USER | MISC_BUILD_ID
-    };
+    let misc = if id.is_empty() { MISC_USER } else { MISC_USER | MISC_BUILD_ID };
     // A mapping without a build id has device, inode and generation 0.
     let mut padded = [0; MAX_BUILD_ID];
     padded[..id.len()].copy_from_slice(id);
@@ -229,9 +202,5 @@ fn record(
     mut body: Bytes,
 ) -> Record {
     body.u32(pid).u32(pid).u64(export.nanos(cycle)).u64(id);
-    Record {
-        cycle,
-        bytes: body.record(kind, misc),
-        content: RecordContent::Nothing,
-    }
+    Record { cycle, bytes: body.record(kind, misc), content: RecordContent::Nothing }
 }

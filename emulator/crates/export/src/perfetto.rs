@@ -25,9 +25,8 @@ const EXPLICIT: i32 = 3;
 const COUNTERS: usize = CATEGORIES.len() + 1;
 
 pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let harts: Vec<&[Window]> = { export.windows }
-        .chunk_by(|one, next| one.hart == next.hart)
-        .collect();
+    let harts: Vec<&[Window]> =
+        export.windows.chunk_by(|one, next| one.hart == next.hart).collect();
     for windows in &harts {
         let hart = (harts.len() > 1).then(|| windows[0].hart);
         write_hart(export, hart, windows, out)?;
@@ -42,12 +41,7 @@ fn write_hart(
     windows: &[Window],
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut writer = Writer {
-        export,
-        hart,
-        out,
-        shown: BTreeMap::new(),
-    };
+    let mut writer = Writer { export, hart, out, shown: BTreeMap::new() };
     writer.describe(None)?;
     let mut before: Option<&Window> = None;
     for window in windows {
@@ -83,10 +77,7 @@ fn shares(export: &Export<'_>, window: &Window) -> BTreeMap<Option<ProcessId>, S
         shares.insert(Some(*process), share);
     }
     let mut share = [0.0; COUNTERS];
-    share
-        .iter_mut()
-        .zip(all)
-        .for_each(|(share, part)| *share = percent(part));
+    share.iter_mut().zip(all).for_each(|(share, part)| *share = percent(part));
     share[COUNTERS - 1] = percent(idle);
     shares.insert(None, share);
     shares
@@ -151,9 +142,8 @@ impl Writer<'_> {
             ..Track::default()
         })?;
         let names = CATEGORIES.into_iter().chain(["idle"]);
-        for (rank, counter) in (0..)
-            .zip(names)
-            .filter(|(_, name)| process.is_none() || *name != "idle")
+        for (rank, counter) in
+            (0..).zip(names).filter(|(_, name)| process.is_none() || *name != "idle")
         {
             self.track(Track {
                 id: parent + 1 + rank as u64,
@@ -185,20 +175,12 @@ impl Writer<'_> {
     }
 
     fn track(&mut self, track: Track) -> io::Result<()> {
-        self.packet(Packet {
-            track: Some(track),
-            ..Packet::default()
-        })
+        self.packet(Packet { track: Some(track), ..Packet::default() })
     }
 
     /// Writes a packet as an element of the message `Trace`.
     fn packet(&mut self, packet: Packet) -> io::Result<()> {
-        let trace = proto::Trace {
-            packet: vec![Packet {
-                sequence: SEQUENCE,
-                ..packet
-            }],
-        };
+        let trace = proto::Trace { packet: vec![Packet { sequence: SEQUENCE, ..packet }] };
         self.out.write_all(&trace.encode_to_vec())
     }
 }

@@ -55,10 +55,7 @@ impl Builder<'_> {
         let mut values = vec![vec![0; series.len()]; export.rows().len()];
         for (at, series) in series.iter().enumerate() {
             let name = self.string(series.name);
-            self.profile.sample_type.push(ValueType {
-                r#type: name,
-                unit: cycles,
-            });
+            self.profile.sample_type.push(ValueType { r#type: name, unit: cycles });
             for (row, cycles) in export.cycles(series) {
                 values[row][at] = i64::try_from(cycles).unwrap_or(i64::MAX);
             }
@@ -75,12 +72,7 @@ impl Builder<'_> {
             let name = self.string(export.process_name(id));
             let own = export.own_name(row).unwrap_or(export.process_name(id));
             let own = self.string(own);
-            let label = |key, str, num| Label {
-                key,
-                str,
-                num,
-                num_unit: 0,
-            };
+            let label = |key, str, num| Label { key, str, num, num_unit: 0 };
             self.profile.sample.push(Sample {
                 location_id: stack,
                 value,
@@ -92,11 +84,8 @@ impl Builder<'_> {
                 ],
             });
         }
-        let comment = self.string(&format!(
-            "{}, {}",
-            export.title(),
-            export.exporter(Format::Pprof)
-        ));
+        let comment =
+            self.string(&format!("{}, {}", export.title(), export.exporter(Format::Pprof)));
         let duration = export.nanos(export.evaluation.cycles);
         self.profile.comment.push(comment);
         self.profile.duration_nanos = i64::try_from(duration).unwrap_or(i64::MAX);
@@ -123,20 +112,9 @@ impl Builder<'_> {
         if let Some(&known) = self.locations.get(&key) {
             return known;
         }
-        let line = self
-            .export
-            .frames(row)
-            .iter()
-            .map(|frame| self.line(frame))
-            .collect();
+        let line = self.export.frames(row).iter().map(|frame| self.line(frame)).collect();
         let id = self.profile.location.len() as u64 + 1;
-        self.profile.location.push(Location {
-            id,
-            mapping_id,
-            address,
-            line,
-            is_folded: false,
-        });
+        self.profile.location.push(Location { id, mapping_id, address, line, is_folded: false });
         self.locations.insert(key, id);
         id
     }
@@ -147,19 +125,10 @@ impl Builder<'_> {
         let next = self.functions.len() as u64 + 1;
         let functions = &mut self.profile.function;
         let id = *self.functions.entry((name, filename)).or_insert_with(|| {
-            functions.push(Function {
-                id: next,
-                name,
-                system_name: name,
-                filename,
-                start_line: 0,
-            });
+            functions.push(Function { id: next, name, system_name: name, filename, start_line: 0 });
             next
         });
-        Line {
-            function_id: id,
-            line: line.into(),
-        }
+        Line { function_id: id, line: line.into() }
     }
 
     /// The mapping of a row, or 0 if no file backs it.

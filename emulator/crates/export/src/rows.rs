@@ -141,20 +141,14 @@ impl<'a> Rows<'a> {
         (context, inst): (ContextId, InstId),
         is_function: bool,
     ) {
-        let Context {
-            process,
-            thread,
-            caller,
-        } = contexts.get(context);
+        let Context { process, thread, caller } = contexts.get(context);
         let location = self.places.location(process, inst);
         self.list.push(Row {
             process,
             thread,
             inst,
             is_function,
-            caller: caller
-                .and_then(|call| self.instructions.get(&call))
-                .map(|row| *row as usize),
+            caller: caller.and_then(|call| self.instructions.get(&call)).map(|row| *row as usize),
             location: location.unwrap_or_default(),
         });
     }
@@ -170,9 +164,7 @@ impl<'a> Rows<'a> {
         let own = self.instructions.get(&(context, inst));
         let row = match own {
             Some(row) => row,
-            None => self
-                .functions
-                .get(&(context, self.function(context, inst)?))?,
+            None => self.functions.get(&(context, self.function(context, inst)?))?,
         };
         Some(*row as usize)
     }

@@ -63,9 +63,8 @@ impl Frames {
 
 pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut frames = Frames::default();
-    let stacks: Vec<Vec<usize>> = (0..export.rows().len())
-        .map(|row| stack(export, row, &mut frames))
-        .collect();
+    let stacks: Vec<Vec<usize>> =
+        (0..export.rows().len()).map(|row| stack(export, row, &mut frames)).collect();
     let profiles = export.series().into_iter().map(|series| {
         // Equal stacks are added up and stand together: the view in order of time, which the file opens with, shows what callers have.
         let mut cycles: BTreeMap<&[usize], u64> = BTreeMap::new();
@@ -87,9 +86,7 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
         name: &export.title(),
         exporter: export.exporter(Format::Speedscope),
         profiles: profiles.collect(),
-        shared: Shared {
-            frames: frames.list,
-        },
+        shared: Shared { frames: frames.list },
     };
     serde_json::to_writer(out, &file).map_err(io::Error::from)
 }
@@ -110,10 +107,7 @@ fn stack(export: &Export<'_>, row: usize, frames: &mut Frames) -> Vec<usize> {
     }
     let mut rows: Vec<usize> = export.stack(row).collect();
     rows.reverse();
-    for frame in rows
-        .into_iter()
-        .flat_map(|row| export.frames(row).into_iter().rev())
-    {
+    for frame in rows.into_iter().flat_map(|row| export.frames(row).into_iter().rev()) {
         stack.push(frames.number(plain(frame.name, frame.source.map(|(file, _)| file))));
     }
     if let Some(name) = export.instruction(row) {

@@ -30,10 +30,7 @@ fn example() -> (Evaluation, Vec<Window>) {
         for (process, inst, stack) in evaluation.stacks.iter() {
             let units = stack.categories(evaluation.static_info[inst.0 as usize].class);
             match stacks.last_mut().filter(|(last, _)| *last == process) {
-                Some((_, sums)) => sums
-                    .iter_mut()
-                    .zip(units)
-                    .for_each(|(sum, n)| *sum += n / 2),
+                Some((_, sums)) => sums.iter_mut().zip(units).for_each(|(sum, n)| *sum += n / 2),
                 None => stacks.push((process, units.map(|n| n / 2))),
             }
         }
@@ -42,11 +39,7 @@ fn example() -> (Evaluation, Vec<Window>) {
             start: half * 10_500,
             end: (half + 1) * 10_500,
             idle: 500,
-            weights: evaluation
-                .oracle
-                .iter()
-                .map(|(p, i, units)| (p, i, units / 2))
-                .collect(),
+            weights: evaluation.oracle.iter().map(|(p, i, units)| (p, i, units / 2)).collect(),
             by_context: Vec::new(),
             stacks,
         }
@@ -67,9 +60,7 @@ fn written_of(
     oracle: bool,
     samplers: &[&str],
 ) -> io::Result<Vec<u8>> {
-    evaluation
-        .samplers
-        .retain(|result| samplers.contains(&&*result.sampler.name));
+    evaluation.samplers.retain(|result| samplers.contains(&&*result.sampler.name));
     let root = guest_root();
     let symbolizer = Symbolizer::new(SymbolFiles {
         roots: vec![root.path().to_owned()],
@@ -164,10 +155,7 @@ fn example_with_calls() -> Evaluation {
     let mut evaluation = evaluation();
     let mut contexts = Contexts::flat(evaluation.processes.len());
     let first = evaluation.oracle.iter().next().unwrap();
-    let of_first = evaluation
-        .oracle
-        .iter()
-        .filter(|(process, ..)| *process == first.0);
+    let of_first = evaluation.oracle.iter().filter(|(process, ..)| *process == first.0);
     let hottest = of_first.max_by_key(|(.., units)| *units).unwrap();
     let mut call = |(caller, inst)| {
         let process = first.0;
@@ -185,9 +173,8 @@ fn example_with_calls() -> Evaluation {
         _ => ContextId(process.0),
     };
     let weights = evaluation.oracle.iter();
-    evaluation.by_context = weights
-        .map(|(process, inst, units)| (context(process, inst), inst, units))
-        .collect();
+    evaluation.by_context =
+        weights.map(|(process, inst, units)| (context(process, inst), inst, units)).collect();
     evaluation.by_context.push((rarest, hottest.1, 1));
     evaluation.contexts = Some(contexts);
     evaluation
@@ -215,26 +202,18 @@ fn stacks_begin_with_their_callers() {
         ..SymbolFiles::default()
     });
     let export = Export::new(&evaluation, &[], &symbolizer, options);
-    let depths: Vec<usize> = (0..export.rows().len())
-        .map(|row| export.stack(row).count())
-        .collect();
+    let depths: Vec<usize> =
+        (0..export.rows().len()).map(|row| export.stack(row).count()).collect();
     // Rare contexts are shown as their callers: stacks are at most one call deep.
     assert_eq!(depths.iter().max(), Some(&2));
     assert!(depths.contains(&1));
     let mut folded = Vec::new();
     export.write(Format::Folded, &mut folded).unwrap();
     let folded = String::from_utf8(folded).unwrap();
-    let cycles: u64 = folded
-        .lines()
-        .map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap())
-        .sum();
+    let cycles: u64 =
+        folded.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
     assert_eq!(cycles, evaluation.oracle.total() / UNITS_PER_CYCLE);
-    for format in [
-        Format::Pprof,
-        Format::Firefox,
-        Format::Speedscope,
-        Format::PerfData,
-    ] {
+    for format in [Format::Pprof, Format::Firefox, Format::Speedscope, Format::PerfData] {
         let mut out = Vec::new();
         export.write(format, &mut out).unwrap();
         assert!(!out.is_empty());
@@ -243,18 +222,11 @@ fn stacks_begin_with_their_callers() {
 
 #[test]
 fn nothing_makes_empty_files() {
-    for format in [
-        Format::Pprof,
-        Format::Firefox,
-        Format::Speedscope,
-        Format::PerfData,
-        Format::Perfetto,
-    ] {
+    for format in
+        [Format::Pprof, Format::Firefox, Format::Speedscope, Format::PerfData, Format::Perfetto]
+    {
         assert!(!written(format, false, &[]).unwrap().is_empty());
     }
     assert!(written(Format::Folded, false, &[]).is_err(), "no profiler");
-    assert!(
-        written(Format::Folded, true, &["tip"]).is_err(),
-        "two profilers"
-    );
+    assert!(written(Format::Folded, true, &["tip"]).is_err(), "two profilers");
 }

@@ -68,13 +68,7 @@ struct Merging {
 
 impl Merging {
     fn new(cycles: u64, most: usize) -> Self {
-        Self {
-            samples: Vec::new(),
-            cycles,
-            most,
-            full: most.saturating_mul(8),
-            window: None,
-        }
+        Self { samples: Vec::new(), cycles, most, full: most.saturating_mul(8), window: None }
     }
 
     /// Takes the next sample, in order of time.
@@ -126,11 +120,7 @@ mod tests {
     #[test]
     fn few_samples_stay_as_they_are() {
         let mut merging = Merging::new(1_000, 2);
-        let sample = |cycle| CycleSample {
-            cycle,
-            row: 0,
-            cycles: 1,
-        };
+        let sample = |cycle| CycleSample { cycle, row: 0, cycles: 1 };
         merging.add(sample(3));
         merging.add(sample(3));
         assert_eq!(merging.finish(), (vec![sample(3), sample(3)], None));
@@ -138,11 +128,8 @@ mod tests {
 
     #[test]
     fn merged_samples_keep_their_cycles() {
-        let sample = |n: u64| CycleSample {
-            cycle: 100 * n,
-            row: (n % 7) as usize,
-            cycles: 1 + n % 5,
-        };
+        let sample =
+            |n: u64| CycleSample { cycle: 100 * n, row: (n % 7) as usize, cycles: 1 + n % 5 };
         let all: Vec<_> = (0..100_000).map(sample).collect();
         let sum = |samples: &[CycleSample]| samples.iter().map(|at| at.cycles).sum::<u64>();
         let mut merging = Merging::new(10_000_000, 5_000);
@@ -150,24 +137,16 @@ mod tests {
         assert!(merging.samples.len() <= 40_000);
         let (merged, window) = merging.finish();
         let window = window.expect("merged");
-        assert!(
-            merged.len() <= 5_000 && merged.len() > 2_000,
-            "{}",
-            merged.len()
-        );
+        assert!(merged.len() <= 5_000 && merged.len() > 2_000, "{}", merged.len());
         assert_eq!(sum(&merged), sum(&all));
         assert!(merged.is_sorted_by_key(|at| at.cycle));
         for row in 0..7 {
             let of = |samples: &[CycleSample], end: u64| {
-                let row = samples
-                    .iter()
-                    .filter(|at| at.row == row && at.cycle / window < end);
+                let row = samples.iter().filter(|at| at.row == row && at.cycle / window < end);
                 row.map(|at| at.cycles).sum::<u64>()
             };
             assert!(
-                (0..10_000_000 / window)
-                    .step_by(97)
-                    .all(|end| of(&merged, end) == of(&all, end))
+                (0..10_000_000 / window).step_by(97).all(|end| of(&merged, end) == of(&all, end))
             );
         }
     }

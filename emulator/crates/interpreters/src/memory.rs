@@ -9,7 +9,7 @@ pub trait Memory {
 /// Reads a little-endian number of 8 bytes.
 pub(crate) fn word(memory: &impl Memory, address: u64) -> Option<u64> {
     let mut bytes = [0; 8];
-    { memory.read(address, &mut bytes) }.then(|| u64::from_le_bytes(bytes))
+    memory.read(address, &mut bytes).then(|| u64::from_le_bytes(bytes))
 }
 
 /// The number of 8 bytes at an offset of what was read.

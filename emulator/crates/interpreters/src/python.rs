@@ -151,16 +151,13 @@ impl Python {
         instruction: u64,
     ) -> Option<Frame> {
         let key = CodeKey::read(memory, offsets, code)?;
-        let is_known = { self.known.get(&(program, code)) }.is_some_and(|known| known.key == key);
+        let is_known = self.known.get(&(program, code)).is_some_and(|known| known.key == key);
         if !is_known {
             self.learn(memory, offsets, (program, code), key)?;
         }
         let known = self.known.get(&(program, code))?;
         let start = code.wrapping_add(offsets.code);
-        Some(Frame {
-            function: known.function,
-            line: known.line(instruction.wrapping_sub(start)),
-        })
+        Some(Frame { function: known.function, line: known.line(instruction.wrapping_sub(start)) })
     }
 
     /// Remembers a code object.
@@ -203,9 +200,7 @@ fn find_thread(memory: &impl Memory, offsets: &Offsets, runtime: u64, thread: u3
     });
     let threads = interpreters.take(MAX_INTERPRETERS).flat_map(|interpreter| {
         let first = field(interpreter, offsets.threads_head).filter(existing);
-        std::iter::successors(first, |state| {
-            field(*state, offsets.next_thread).filter(existing)
-        })
+        std::iter::successors(first, |state| field(*state, offsets.next_thread).filter(existing))
     });
     let mut threads = threads.take(MAX_THREADS);
     threads.find(|state| field(*state, offsets.native_thread_id) == Some(thread.into()))

@@ -7,10 +7,7 @@ use crate::{Image, Memory};
 
 const PAGE: u64 = 4096;
 /// Where code, runtime and objects begin.
-pub const IMAGE: Image = Image {
-    start: 0x1_0000,
-    len: 0x10_0000,
-};
+pub const IMAGE: Image = Image { start: 0x1_0000, len: 0x10_0000 };
 pub const RUNTIME: u64 = 0x15_4cd8;
 const HEAP: u64 = 0x7f00_0000;
 pub const THREAD: u32 = 42;
@@ -119,10 +116,7 @@ impl Memory for FakeInterpreter {
 impl FakeInterpreter {
     /// A runtime with an interpreter, of whose two threads the second is [`THREAD`], in no function yet.
     pub fn new() -> Self {
-        let mut fake = Self {
-            next: HEAP,
-            ..Self::default()
-        };
+        let mut fake = Self { next: HEAP, ..Self::default() };
         fake.put(RUNTIME, b"xdebugpy");
         for (number, field) in (1..).zip(DEBUG_OFFSETS) {
             fake.word(RUNTIME + 8 * number, field);

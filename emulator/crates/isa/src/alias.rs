@@ -6,9 +6,7 @@ use crate::operand::Operand::{self, *};
 
 /// The alias of an instruction, if it has one: mnemonic and operands.
 pub(crate) fn alias(inst: &DecodedInst) -> Option<(&'static str, &'static [Operand])> {
-    let DecodedInst {
-        rd, rs1, rs2, imm, ..
-    } = *inst;
+    let DecodedInst { rd, rs1, rs2, imm, .. } = *inst;
     Some(match inst.op {
         Addi if rd == 0 && rs1 == 0 && imm == 0 => ("nop", &[]),
         Addi if rs1 == 0 => ("li", &[Rd, ImmI]),

@@ -47,11 +47,8 @@ pub fn c_table() -> String {
          } riscv_rows[] = {\n",
     );
     let mut row = |mask, value, mnemonic: &str, operands: &str| {
-        writeln!(
-            text,
-            "\t{{ {mask:#010x}, {value:#010x}, \"{mnemonic}\", \"{operands}\" }},"
-        )
-        .expect("a string takes everything");
+        writeln!(text, "\t{{ {mask:#010x}, {value:#010x}, \"{mnemonic}\", \"{operands}\" }},")
+            .expect("a string takes everything");
     };
     for (mnemonic, mask, value, operands) in ALIASES {
         row(mask, value, mnemonic, operands);

@@ -13,15 +13,9 @@ const FP: Reg = 32;
 pub(crate) fn decode(raw: u16) -> DecodedInst {
     let illegal = DecodedInst::illegal(raw.into());
     match expand(Fields(raw.into())) {
-        Some((op, rd, rs1, rs2, imm)) => DecodedInst {
-            op,
-            class: op.class(),
-            rd,
-            rs1,
-            rs2,
-            imm,
-            ..illegal
-        },
+        Some((op, rd, rs1, rs2, imm)) => {
+            DecodedInst { op, class: op.class(), rd, rs1, rs2, imm, ..illegal }
+        }
         None => illegal,
     }
 }
@@ -69,13 +63,7 @@ fn expand(c: Fields) -> Option<Expansion> {
         // Quadrant 2: slli, stack-pointer loads and stores, jumps and moves.
         (2, 0) => (Op::Slli, rd, rd, 0, c.shamt()),
         (2, 1) => (Op::Fld, FP + rd, SP, 0, c.stack_offset_double()),
-        (2, 2) if rd != 0 => (
-            Op::Lw,
-            rd,
-            SP,
-            0,
-            c.at(12, 1, 5) | c.at(4, 3, 2) | c.at(2, 2, 6),
-        ),
+        (2, 2) if rd != 0 => (Op::Lw, rd, SP, 0, c.at(12, 1, 5) | c.at(4, 3, 2) | c.at(2, 2, 6)),
         (2, 3) if rd != 0 => (Op::Ld, rd, SP, 0, c.stack_offset_double()),
         (2, 4) => return jump_or_move(c),
         (2, 5) => (Op::Fsd, 0, SP, FP + c.rs2(), c.at(10, 3, 3) | c.at(7, 3, 6)),

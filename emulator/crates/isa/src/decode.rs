@@ -12,22 +12,12 @@ pub fn decode(raw: u32) -> DecodedInst {
     }
     let illegal = DecodedInst::illegal(raw);
     let bucket = bucket_of(raw);
-    let (start, end) = (
-        ROWS_BY_BUCKET.start[bucket],
-        ROWS_BY_BUCKET.start[bucket + 1],
-    );
+    let (start, end) = (ROWS_BY_BUCKET.start[bucket], ROWS_BY_BUCKET.start[bucket + 1]);
     for &number in &ROWS_BY_BUCKET.rows[start as usize..end as usize] {
         let row = &ROWS[number as usize];
         if row.encoding.matches(raw) {
-            let mut inst = DecodedInst {
-                op: row.op,
-                class: row.class,
-                ..illegal
-            };
-            let legal = row
-                .operands
-                .iter()
-                .all(|operand| operand.extract(&mut inst));
+            let mut inst = DecodedInst { op: row.op, class: row.class, ..illegal };
+            let legal = row.operands.iter().all(|operand| operand.extract(&mut inst));
             return if legal { inst } else { illegal };
         }
     }
@@ -63,10 +53,7 @@ const fn index_length() -> usize {
 }
 
 const fn index<const N: usize>() -> Index<N> {
-    let mut index = Index {
-        start: [0; BUCKETS + 1],
-        rows: [0; N],
-    };
+    let mut index = Index { start: [0; BUCKETS + 1], rows: [0; N] };
     let (mut bucket, mut count) = (0, 0);
     while bucket < BUCKETS {
         // Row 0 is `Illegal`.

@@ -66,11 +66,7 @@ fn format_operand(operand: Operand, inst: &DecodedInst, pc: u64) -> String {
         Operand::Constant => constant(inst.imm),
         Operand::Rm => rounding_mode(inst).into(),
         Operand::FenceSets => {
-            format!(
-                "{},{}",
-                fence_set(inst.raw >> 24),
-                fence_set(inst.raw >> 20)
-            )
+            format!("{},{}", fence_set(inst.raw >> 24), fence_set(inst.raw >> 20))
         }
     }
 }
@@ -108,10 +104,7 @@ fn rounding_mode(inst: &DecodedInst) -> &'static str {
 
 /// True for conversions that never round.
 pub(crate) fn is_exact(op: Op) -> bool {
-    matches!(
-        op,
-        Op::FcvtDW | Op::FcvtDWu | Op::FcvtDS | Op::FcvtSH | Op::FcvtDH
-    )
+    matches!(op, Op::FcvtDW | Op::FcvtDWu | Op::FcvtDS | Op::FcvtSH | Op::FcvtDH)
 }
 
 fn fence_set(bits: u32) -> String {
@@ -121,9 +114,5 @@ fn fence_set(bits: u32) -> String {
         .filter(|(at, _)| bits >> (3 - at) & 1 != 0)
         .map(|(_, c)| c)
         .collect();
-    if set.is_empty() {
-        "unknown".into()
-    } else {
-        set
-    }
+    if set.is_empty() { "unknown".into() } else { set }
 }

@@ -87,10 +87,7 @@ impl InstClass {
 
     /// True for plain loads and stores, integer or FP.
     pub const fn accesses_memory(self) -> bool {
-        matches!(
-            self,
-            Self::Load | Self::Store | Self::FpLoad | Self::FpStore
-        )
+        matches!(self, Self::Load | Self::Store | Self::FpLoad | Self::FpStore)
     }
 }
 

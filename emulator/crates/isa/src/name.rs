@@ -13,11 +13,7 @@ const REGISTERS: [&str; 64] = [
 
 /// The ABI name of a register; `?` for a number above 63.
 pub const fn register_name(register: Reg) -> &'static str {
-    if register < 64 {
-        REGISTERS[register as usize]
-    } else {
-        "?"
-    }
+    if register < 64 { REGISTERS[register as usize] } else { "?" }
 }
 
 /// The name of a CSR (Privileged ISA 1.13, tables 4 to 8), without the numbered ones.

@@ -85,11 +85,9 @@ pub struct RawSelector {
 /// Returns all codes and sets that name an event.
 pub fn raw_selectors() -> impl Iterator<Item = RawSelector> {
     let mask = |set: u8, of: fn(&PerfEventRow) -> bool| {
-        let own = { PerfEvent::ALL.iter() }
-            .filter(move |event| event.row().set == set && of(&event.row()));
-        let all = own
-            .map(|event| event.selector())
-            .reduce(|all, bits| all | bits);
+        let own =
+            PerfEvent::ALL.iter().filter(move |event| event.row().set == set && of(&event.row()));
+        let all = own.map(|event| event.selector()).reduce(|all, bits| all | bits);
         all.map(|all| all & !0xff)
     };
     (0..=u8::MAX).filter_map(move |set| {
@@ -177,16 +175,10 @@ mod tests {
     #[test]
     fn a_selector_names_its_event() {
         for &event in PerfEvent::ALL {
-            assert!(
-                PerfEvent::selected(event.selector()).eq([event]),
-                "{event:?}"
-            );
+            assert!(PerfEvent::selected(event.selector()).eq([event]), "{event:?}");
             assert!(event.row().description.ends_with('.'), "{event:?}");
         }
-        let mut names: Vec<_> = PerfEvent::ALL
-            .iter()
-            .map(|event| event.row().name)
-            .collect();
+        let mut names: Vec<_> = PerfEvent::ALL.iter().map(|event| event.row().name).collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), PerfEvent::ALL.len());

@@ -66,10 +66,7 @@ impl MemAccess {
     /// An access of `size` bytes (1, 2, 4, 8 or 16); `mmio`: to device registers (uncached, not speculated).
     #[inline(always)]
     pub const fn new(kind: MemKind, va: u64, pa: u64, size: u8, mmio: bool) -> Self {
-        Self {
-            va,
-            packed: pa & ((1 << PA_BITS) - 1) | Self::above(kind, size, mmio),
-        }
+        Self { va, packed: pa & ((1 << PA_BITS) - 1) | Self::above(kind, size, mmio) }
     }
 
     /// Returns what stands above the physical address in the second word, for translated code, which writes both.
@@ -164,10 +161,7 @@ impl Step {
     /// Returns the step of an instruction at an offset in its page, of that class and length.
     #[inline(always)]
     pub const fn new(id: StaticId, offset: u16, class: InstClass, len: u8) -> Self {
-        Self {
-            id,
-            rest: offset as u32 | (class as u32) << 16 | (len as u32) << 24,
-        }
+        Self { id, rest: offset as u32 | (class as u32) << 16 | (len as u32) << 24 }
     }
 
     /// Returns packed offset, class and length: all fields but `id`. Translated code writes them as one constant.

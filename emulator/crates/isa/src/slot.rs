@@ -24,10 +24,7 @@ impl Slot {
     /// A slot without an instruction: its [`len`](Self::len) is 0, which no instruction has, and its operation is
     /// [`Op::Illegal`], whose execution leads to the slow path.
     pub fn empty() -> Self {
-        Self::new(DecodedInst {
-            len: 0,
-            ..crate::decode(0)
-        })
+        Self::new(DecodedInst { len: 0, ..crate::decode(0) })
     }
 
     /// Puts an instruction into the slot.

@@ -98,9 +98,5 @@ fn printed(words: &[u32]) -> Vec<String> {
     let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
     let output = child.wait_with_output().expect("output");
     writer.join().expect("a writer").expect("input");
-    String::from_utf8(output.stdout)
-        .expect("text")
-        .lines()
-        .map(str::to_owned)
-        .collect()
+    String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect()
 }

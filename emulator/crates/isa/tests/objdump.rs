@@ -34,9 +34,8 @@ fn agrees_with_objdump() {
     if std::env::var_os("BLESS").is_some() {
         let mut words = samples(&mut random, 10);
         words.extend((0..200).map(|_| random.word()));
-        let sample: BTreeSet<u32> = (0..1500)
-            .map(|_| compressed[random.next() as usize % compressed.len()])
-            .collect();
+        let sample: BTreeSet<u32> =
+            (0..1500).map(|_| compressed[random.next() as usize % compressed.len()]).collect();
         words.extend(sample);
         std::fs::write(GOLDEN, objdump(&words)).expect("golden file");
     }
@@ -71,10 +70,7 @@ fn samples(random: &mut Random, each: usize) -> Vec<u32> {
 fn objdump(encodings: &[u32]) -> String {
     let base = std::env::temp_dir().join(format!("isa-objdump-{}", std::process::id()));
     let (source, object) = (base.with_extension("s"), base.with_extension("o"));
-    let text: String = encodings
-        .iter()
-        .map(|raw| format!(".insn {raw:#x}\n"))
-        .collect();
+    let text: String = encodings.iter().map(|raw| format!(".insn {raw:#x}\n")).collect();
     std::fs::write(&source, text).expect("temporary file");
     let run = |command: &mut Command| {
         let output = command
@@ -83,12 +79,12 @@ fn objdump(encodings: &[u32]) -> String {
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).expect("UTF-8")
     };
-    run(Command::new("riscv64-linux-gnu-as")
-        .arg(format!("-march={ARCH}"))
-        .args([&source as &Path, Path::new("-o"), &object]));
-    let listing = run(Command::new("riscv64-linux-gnu-objdump")
-        .args(["-z", "-d"])
-        .arg(&object));
+    run(Command::new("riscv64-linux-gnu-as").arg(format!("-march={ARCH}")).args([
+        &source as &Path,
+        Path::new("-o"),
+        &object,
+    ]));
+    let listing = run(Command::new("riscv64-linux-gnu-objdump").args(["-z", "-d"]).arg(&object));
     for file in [&source, &object] {
         std::fs::remove_file(file).expect("temporary file");
     }
@@ -136,9 +132,7 @@ fn check(listing: &str) {
     let mut count = 0;
     for line in listing.lines() {
         let columns: Vec<&str> = line.split('\t').collect();
-        let [pc, raw, expected] = columns[..] else {
-            panic!("malformed line {line:?}")
-        };
+        let [pc, raw, expected] = columns[..] else { panic!("malformed line {line:?}") };
         let pc = u64::from_str_radix(pc, 16).expect("address");
         let inst = decode(u32::from_str_radix(raw, 16).expect("encoding"));
         assert_eq!(usize::from(inst.len), raw.len() / 2);
@@ -159,12 +153,7 @@ fn is_known_difference(inst: &DecodedInst, ours: &str, objdump: &str) -> bool {
     if ours == objdump {
         return true;
     }
-    let unknown = [
-        Extension::Zicond,
-        Extension::Zacas,
-        Extension::Zcb,
-        Extension::Zfa,
-    ];
+    let unknown = [Extension::Zicond, Extension::Zacas, Extension::Zcb, Extension::Zfa];
     if objdump.starts_with('.') && inst.extensions().iter().any(|e| unknown.contains(e)) {
         return true;
     }

@@ -8,11 +8,7 @@ fn every_row_decodes_to_itself() {
         let (value, mask) = op.encoding();
         // Variable fields are all zeros, then all ones: rounding modes 0 and 7 are both legal. Register pairs must start
         // at an even register.
-        let odd = if op == Op::AmocasQ {
-            1 << 7 | 1 << 20
-        } else {
-            0
-        };
+        let odd = if op == Op::AmocasQ { 1 << 7 | 1 << 20 } else { 0 };
         for raw in [value, value | !mask & !odd] {
             let inst = decode(raw);
             assert_eq!(inst.op, op, "{raw:#010x}");
@@ -27,11 +23,7 @@ fn no_encoding_belongs_to_two_rows() {
     for (at, a) in Op::ALL[1..].iter().enumerate() {
         for b in &Op::ALL[1..=at] {
             let ((value_a, mask_a), (value_b, mask_b)) = (a.encoding(), b.encoding());
-            assert_ne!(
-                (value_a ^ value_b) & mask_a & mask_b,
-                0,
-                "{a:?} and {b:?} overlap"
-            );
+            assert_ne!((value_a ^ value_b) & mask_a & mask_b, 0, "{a:?} and {b:?} overlap");
         }
     }
 }
@@ -98,15 +90,8 @@ fn reserved_encodings_are_illegal() {
     ];
     for raw in reserved {
         let inst = decode(raw);
-        assert_eq!(
-            (inst.op, inst.class),
-            (Op::Illegal, InstClass::Illegal),
-            "{raw:#x}"
-        );
+        assert_eq!((inst.op, inst.class), (Op::Illegal, InstClass::Illegal), "{raw:#x}");
         assert_eq!(inst.raw, raw);
-        assert_eq!(
-            (inst.rd, inst.rs1, inst.rs2, inst.rs3, inst.imm),
-            (0, 0, 0, 0, 0)
-        );
+        assert_eq!((inst.rd, inst.rs1, inst.rs2, inst.rs3, inst.imm), (0, 0, 0, 0, 0));
     }
 }

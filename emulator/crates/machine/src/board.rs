@@ -57,27 +57,15 @@ impl Board {
         epoch_seconds: u64,
     ) -> Result<Self, BoardError> {
         let bus = Bus::new(ram_size, harts, clock)?;
-        let mut board = Self {
-            bus,
-            virtio_legacy: false,
-            harts,
-            virtio: 0,
-            stdout: None,
-            devices: Vec::new(),
-        };
+        let mut board =
+            Self { bus, virtio_legacy: false, harts, virtio: 0, stdout: None, devices: Vec::new() };
         let syscon = ["sifive,test1", "sifive,test0", "syscon"];
         board.add(
             DeviceNode::new("test", &syscon, SYSCON_BASE, SYSCON_SIZE, None),
             Box::new(Syscon),
         )?;
         board.add(
-            DeviceNode::new(
-                "rtc",
-                &["google,goldfish-rtc"],
-                RTC_BASE,
-                RTC_SIZE,
-                Some(RTC_IRQ),
-            ),
+            DeviceNode::new("rtc", &["google,goldfish-rtc"], RTC_BASE, RTC_SIZE, Some(RTC_IRQ)),
             Box::new(Rtc::new(epoch_seconds)),
         )?;
         Ok(board)
@@ -85,8 +73,7 @@ impl Board {
 
     /// Adds any device with its node.
     pub fn add(&mut self, node: DeviceNode, device: Box<dyn Device>) -> Result<(), Overlap> {
-        self.bus
-            .add_device(node.base, node.size, node.irq, device)?;
+        self.bus.add_device(node.base, node.size, node.irq, device)?;
         self.devices.push(node);
         Ok(())
     }
@@ -111,15 +98,9 @@ impl Board {
 
     /// Adds the serial port and makes it the console.
     pub fn add_uart(&mut self, output: Output, input: Option<Input>) -> Result<(), Overlap> {
-        let node = DeviceNode::new(
-            "serial",
-            &["ns16550a"],
-            UART_BASE,
-            UART_SIZE,
-            Some(UART_IRQ),
-        )
-        .with("clock-frequency", Property::Cells(vec![3_686_400]))
-        .with("current-speed", Property::Cells(vec![115_200]));
+        let node = DeviceNode::new("serial", &["ns16550a"], UART_BASE, UART_SIZE, Some(UART_IRQ))
+            .with("clock-frequency", Property::Cells(vec![3_686_400]))
+            .with("current-speed", Property::Cells(vec![115_200]));
         let path = node.path();
         self.add(node, Box::new(Uart::new(output, input)))?;
         self.stdout = Some(path);
@@ -137,14 +118,8 @@ impl Board {
         }
         let base = VIRTIO_BASE + VIRTIO_SIZE * self.virtio as u64;
         let irq = self.virtio as u32 + 1;
-        let node = DeviceNode::new(
-            "virtio_mmio",
-            &["virtio,mmio"],
-            base,
-            VIRTIO_SIZE,
-            Some(irq),
-        )
-        .with("dma-coherent", Property::Flag);
+        let node = DeviceNode::new("virtio_mmio", &["virtio,mmio"], base, VIRTIO_SIZE, Some(irq))
+            .with("dma-coherent", Property::Flag);
         let device = VirtioMmio::new(backend, latency);
         let device = match self.virtio_legacy {
             true => device.legacy(),

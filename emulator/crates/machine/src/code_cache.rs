@@ -204,14 +204,10 @@ impl CodePage {
             self.forget_translations();
             let times = self.void_times.get();
             self.void_times.set(times.saturating_add(1));
-            let bits =
-                { times.saturating_sub(VOID_TIMES_UNPUNISHED) }.min(MAX_TRANSLATION_DELAY_BITS);
+            let bits = times.saturating_sub(VOID_TIMES_UNPUNISHED).min(MAX_TRANSLATION_DELAY_BITS);
             self.waiting.set((1 << bits) - 1);
         }
-        Invalidated {
-            instructions,
-            regions,
-        }
+        Invalidated { instructions, regions }
     }
 
     fn forget_translations(&self) {
@@ -335,9 +331,7 @@ impl CodeCache {
             self.pages.resize((ram.size() >> 12) as usize, None);
         }
         let fresh = self.pages[index].is_none();
-        let page = self.pages[index]
-            .get_or_insert_with(|| CodePage::new(pa & !0xfff))
-            .clone();
+        let page = self.pages[index].get_or_insert_with(|| CodePage::new(pa & !0xfff)).clone();
         if fresh {
             self.decoded += 1;
         }

@@ -19,14 +19,8 @@ fn a_store_clears_what_it_touches() {
     assert!(cache.stored(RAM_BASE + 0x100a, 2, &mut ram));
     let lengths = [2, 4, 6].map(|slot: usize| page.slots[slot].get().len);
     assert_eq!(lengths, [4, 0, 4]);
-    assert!(
-        !cache.stored(RAM_BASE + 0x1010, 8, &mut ram),
-        "no instruction"
-    );
-    assert!(
-        cache.stored(RAM_BASE + 0x1006, 1, &mut ram),
-        "its second half"
-    );
+    assert!(!cache.stored(RAM_BASE + 0x1010, 8, &mut ram), "no instruction");
+    assert!(cache.stored(RAM_BASE + 0x1006, 1, &mut ram), "its second half");
 }
 
 /// Number of stores after which the page is data, so that stores to it are noticed no more.
@@ -48,10 +42,7 @@ fn many_stores_make_it_data_and_each_time_twice_as_many() {
         let stores = stores_until_data(&mut cache, &mut ram);
         assert_eq!(stores, 1 << (6 + times).min(20), "{times}");
         assert_eq!(page.slots[2000].get().len, 0);
-        assert!(
-            cache.page(RAM_BASE + 0x1000, &mut ram).1,
-            "marked again when code is decoded"
-        );
+        assert!(cache.page(RAM_BASE + 0x1000, &mut ram).1, "marked again when code is decoded");
     }
 }
 
@@ -86,10 +77,7 @@ fn only_stores_to_translated_instructions_make_regions_void() {
     // Each time from the fifth on it waits twice as long before it is translated again.
     for (time, waits) in [0, 0, 0, 0, 0, 1, 3, 7, 15].into_iter().enumerate() {
         assert!(cache.stored(RAM_BASE + 0x1004, 4, &mut ram));
-        assert_eq!(
-            (page.version(), cache.generation()),
-            (0, generation + 1 + time as u64)
-        );
+        assert_eq!((page.version(), cache.generation()), (0, generation + 1 + time as u64));
         let waited = (0..).take_while(|_| !page.may_be_translated()).count();
         assert_eq!(waited, waits, "{time}");
         translate(&mut cache);

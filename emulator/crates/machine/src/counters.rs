@@ -84,20 +84,8 @@ pub(crate) struct Counters {
     any_recorded: bool,
 }
 
-snapshot::snapshot!(Fixed {
-    offset,
-    frozen,
-    filter
-});
-snapshot::snapshot!(Programmable {
-    value,
-    event,
-    selection,
-    snapshot,
-    running,
-    recorded,
-    reload
-});
+snapshot::snapshot!(Fixed { offset, frozen, filter });
+snapshot::snapshot!(Programmable { value, event, selection, snapshot, running, recorded, reload });
 snapshot::snapshot!(Counters {
     inhibit,
     cycle,
@@ -142,9 +130,7 @@ impl Counters {
     pub fn write(&mut self, index: usize, value: u64, totals: &impl Totals) {
         match index {
             0 => self.cycle.write(value, totals.total(PerfEvent::Cycles)),
-            2 => self
-                .instret
-                .write(value, totals.total(PerfEvent::Instructions)),
+            2 => self.instret.write(value, totals.total(PerfEvent::Instructions)),
             _ => {
                 let counter = &mut self.programmable[index - 3];
                 counter.value = value;
@@ -172,10 +158,7 @@ impl Counters {
 
     /// Returns what the timing model has to be told: programmable counters (from 0) with what it is to follow for them.
     pub fn followed(&self) -> impl Iterator<Item = (usize, Selection)> + use<> {
-        let selections = self
-            .programmable
-            .each_ref()
-            .map(|counter| counter.selection);
+        let selections = self.programmable.each_ref().map(|counter| counter.selection);
         let followed = selections.into_iter().enumerate();
         followed.filter(|(_, selection)| selection.is_followed())
     }
@@ -209,11 +192,7 @@ impl Counters {
     /// Returns `scountovf`: the OF bits of all counters.
     pub fn overflows(&self) -> u64 {
         let set = |(i, c): (usize, &Programmable)| (c.event >> 63) << (i + 3);
-        self.programmable
-            .iter()
-            .enumerate()
-            .map(set)
-            .fold(0, |all, bit| all | bit)
+        self.programmable.iter().enumerate().map(set).fold(0, |all, bit| all | bit)
     }
 
     /// Returns whether a change of privilege must go through [`Self::sync`] and [`Self::set_privilege`].
@@ -259,7 +238,9 @@ impl Counters {
         attributed_wait: bool,
     ) -> Overflows {
         let mut overflows = Overflows::default();
-        for (i, counter) in { self.programmable.iter_mut() }
+        for (i, counter) in self
+            .programmable
+            .iter_mut()
             .enumerate()
             .filter(|(_, c)| c.selection != Selection::default())
         {
@@ -303,11 +284,7 @@ impl Counters {
                 false => u64::MAX,
             };
             let watched = counter.running && selection.is_attributable();
-            watched.then_some(Watch {
-                selection,
-                to_go,
-                period,
-            })
+            watched.then_some(Watch { selection, to_go, period })
         })
     }
 
@@ -369,11 +346,7 @@ impl Counters {
     /// will. Exact for cycles.
     pub fn deadline(&self, now: u64) -> u64 {
         let mut deadline = u64::MAX;
-        for counter in self
-            .programmable
-            .iter()
-            .filter(|c| c.running && c.event & OF == 0)
-        {
+        for counter in self.programmable.iter().filter(|c| c.running && c.event & OF == 0) {
             // Zero has 2^64 to go: never.
             let Some(to_go) = (u64::MAX - counter.value).checked_add(1) else {
                 continue;
@@ -424,11 +397,7 @@ impl Programmable {
 
     fn count(&self, index: usize, totals: &impl Totals) -> u64 {
         let counted = self.total(index, totals).wrapping_sub(self.snapshot);
-        if self.running {
-            self.value.wrapping_add(counted)
-        } else {
-            self.value
-        }
+        if self.running { self.value.wrapping_add(counted) } else { self.value }
     }
 }
 

@@ -164,9 +164,7 @@ pub(crate) mod envcfg {
             (PBMTE, Extension::Svpbmt),
             (STCE, Extension::Sstc),
         ];
-        let present = of
-            .iter()
-            .filter(|(_, extension)| extensions.has(*extension));
+        let present = of.iter().filter(|(_, extension)| extensions.has(*extension));
         let mask = present.fold(FIOM, |mask, (bits, _)| mask | bits);
         // CBIE 2 is reserved.
         let reserved = if value & CBIE == 2 << 4 { CBIE } else { 0 };

@@ -116,11 +116,7 @@ impl Hart {
             SCOUNTOVF => {
                 self.sync_counters(env, count);
                 let machine = self.privilege == Privilege::Machine;
-                let visible = if machine {
-                    u64::MAX
-                } else {
-                    self.csrs.mcounteren
-                };
+                let visible = if machine { u64::MAX } else { self.csrs.mcounteren };
                 self.counters.overflows() & visible | self.sampling_overflowed(env, count)
             }
             // `tdata1` reads as type 0: there are no debug triggers.
@@ -197,9 +193,9 @@ impl Hart {
             }
             PMPCFG0 | PMPCFG2 | PMPADDR0..=PMPADDR15 => {
                 match number {
-                    PMPCFG0 | PMPCFG2 => self
-                        .pmp
-                        .set_config(usize::from(number - PMPCFG0) / 2, value),
+                    PMPCFG0 | PMPCFG2 => {
+                        self.pmp.set_config(usize::from(number - PMPCFG0) / 2, value)
+                    }
                     _ => self.pmp.set_address((number - PMPADDR0).into(), value),
                 }
                 self.flush_translations();
@@ -281,8 +277,7 @@ impl Hart {
     }
 
     fn read_counter<T: TimingModel>(&self, env: &Env<'_, T>, number: u16, count: u64) -> u64 {
-        self.counters
-            .read(counter(number), &self.totals(env, count))
+        self.counters.read(counter(number), &self.totals(env, count))
     }
 
     fn write_counter<T: TimingModel>(
@@ -299,11 +294,7 @@ impl Hart {
             env.timing.select(counter(number) - 3, selection);
         }
         // A written `minstret` does not count the instruction that wrote it.
-        let count = if number == MINSTRET {
-            count.wrapping_add(1)
-        } else {
-            count
-        };
+        let count = if number == MINSTRET { count.wrapping_add(1) } else { count };
         let totals = self.totals(env, count);
         match number {
             MCOUNTINHIBIT => self.counters.set_inhibit(value),

@@ -61,19 +61,14 @@ impl Isa {
 
     /// RV64 with these extensions.
     pub fn new(extensions: &[&str], mmu: MmuType) -> Self {
-        Self {
-            extensions: extensions.iter().map(|&e| e.to_owned()).collect(),
-            mmu,
-        }
+        Self { extensions: extensions.iter().map(|&e| e.to_owned()).collect(), mmu }
     }
 
     /// The deprecated `riscv,isa` string: `rv64imafdc_zicsr_…`.
     pub fn string(&self) -> String {
         let (letters, names): (Vec<_>, Vec<_>) = self.extensions.iter().partition(|e| e.len() == 1);
         let letters: String = letters.into_iter().map(String::as_str).collect();
-        names
-            .into_iter()
-            .fold(format!("rv64{letters}"), |isa, name| isa + "_" + name)
+        names.into_iter().fold(format!("rv64{letters}"), |isa, name| isa + "_" + name)
     }
 }
 
@@ -182,9 +177,7 @@ impl DeviceTree {
             }
             let shared = self.caches.iter().flat_map(|c| &c.shared);
             for (n, cache) in shared.enumerate() {
-                within(fdt, &format!("l{}-cache", n + 2), |fdt| {
-                    self.shared_cache(fdt, n, cache)
-                })?;
+                within(fdt, &format!("l{}-cache", n + 2), |fdt| self.shared_cache(fdt, n, cache))?;
             }
             Ok(())
         })
@@ -208,10 +201,7 @@ impl DeviceTree {
             (Extension::Zicbom, "riscv,cbom-block-size"),
             (Extension::Zicboz, "riscv,cboz-block-size"),
         ] {
-            if { &self.isa.extensions }
-                .iter()
-                .any(|e| e == extension.name())
-            {
+            if self.isa.extensions.iter().any(|e| e == extension.name()) {
                 fdt.property_u32(property, envcfg::BLOCK as u32)?;
             }
         }
@@ -295,9 +285,7 @@ impl DeviceTree {
     /// Interrupt specifiers of `lines` on every hart.
     fn hart_lines(&self, lines: &[u32]) -> Vec<u32> {
         let harts = 0..self.harts as u32;
-        harts
-            .flat_map(|h| lines.iter().flat_map(move |&l| [Self::hart_phandle(h), l]))
-            .collect()
+        harts.flat_map(|h| lines.iter().flat_map(move |&l| [Self::hart_phandle(h), l])).collect()
     }
 
     // Phandles: the harts' interrupt controllers from 1, then PLIC, power switch, caches.

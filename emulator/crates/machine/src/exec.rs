@@ -29,10 +29,7 @@ fn following(inst: &Slot, at: InstPosition) -> Next {
 
 /// The exception of an instruction that may not be executed.
 fn illegal(inst: &Slot) -> Trap {
-    Trap {
-        cause: Exception::IllegalInst,
-        tval: inst.raw().into(),
-    }
+    Trap { cause: Exception::IllegalInst, tval: inst.raw().into() }
 }
 
 macro_rules! dispatch {

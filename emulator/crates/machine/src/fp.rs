@@ -67,13 +67,8 @@ pub enum Rounding {
 impl Rounding {
     /// All modes, in numeric order.
     #[cfg(test)]
-    pub const ALL: [Self; 5] = [
-        Self::NearestEven,
-        Self::Zero,
-        Self::Down,
-        Self::Up,
-        Self::NearestAway,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::NearestEven, Self::Zero, Self::Down, Self::Up, Self::NearestAway];
 
     /// Decodes the field of an instruction or of `frm`. Codes 5 and 6 are reserved, and 7, which in
     /// an instruction means "as `frm` says", is not a mode: `None`.

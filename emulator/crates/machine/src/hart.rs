@@ -482,11 +482,8 @@ impl Hart {
     /// Works out the rights of data accesses after `mstatus` or the privilege changed.
     pub(crate) fn update_rights(&mut self) {
         let mstatus = self.csrs.mstatus;
-        self.data_privilege = if mstatus & status::MPRV != 0 {
-            self.csrs.mpp()
-        } else {
-            self.privilege
-        };
+        self.data_privilege =
+            if mstatus & status::MPRV != 0 { self.csrs.mpp() } else { self.privilege };
         self.rights = match self.data_privilege {
             Privilege::User => Rights::User,
             Privilege::Supervisor if mstatus & status::SUM != 0 => Rights::SupervisorSum,

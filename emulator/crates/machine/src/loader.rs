@@ -89,14 +89,7 @@ pub enum LoadError {
 
 /// Copies a file to `at`. Returns where it lies.
 pub fn load_raw(image: Image<'_>, at: u64, ram: &mut Ram) -> Result<Range<u64>, LoadError> {
-    write(
-        image,
-        "image",
-        at,
-        image.bytes,
-        image.bytes.len() as u64,
-        ram,
-    )
+    write(image, "image", at, image.bytes, image.bytes.len() as u64, ram)
 }
 
 /// Writes `bytes` and zeros up to `size` bytes.
@@ -111,13 +104,7 @@ fn write(
     let whole = devices::RAM_BASE..ram.end();
     let Some(target) = ram.slice_mut(at, size) else {
         let (file, what) = (image.name.to_owned(), what.to_owned());
-        return Err(LoadError::OutsideRam {
-            file,
-            what,
-            start: at,
-            size,
-            ram: whole,
-        });
+        return Err(LoadError::OutsideRam { file, what, start: at, size, ram: whole });
     };
     let (content, zeros) = target.split_at_mut(bytes.len());
     content.copy_from_slice(bytes);

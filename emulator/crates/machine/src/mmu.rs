@@ -122,12 +122,7 @@ pub(crate) enum WalkFault {
 
 /// The mapping when translation is off.
 pub(crate) fn bare(va: u64) -> Leaf {
-    Leaf {
-        pa: va,
-        pte: pte::V | pte::R | pte::W | pte::X,
-        at: 0,
-        page_bits: 12,
-    }
+    Leaf { pa: va, pte: pte::V | pte::R | pte::W | pte::X, at: 0, page_bits: 12 }
 }
 
 /// Walks the tables for `va` under a `satp` that has levels. `read` gets each entry's physical address; `None` is an access fault.

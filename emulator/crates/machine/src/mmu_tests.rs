@@ -7,10 +7,7 @@ fn table(entries: &[(u64, u64)]) -> impl FnMut(u64) -> Option<u64> + use<> {
 }
 
 const SV39: Satp = Satp(8 << 60 | 0x80000);
-const BASE: PageFeatures = PageFeatures {
-    napot: false,
-    types: false,
-};
+const BASE: PageFeatures = PageFeatures { napot: false, types: false };
 const LEAF: u64 = pte::V | pte::R | pte::W | pte::X | pte::A | pte::D;
 
 fn ppn(page: u64) -> u64 {
@@ -40,25 +37,10 @@ fn superpage_and_its_alignment() {
 
 #[test]
 fn faults() {
-    assert_eq!(
-        walk(SV39, BASE, 1 << 38, table(&[])).unwrap_err(),
-        WalkFault::Page
-    );
-    assert_eq!(
-        walk(SV39, BASE, 0, table(&[])).unwrap_err(),
-        WalkFault::Access
-    );
-    for bad in [
-        0,
-        pte::V | pte::W,
-        LEAF | 1 << 63,
-        LEAF | 1 << 54,
-        pte::V | pte::A,
-    ] {
-        assert_eq!(
-            walk(SV39, BASE, 0, table(&[(0x8000_0000, bad)])).unwrap_err(),
-            WalkFault::Page
-        );
+    assert_eq!(walk(SV39, BASE, 1 << 38, table(&[])).unwrap_err(), WalkFault::Page);
+    assert_eq!(walk(SV39, BASE, 0, table(&[])).unwrap_err(), WalkFault::Access);
+    for bad in [0, pte::V | pte::W, LEAF | 1 << 63, LEAF | 1 << 54, pte::V | pte::A] {
+        assert_eq!(walk(SV39, BASE, 0, table(&[(0x8000_0000, bad)])).unwrap_err(), WalkFault::Page);
     }
 }
 
@@ -74,10 +56,7 @@ fn last_level(leaf: u64, va: u64, features: PageFeatures) -> Result<u64, WalkFau
 
 #[test]
 fn napot_ranges_take_the_low_page_bits_from_the_address() {
-    let on = PageFeatures {
-        napot: true,
-        ..BASE
-    };
+    let on = PageFeatures { napot: true, ..BASE };
     let leaf = LEAF | pte::N | ppn(0x9123_8000);
     assert_eq!(last_level(leaf, 0x5abc, on), Ok(0x9123_5abc));
     assert_eq!(last_level(leaf, 0x5abc, BASE), Err(WalkFault::Page));
@@ -87,10 +66,7 @@ fn napot_ranges_take_the_low_page_bits_from_the_address() {
 
 #[test]
 fn memory_types_are_reserved_unless_enabled() {
-    let on = PageFeatures {
-        types: true,
-        ..BASE
-    };
+    let on = PageFeatures { types: true, ..BASE };
     for (kind, legal) in [(1, true), (2, true), (3, false)] {
         let leaf = LEAF | kind << 61 | ppn(0x9123_4000);
         assert_eq!(last_level(leaf, 0x1abc, on).is_ok(), legal);
@@ -100,19 +76,9 @@ fn memory_types_are_reserved_unless_enabled() {
 
 #[test]
 fn permissions() {
-    let user = Rights {
-        user: true,
-        sum: false,
-        mxr: false,
-    };
-    let kernel = Rights {
-        user: false,
-        ..user
-    };
-    let sum = Rights {
-        sum: true,
-        ..kernel
-    };
+    let user = Rights { user: true, sum: false, mxr: false };
+    let kernel = Rights { user: false, ..user };
+    let sum = Rights { sum: true, ..kernel };
     assert!(permits(LEAF | pte::U, Access::Store, user));
     assert!(!permits(LEAF, Access::Load, user));
     assert!(!permits(LEAF | pte::U, Access::Load, kernel));
@@ -123,14 +89,7 @@ fn permissions() {
     assert!(!permits(LEAF & !pte::A, Access::Load, kernel));
     let exec_only = pte::V | pte::X | pte::A;
     assert!(!permits(exec_only, Access::Load, kernel));
-    assert!(permits(
-        exec_only,
-        Access::Load,
-        Rights {
-            mxr: true,
-            ..kernel
-        }
-    ));
+    assert!(permits(exec_only, Access::Load, Rights { mxr: true, ..kernel }));
 }
 
 #[test]

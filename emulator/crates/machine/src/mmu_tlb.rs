@@ -27,12 +27,8 @@ pub(crate) enum Rights {
 const RIGHTS_COUNT: usize = 4;
 
 impl Rights {
-    const ALL: [Self; RIGHTS_COUNT] = [
-        Self::User,
-        Self::Supervisor,
-        Self::SupervisorSum,
-        Self::Machine,
-    ];
+    const ALL: [Self; RIGHTS_COUNT] =
+        [Self::User, Self::Supervisor, Self::SupervisorSum, Self::Machine];
 }
 
 /// Slots that were filled since all were emptied, so that a flush, of which kernels make many, needs to look at
@@ -90,10 +86,7 @@ pub(crate) struct Entry {
     pub host: *mut u8,
 }
 
-const EMPTY: Entry = Entry {
-    tag: 1,
-    host: std::ptr::null_mut(),
-};
+const EMPTY: Entry = Entry { tag: 1, host: std::ptr::null_mut() };
 /// In the second level: of generation 0.
 const EMPTY_SECOND_LEVEL: Entry = Entry { tag: 0, ..EMPTY };
 
@@ -205,11 +198,7 @@ impl DataTlb {
             }
         } else {
             self.flush_second_level();
-            for entry in self
-                .entries
-                .iter_mut()
-                .filter(|e| (e.tag ^ va) >> bits == 0)
-            {
+            for entry in self.entries.iter_mut().filter(|e| (e.tag ^ va) >> bits == 0) {
                 *entry = EMPTY;
             }
         }
@@ -221,10 +210,9 @@ impl DataTlb {
             return;
         }
         self.flush_second_level();
-        self.filled
-            .empty_some(&mut self.entries[..], EMPTY, |entry| {
-                entry.host.wrapping_add(entry.tag as usize) == host
-            });
+        self.filled.empty_some(&mut self.entries[..], EMPTY, |entry| {
+            entry.host.wrapping_add(entry.tag as usize) == host
+        });
         self.absent = host;
     }
 }
@@ -281,9 +269,7 @@ impl FetchTlb {
 
     pub fn lookup(&self, va: u64, privilege: isa::Privilege) -> Option<&FetchPage> {
         let index = (va >> 12) as usize % TLB_ENTRIES + privilege as usize * TLB_ENTRIES;
-        self.entries[index]
-            .as_ref()
-            .filter(|page| page.vpage == va & PAGE_MASK)
+        self.entries[index].as_ref().filter(|page| page.vpage == va & PAGE_MASK)
     }
 
     pub fn insert(&mut self, privilege: isa::Privilege, page: FetchPage) {
@@ -306,16 +292,10 @@ impl FetchTlb {
     /// Drops the pages of the naturally aligned region of `2^bits` bytes around `va`.
     pub fn flush_region(&mut self, va: u64, bits: u32) {
         self.generation += 1;
-        let (first, step) = if bits <= 12 {
-            ((va >> 12) as usize % TLB_ENTRIES, TLB_ENTRIES)
-        } else {
-            (0, 1)
-        };
+        let (first, step) =
+            if bits <= 12 { ((va >> 12) as usize % TLB_ENTRIES, TLB_ENTRIES) } else { (0, 1) };
         for entry in self.entries[first..].iter_mut().step_by(step) {
-            if entry
-                .as_ref()
-                .is_some_and(|page| (page.vpage ^ va) >> bits == 0)
-            {
+            if entry.as_ref().is_some_and(|page| (page.vpage ^ va) >> bits == 0) {
                 *entry = None;
             }
         }
@@ -334,10 +314,7 @@ pub(crate) struct Superpages {
 
 impl Superpages {
     pub fn new() -> Self {
-        Self {
-            mega: [0; 64],
-            larger: false,
-        }
+        Self { mega: [0; 64], larger: false }
     }
 
     pub fn note(&mut self, va: u64, page_bits: u8) {
@@ -447,10 +424,7 @@ mod tests {
         let found = tlb.lookup_second_level(0x1008, 8, user);
         assert_eq!(found, Some(host.wrapping_add(8)));
         assert_eq!(tlb.lookup(0x1008, 8, user), found, "it moved up");
-        assert!(
-            tlb.lookup_second_level(0x1ffc, 8, user).is_none(),
-            "crosses"
-        );
+        assert!(tlb.lookup_second_level(0x1ffc, 8, user).is_none(), "crosses");
         let supervisor = Rights::Supervisor;
         assert!(tlb.lookup_second_level(0x1008, 8, supervisor).is_none());
         let forget: [fn(&mut DataTlb); 4] = [

@@ -51,10 +51,7 @@ impl Pmp {
 
     /// Writes `pmpcfg<2 * half>`; locked entries keep their configuration.
     pub fn set_config(&mut self, half: usize, value: u64) {
-        for (cfg, new) in self.cfg[half * 8..half * 8 + 8]
-            .iter_mut()
-            .zip(value.to_le_bytes())
-        {
+        for (cfg, new) in self.cfg[half * 8..half * 8 + 8].iter_mut().zip(value.to_le_bytes()) {
             // W without R is reserved: such a write leaves the entry as it is.
             if *cfg & LOCK == 0 && new & (READ | WRITE) != WRITE {
                 *cfg = new & CFG_MASK;
@@ -85,11 +82,7 @@ impl Pmp {
                 0 => (1, 0),
                 TOR => {
                     let base = if i == 0 { 0 } else { self.addr[i - 1] };
-                    if addr > base {
-                        (base << 2, (addr << 2) - 1)
-                    } else {
-                        (1, 0)
-                    }
+                    if addr > base { (base << 2, (addr << 2) - 1) } else { (1, 0) }
                 }
                 NA4 => (addr << 2, (addr << 2) + 3),
                 _ => {
@@ -156,10 +149,7 @@ mod tests {
         let mut pmp = Pmp::new();
         pmp.set_address(0, u64::MAX);
         pmp.set_config(0, 0x1f);
-        assert_eq!(
-            pmp.allows_page(0x8000_0000, Access::Fetch, Supervisor),
-            Some(true)
-        );
+        assert_eq!(pmp.allows_page(0x8000_0000, Access::Fetch, Supervisor), Some(true));
         assert!(pmp.allows((1 << 56) - 8, 8, Access::Load, Supervisor));
     }
 
@@ -173,10 +163,7 @@ mod tests {
         assert!(!pmp.allows(0x8000_000c, 8, Access::Load, Supervisor));
         assert!(pmp.allows(0x8000_0010, 8, Access::Load, Supervisor));
         assert_eq!(pmp.allows_page(0x8000_0000, Access::Load, Supervisor), None);
-        assert_eq!(
-            pmp.allows_page(0x8000_1000, Access::Load, Supervisor),
-            Some(true)
-        );
+        assert_eq!(pmp.allows_page(0x8000_1000, Access::Load, Supervisor), Some(true));
     }
 
     #[test]

@@ -87,10 +87,7 @@ impl Sampling {
     /// Keeps the units of the old state, which are reset.
     pub fn renew(&mut self, old: Self) {
         self.units = old.units;
-        let SharedUnits {
-            transfer_records,
-            samplers,
-        } = &self.units;
+        let SharedUnits { transfer_records, samplers } = &self.units;
         transfer_records.with(|records| *records = TransferRecords::default());
         samplers.with(|units| *units = SamplingUnits::default());
     }
@@ -180,11 +177,8 @@ impl Hart {
 
     /// Returns [`PDIS_BIT`] of `mcountinhibit`, which is set if the sampling of instructions is inhibited.
     pub(crate) fn sampling_inhibited(&self) -> u64 {
-        let inhibited = self
-            .sampling
-            .units
-            .samplers
-            .with(|units| units.instructions.is_inhibited());
+        let inhibited =
+            self.sampling.units.samplers.with(|units| units.instructions.is_inhibited());
         if inhibited { PDIS_BIT } else { 0 }
     }
 
@@ -198,11 +192,7 @@ impl Hart {
             return 0;
         }
         self.reach_sampling(env, count);
-        let overflowed = self
-            .sampling
-            .units
-            .samplers
-            .with(|units| units.instructions.overflowed());
+        let overflowed = self.sampling.units.samplers.with(|units| units.instructions.overflowed());
         if overflowed { PDIS_BIT } else { 0 }
     }
 
@@ -232,10 +222,7 @@ impl Hart {
     fn reach_sampling<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) {
         self.now(env, count);
         let pc = self.executed.pc;
-        self.sampling
-            .units
-            .samplers
-            .with(|units| units.instructions.reach(pc));
+        self.sampling.units.samplers.with(|units| units.instructions.reach(pc));
         self.sync_counters(env, count);
         if self.sampling.awaits_samples {
             self.record_samples(env, pc, count);
@@ -253,28 +240,18 @@ impl Hart {
     /// Writes to memory what is on its way, makes the units' interrupts pending, and sets when to look again.
     pub(crate) fn sync_samples<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) {
         let now = self.now(env, count);
-        while let Some((address, record)) = self
-            .sampling
-            .units
-            .samplers
-            .with(|units| units.instructions.take_record())
+        while let Some((address, record)) =
+            self.sampling.units.samplers.with(|units| units.instructions.take_record())
         {
             let words = self.words(env, &record);
             if self.write_words(env, address, words).is_none() {
-                self.sampling
-                    .units
-                    .samplers
-                    .with(|units| units.instructions.fault(address));
+                self.sampling.units.samplers.with(|units| units.instructions.fault(address));
             }
         }
         let (overflow, buffer, due) = self.sampling.units.samplers.with(|units| {
             let instructions = &mut units.instructions;
             let due = instructions.deadline(now);
-            (
-                instructions.take_overflow(),
-                instructions.buffer().take_interrupt(),
-                due,
-            )
+            (instructions.take_overflow(), instructions.buffer().take_interrupt(), due)
         });
         if overflow {
             self.csrs.mip_soft |= LCOFIP;
@@ -298,9 +275,7 @@ impl Hart {
         words: [u64; 8],
     ) -> Option<()> {
         let privilege = Privilege::Supervisor;
-        let (leaf, _) = self
-            .translate(env, address, Access::Store, privilege)
-            .ok()?;
+        let (leaf, _) = self.translate(env, address, Access::Store, privilege).ok()?;
         let bytes = size_of_val(&words) as u64;
         let allowed = leaf.pa >> 56 == 0
             && self.pmp.allows(leaf.pa, bytes, Access::Store, privilege)
@@ -353,10 +328,7 @@ impl Hart {
                 _ => env.timing.watch(counter, watch),
             }
         }
-        self.sampling
-            .units
-            .samplers
-            .with(|units| units.precise.watch_cycles(cycles.into_iter()));
+        self.sampling.units.samplers.with(|units| units.precise.watch_cycles(cycles.into_iter()));
         self.expect_overflow(count);
     }
 
@@ -387,30 +359,21 @@ impl Hart {
             return;
         }
         if self.counters.any_recorded() {
-            self.sampling
-                .units
-                .samplers
-                .with(|units| units.precise.interrupt_instead(overflowed));
+            self.sampling.units.samplers.with(|units| units.precise.interrupt_instead(overflowed));
         }
         let unknown = |&counter: &usize| {
             let selection = self.counters.selection(counter);
             overflowed >> counter & 1 != 0 && !selection.is_attributable()
         };
         if let Some(counter) = (3..32).find(unknown) {
-            self.sampling
-                .units
-                .samplers
-                .with(|units| units.precise.imprecise(counter as u8));
+            self.sampling.units.samplers.with(|units| units.precise.imprecise(counter as u8));
         }
     }
 
     /// Lets the next overflow be attributed: software has cleared the pending counter overflow.
     pub(crate) fn overflow_cleared(&mut self) {
         if self.sampling.attributes_overflows {
-            self.sampling
-                .units
-                .samplers
-                .with(|units| units.precise.release());
+            self.sampling.units.samplers.with(|units| units.precise.release());
         }
     }
 }

@@ -31,10 +31,7 @@ impl Hart {
     /// Notes counters that overflowed and whose samples are to be recorded before the next instruction.
     #[cold]
     pub(crate) fn expect_samples(&mut self, overflowed: &[Awaited]) {
-        self.sampling
-            .units
-            .samplers
-            .with(|units| units.precise.expect(overflowed));
+        self.sampling.units.samplers.with(|units| units.precise.expect(overflowed));
         self.sampling.awaits_samples = true;
         self.afterwards(after::INTERRUPTS);
     }
@@ -48,11 +45,8 @@ impl Hart {
         count: u64,
     ) {
         let now = self.now(env, count);
-        while let Some(sample) = self
-            .sampling
-            .units
-            .samplers
-            .with(|units| units.precise.take_sample(now))
+        while let Some(sample) =
+            self.sampling.units.samplers.with(|units| units.precise.take_sample(now))
         {
             self.record_sample(env, sample, pc);
         }

@@ -115,13 +115,7 @@ impl RecordMasks {
             cycles += u64::from(record.commit_delta);
             trap |= record.is_trap();
         }
-        Self {
-            starts,
-            gaps,
-            events,
-            cycles,
-            trap,
-        }
+        Self { starts, gaps, events, cycles, trap }
     }
 }
 
@@ -154,17 +148,9 @@ fn masks_of_whole(records: &[CommitRecord; BLOCK]) -> RecordMasks {
     let cycles = if deltas < 1 << (32 - BLOCK.ilog2()) {
         u64::from(cycles)
     } else {
-        { records.iter() }
-            .map(|record| u64::from(record.commit_delta))
-            .sum()
+        records.iter().map(|record| u64::from(record.commit_delta)).sum()
     };
-    RecordMasks {
-        starts,
-        gaps,
-        events,
-        cycles,
-        trap: all & 0x0404_0404_0404_0404 != 0,
-    }
+    RecordMasks { starts, gaps, events, cycles, trap: all & 0x0404_0404_0404_0404 != 0 }
 }
 
 /// Gathers the lowest bit of each of eight bytes into one byte.
@@ -179,16 +165,11 @@ impl<'a> Block<'a> {
     #[inline(always)]
     pub(crate) fn find(ahead: &Ahead<'a>) -> Result<Self, usize> {
         let mut len = ahead.until.min(BLOCK);
-        let RecordMasks {
-            mut starts,
-            mut gaps,
-            mut events,
-            mut cycles,
-            trap,
-        } = match ahead.records[..len].first_chunk() {
-            Some(whole) => masks_of_whole(whole),
-            None => RecordMasks::of(&ahead.records[..len]),
-        };
+        let RecordMasks { mut starts, mut gaps, mut events, mut cycles, trap } =
+            match ahead.records[..len].first_chunk() {
+                Some(whole) => masks_of_whole(whole),
+                None => RecordMasks::of(&ahead.records[..len]),
+            };
         if starts & 1 == 0 || trap {
             return Err(len);
         }
@@ -328,9 +309,7 @@ mod tests {
     fn records(seed: u64, most: u64, trap: usize, redirect: u32) -> [CommitRecord; BLOCK] {
         let mut state = seed;
         std::array::from_fn(|at| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let flags = if at == trap { redirect } else { 0 };
             CommitRecord::from_packed(InstId(0), ((state >> 32) % most) as u32, 9, flags)
         })
@@ -351,12 +330,7 @@ mod tests {
         for seed in 1..100 {
             let mut records = records(seed, 2 + seed % 4, 0, 0);
             records[0].commit_delta = 1;
-            let ahead = Ahead {
-                records: &records,
-                until: BLOCK,
-                before: None,
-                cycle: 1000,
-            };
+            let ahead = Ahead { records: &records, until: BLOCK, before: None, cycle: 1000 };
             let Ok(block) = Block::find(&ahead) else {
                 continue;
             };
@@ -370,7 +344,7 @@ mod tests {
             }
             for (n, (at, start)) in counted.iter().enumerate() {
                 for target in 0..=block.cycles + 1 {
-                    let ends = { counted[n..].iter() }.find(|(at, before)| {
+                    let ends = counted[n..].iter().find(|(at, before)| {
                         before + u64::from(records[*at].commit_delta) >= 1000 + target
                     });
                     let expected = ends.copied().unwrap_or((BLOCK, cycle));

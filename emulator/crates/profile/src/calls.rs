@@ -69,21 +69,14 @@ pub struct Contexts(Vec<Context>);
 impl Contexts {
     /// Contexts without calls: one for each of `processes` processes, by number.
     pub fn flat(processes: usize) -> Self {
-        let context = |process| Context {
-            process: ProcessId(process),
-            thread: ThreadId::NONE,
-            caller: None,
-        };
+        let context =
+            |process| Context { process: ProcessId(process), thread: ThreadId::NONE, caller: None };
         Self((0..processes as u32).map(context).collect())
     }
 
     /// The context of this number; an unknown one is the boot's.
     pub fn get(&self, id: ContextId) -> Context {
-        let unknown = Context {
-            process: ProcessId::BOOT,
-            thread: ThreadId::NONE,
-            caller: None,
-        };
+        let unknown = Context { process: ProcessId::BOOT, thread: ThreadId::NONE, caller: None };
         self.0.get(id.0 as usize).copied().unwrap_or(unknown)
     }
 
@@ -124,8 +117,7 @@ pub(crate) struct ContextTally(crate::tally::Tally);
 impl ContextTally {
     #[inline]
     pub(crate) fn add(&mut self, context: ContextId, inst: InstId, units: u64) {
-        self.0
-            .add(u64::from(context.0) << 32 | u64::from(inst.0), units);
+        self.0.add(u64::from(context.0) << 32 | u64::from(inst.0), units);
     }
 
     /// How many sums there are, but for the last few.
@@ -172,10 +164,7 @@ pub(crate) struct Calls {
 impl Calls {
     /// Knows threads only: no calls.
     pub(crate) fn flat() -> Self {
-        Self {
-            flat: true,
-            ..Self::default()
-        }
+        Self { flat: true, ..Self::default() }
     }
 
     /// Notes that another thread runs from here on, or that the thread runs another program. `tid` is the kernel's number of
@@ -185,29 +174,18 @@ impl Calls {
             let mut next = self.waiting.remove(&tid).unwrap_or_default();
             next.resume();
             let before = std::mem::replace(&mut self.stack, next);
-            self.waiting
-                .insert(std::mem::replace(&mut self.tid, tid), before);
+            self.waiting.insert(std::mem::replace(&mut self.tid, tid), before);
         }
         self.thread = thread;
         let contexts = &mut self.contexts;
         let root = self.roots.entry(thread);
-        let root = *root.or_insert_with(|| {
-            contexts.add(Context {
-                process,
-                thread,
-                caller: None,
-            })
-        });
+        let root = *root.or_insert_with(|| contexts.add(Context { process, thread, caller: None }));
         if self.stack.root == root && self.stack.is_known {
             return;
         }
         let frames = std::mem::take(&mut self.stack.frames);
         let inherited = std::mem::take(&mut self.stack.is_inherited);
-        self.stack = Stack {
-            root,
-            is_known: true,
-            ..Stack::default()
-        };
+        self.stack = Stack { root, is_known: true, ..Stack::default() };
         if inherited {
             self.stack.frames = self.rebased(frames);
         }
@@ -250,9 +228,7 @@ impl Calls {
             }
             State::Stalled | State::Drained if self.entered != Some(span.commit) => {
                 self.entered = Some(span.commit);
-                span.records
-                    .iter()
-                    .for_each(|record| self.enter(record.inst, static_info));
+                span.records.iter().for_each(|record| self.enter(record.inst, static_info));
             }
             State::Stalled | State::Drained | State::Flushed | State::Idle => {}
         }
@@ -284,10 +260,7 @@ impl Calls {
 
     /// The context of an instruction that a profiler names while `process` runs.
     pub(crate) fn context(&self, process: ProcessId, inst: InstId) -> ContextId {
-        let latest = self
-            .latest
-            .get(inst.0)
-            .and_then(|latest| latest.checked_sub(1));
+        let latest = self.latest.get(inst.0).and_then(|latest| latest.checked_sub(1));
         let is_own = |context: Context| (context.process, context.thread) == (process, self.thread);
         match latest.map(ContextId) {
             Some(context) if is_own(self.contexts.get(context)) => context,
@@ -352,11 +325,7 @@ impl Calls {
             false => self.child(caller, inst),
         };
         self.code.called(inst, entered_by, entry);
-        self.stack.frames.push(Frame {
-            entered_by,
-            context,
-            entry: entry.pc,
-        });
+        self.stack.frames.push(Frame { entered_by, context, entry: entry.pc });
         self.stack.credit += 4;
     }
 
@@ -368,10 +337,7 @@ impl Calls {
         if self.contexts.len() >= MAX_CONTEXTS {
             return caller;
         }
-        let context = Context {
-            caller: Some((caller, inst)),
-            ..self.contexts.get(caller)
-        };
+        let context = Context { caller: Some((caller, inst)), ..self.contexts.get(caller) };
         let context = self.contexts.add(context);
         self.children.insert((caller, inst), context);
         context
@@ -388,10 +354,7 @@ impl Calls {
                 at = self.child(at, inst);
             }
             before = Some(frame.context);
-            Frame {
-                context: at,
-                ..frame
-            }
+            Frame { context: at, ..frame }
         };
         frames.into_iter().map(rebased).collect()
     }

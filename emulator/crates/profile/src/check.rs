@@ -91,11 +91,7 @@ impl EntityCounts {
             format!("{field}: expected at most {processes} processes, found {found}")
         })?;
         by_process.iter().try_fold(0, |sum, packed| {
-            added(
-                field,
-                sum,
-                self.packed(field, packed, low_bits, low_values)?,
-            )
+            added(field, sum, self.packed(field, packed, low_bits, low_values)?)
         })
     }
 
@@ -108,9 +104,9 @@ impl EntityCounts {
         let by_process: Vec<_> = profile.packed().collect();
         let last = by_process.len().saturating_sub(1);
         below(field, "a process", last as u64, self.processes.max(1))?;
-        by_process.iter().try_fold(0, |sum, packed| {
-            added(field, sum, self.packed(field, packed, 0, 1)?)
-        })
+        by_process
+            .iter()
+            .try_fold(0, |sum, packed| added(field, sum, self.packed(field, packed, 0, 1)?))
     }
 
     fn weights(&self, field: &str, weights: &ContextWeights) -> Checked {
@@ -179,9 +175,7 @@ impl Evaluation {
             })?;
         }
         let (idle, cycles) = (self.idle, self.cycles);
-        expect(idle <= cycles, || {
-            format!("idle: expected at most {cycles} cycles, found {idle}")
-        })?;
+        expect(idle <= cycles, || format!("idle: expected at most {cycles} cycles, found {idle}"))?;
         Ok(())
     }
 
@@ -227,9 +221,7 @@ impl Evaluation {
     fn check_weights(&self, known: &EntityCounts) -> Checked {
         let total = known.profile("oracle", &self.oracle)?;
         let expected = (self.cycles - self.idle) * UNITS_PER_CYCLE;
-        expect(total == expected, || {
-            format!("oracle: expected {expected} units, found {total}")
-        })?;
+        expect(total == expected, || format!("oracle: expected {expected} units, found {total}"))?;
         let stacks = &self.stacks.by_process;
         known.by_process("stacks", stacks, COMPONENT_BITS, Component::COUNT)?;
         known.weights("by_context", &self.by_context)?;
@@ -242,12 +234,7 @@ impl Evaluation {
         }
         if let Some(signatures) = &self.signatures {
             let signatures = &signatures.by_process;
-            known.by_process(
-                "signatures",
-                signatures,
-                TeaEvents::BITS,
-                1 << TeaEvents::BITS,
-            )?;
+            known.by_process("signatures", signatures, TeaEvents::BITS, 1 << TeaEvents::BITS)?;
         }
         Ok(())
     }
@@ -266,7 +253,7 @@ impl Evaluation {
             for function in numbers().chain(process.lines.iter().map(|time| time.function)) {
                 below(FIELD, "a function", function.into(), functions)?;
             }
-            let functions = { process.functions.iter() }.flat_map(|time| [time.own, time.total]);
+            let functions = process.functions.iter().flat_map(|time| [time.own, time.total]);
             let lines = process.lines.iter().map(|time| time.own);
             for sum in functions.chain(lines).chain([process.whole]) {
                 let possible = |amount: f64| amount.is_finite() && amount >= 0.0;
@@ -338,7 +325,7 @@ fn ascending(
     processes: impl Iterator<Item = ProcessId> + Clone,
     known: &EntityCounts,
 ) -> Checked {
-    { processes.clone() }.try_for_each(|process| known.process(field, process))?;
+    processes.clone().try_for_each(|process| known.process(field, process))?;
     expect(processes.is_sorted_by(|one, next| one < next), || {
         format!("{field}: expected processes in the order of their numbers")
     })

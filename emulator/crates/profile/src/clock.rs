@@ -22,27 +22,12 @@ impl SamplingClock {
     /// A clock before its first trigger. A period of 0 counts as 1.
     pub fn new(schedule: &Schedule) -> Self {
         let period = schedule.period.max(1);
-        let next = if schedule.offset == 0 {
-            period
-        } else {
-            schedule.offset
-        };
+        let next = if schedule.offset == 0 { period } else { schedule.offset };
         let Some(seed) = schedule.random else {
-            return Self {
-                period,
-                next,
-                random: None,
-            };
+            return Self { period, next, random: None };
         };
-        let random = Random {
-            generator: SplitMix(seed),
-            base: schedule.offset,
-        };
-        let mut clock = Self {
-            period,
-            next: 0,
-            random: Some(random),
-        };
+        let random = Random { generator: SplitMix(seed), base: schedule.offset };
+        let mut clock = Self { period, next: 0, random: Some(random) };
         clock.advance();
         clock
     }
@@ -87,39 +72,16 @@ mod tests {
 
     fn triggers(schedule: &Schedule, count: usize) -> Vec<u64> {
         let mut clock = SamplingClock::new(schedule);
-        std::iter::repeat_with(|| (clock.next(), clock.advance()).0)
-            .take(count)
-            .collect()
+        std::iter::repeat_with(|| (clock.next(), clock.advance()).0).take(count).collect()
     }
 
     #[test]
     fn periodic_triggers_end_their_periods() {
         assert_eq!(triggers(&Schedule::every(100), 3), [100, 200, 300]);
-        assert_eq!(
-            triggers(
-                &Schedule {
-                    offset: 7,
-                    ..Schedule::every(100)
-                },
-                3
-            ),
-            [7, 107, 207]
-        );
-        assert_eq!(
-            triggers(
-                &Schedule {
-                    offset: 250,
-                    ..Schedule::every(100)
-                },
-                2
-            ),
-            [250, 350]
-        );
+        assert_eq!(triggers(&Schedule { offset: 7, ..Schedule::every(100) }, 3), [7, 107, 207]);
+        assert_eq!(triggers(&Schedule { offset: 250, ..Schedule::every(100) }, 2), [250, 350]);
         assert_eq!(triggers(&Schedule::every(0), 3), [1, 2, 3]);
-        let far = Schedule {
-            offset: 7,
-            ..Schedule::every(u64::MAX)
-        };
+        let far = Schedule { offset: 7, ..Schedule::every(u64::MAX) };
         assert_eq!(triggers(&far, 3), [7, u64::MAX, u64::MAX]);
     }
 

@@ -73,10 +73,7 @@ impl Counts {
 
 impl From<Packed> for Counts {
     fn from(cold: Packed) -> Self {
-        Self {
-            hot: Paged::default(),
-            cold,
-        }
+        Self { hot: Paged::default(), cold }
     }
 }
 
@@ -155,12 +152,7 @@ impl<const BITS: u32> OwnedTally<BITS> {
 
     /// Everything, owner by owner.
     pub(crate) fn owners(self) -> Owners<BITS> {
-        Owners {
-            hot: Self::by_owner(self.hot.into_sums()),
-            at: 0,
-            cold: self.cold,
-            next: 0,
-        }
+        Owners { hot: Self::by_owner(self.hot.into_sums()), at: 0, cold: self.cold, next: 0 }
     }
 
     /// Returns all sums, packed, one [`Packed`] per owner.
@@ -183,7 +175,7 @@ pub(crate) struct Owners<const BITS: u32> {
 impl<const BITS: u32> Owners<BITS> {
     /// Returns how many owners may have any sums.
     pub(crate) fn count(&self) -> usize {
-        let last = { self.hot.last() }.map(|(key, _)| OwnedTally::<BITS>::owner_of(*key) + 1);
+        let last = self.hot.last().map(|(key, _)| OwnedTally::<BITS>::owner_of(*key) + 1);
         self.cold.len().max(last.unwrap_or(0))
     }
 
@@ -234,8 +226,7 @@ mod tests {
         }
         let each = [(3, 7), (4, 1), (3, 2), (776, 9)].map(|(inst, amount)| (InstId(inst), amount));
         cooled.add_each(&each);
-        each.iter()
-            .for_each(|(inst, amount)| plain.add(*inst, *amount));
+        each.iter().for_each(|(inst, amount)| plain.add(*inst, *amount));
         assert!(plain.iter().eq(cooled.iter()));
         assert_eq!(plain.packed(), cooled.packed());
         assert_eq!(plain.get(InstId(4)), cooled.get(InstId(4)));

@@ -134,11 +134,7 @@ impl<const BITS: u32, T: Entry> DenseTally<BITS, T> {
 
     /// Everything, owner by owner.
     pub(crate) fn owners(self) -> DenseOwners<BITS, T> {
-        DenseOwners {
-            first: self.first,
-            next: 0,
-            others: self.others.owners(),
-        }
+        DenseOwners { first: self.first, next: 0, others: self.others.owners() }
     }
 }
 
@@ -183,7 +179,7 @@ fn add_elsewhere<const BITS: u32>(
 ) {
     let is_full = |place: &Sum<BITS>| place.amount() != 0 && place.what() == sum.what();
     let is_free = |place: &Sum<BITS>| place.amount() == 0;
-    let place = { first.iter().position(is_full) }.or_else(|| first.iter().position(is_free));
+    let place = first.iter().position(is_full).or_else(|| first.iter().position(is_free));
     let elsewhere = match place {
         Some(at) => std::mem::replace(&mut first[at], sum),
         None => sum,
@@ -205,9 +201,7 @@ mod tests {
         let mut dense: DenseTally<3> = DenseTally::default();
         let mut state = 1u64;
         for n in 0..20_000usize {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let (owner, inst, what) = (n / 100 % 3, InstId((state >> 40) as u32 % 77), state >> 61);
             // Some are too much for a place at once, others come to be.
             let amount = match n % 100 {

@@ -73,7 +73,9 @@ impl<S: Ord, F: FnMut(ProcessId, InstId) -> S> Truth<S, F> {
             return if self.total == 0 { 0.0 } else { 1.0 };
         }
         let (total, n) = (self.total as f64, samples as f64);
-        let scatter = { self.sizes.iter() }
+        let scatter = self
+            .sizes
+            .iter()
             .map(|(units, symbols)| *symbols as f64 * mean_deviation(n, *units as f64 / total));
         scatter.sum::<f64>() / (2.0 * n)
     }
@@ -147,25 +149,16 @@ mod tests {
     fn error_is_half_the_distance_of_the_distributions() {
         let oracle = profile(&[50, 30, 20]);
         assert_eq!(profile_error(&oracle, &oracle, instruction), 0.0);
-        assert_eq!(
-            profile_error(&profile(&[5, 3, 2]), &oracle, instruction),
-            0.0
-        );
+        assert_eq!(profile_error(&profile(&[5, 3, 2]), &oracle, instruction), 0.0);
         let wrong = profile(&[40, 30, 30]);
         assert!((profile_error(&wrong, &oracle, instruction) - 0.1).abs() < 1e-12);
         assert!((profile_error(&oracle, &wrong, instruction) - 0.1).abs() < 1e-12);
-        assert_eq!(
-            profile_error(&profile(&[0, 0, 0, 7]), &oracle, instruction),
-            1.0
-        );
+        assert_eq!(profile_error(&profile(&[0, 0, 0, 7]), &oracle, instruction), 1.0);
         // At a coarser level this mistake is none.
         let block = |_, inst: InstId| inst.0.is_multiple_of(2);
         assert_eq!(profile_error(&wrong, &oracle, block), 0.0);
         assert_eq!(profile_error(&profile(&[]), &oracle, instruction), 1.0);
-        assert_eq!(
-            profile_error(&profile(&[]), &profile(&[]), instruction),
-            0.0
-        );
+        assert_eq!(profile_error(&profile(&[]), &profile(&[]), instruction), 0.0);
     }
 
     #[test]
@@ -188,9 +181,7 @@ mod tests {
         let oracle = profile(&weights);
         let mut state = 7u64;
         let mut draw = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let mut at = (state >> 20) % oracle.total();
             weights
                 .iter()
@@ -212,9 +203,6 @@ mod tests {
             sum += profile_error(&profile(&counts), &oracle, instruction);
         }
         let (mean, expected) = (sum / 400.0, sampling_error(&oracle, 200, instruction));
-        assert!(
-            (mean / expected - 1.0).abs() < 0.03,
-            "{mean} against {expected}"
-        );
+        assert!((mean / expected - 1.0).abs() < 0.03, "{mean} against {expected}");
     }
 }

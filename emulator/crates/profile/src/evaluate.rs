@@ -95,11 +95,7 @@ impl Evaluator {
             stacks: None,
         };
         run.enter();
-        Self {
-            spans: SpanBuilder::new(),
-            run,
-            start_cycle: None,
-        }
+        Self { spans: SpanBuilder::new(), run, start_cycle: None }
     }
 
     /// Keeps every single sample from now on ([`SamplerResult::log`]), not only their sums.
@@ -223,7 +219,7 @@ impl Evaluator {
         let (contexts, by_context, of_last_bin) = match run.stacks {
             Some(mut stacks) => {
                 let has_bins = run.details.is_some();
-                let of_last_bin = { has_bins.then(|| stacks.end_bin()) }.unwrap_or_default();
+                let of_last_bin = if has_bins { stacks.end_bin() } else { Vec::new() };
                 let oracle = stacks.take_oracle();
                 (Some(stacks.calls.finish()), oracle, of_last_bin)
             }
@@ -252,9 +248,7 @@ impl Evaluator {
                 let spaces = owners(&charged.profile, &run.static_info);
                 (join(top_down), signatures, spaces)
             });
-            let windows = top_down
-                .as_ref()
-                .map_or(&[][..], |top_down| &top_down.windows);
+            let windows = top_down.as_ref().map_or(&[][..], |top_down| &top_down.windows);
             let over_time = timed(bins, windows);
             (charged, top_down, over_time, signatures, spaces)
         };
@@ -264,18 +258,13 @@ impl Evaluator {
                 let reference = reference();
                 (join(results), reference)
             });
-        let Charged {
-            profile: oracle,
-            stacks,
-            marked,
-            ..
-        } = charged;
+        let Charged { profile: oracle, stacks, marked, .. } = charged;
         Evaluation {
             oracle,
             stacks,
             contexts,
             by_context,
-            marked: { run.by_mark }.then(|| anew::since(marked, run.marked_before)),
+            marked: run.by_mark.then(|| anew::since(marked, run.marked_before)),
             samplers: results,
             static_info: run.static_info,
             first_use: run.first_use,
@@ -422,11 +411,7 @@ impl Run {
                 Some(last) => Some(&block.records[last]),
                 None => self.last.as_ref(),
             };
-            let group = if found < block.records.len() {
-                block.group(found, before)
-            } else {
-                None
-            };
+            let group = if found < block.records.len() { block.group(found, before) } else { None };
             let (Some(group), Some(last)) = (group, last) else {
                 return self.schedule();
             };

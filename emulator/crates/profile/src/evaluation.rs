@@ -105,10 +105,7 @@ impl Evaluation {
     fn part_of(&self, result: &SamplerResult) -> &Profile {
         let filter = &result.sampler.filter;
         let of_thread = filter.thread.as_ref();
-        match (
-            of_thread.and_then(|name| self.by_thread.get(name)),
-            &self.marked,
-        ) {
+        match (of_thread.and_then(|name| self.by_thread.get(name)), &self.marked) {
             (Some(part), _) if filter.marked => &part.marked,
             (Some(part), _) => &part.whole,
             (None, Some(marked)) if filter.marked => marked,

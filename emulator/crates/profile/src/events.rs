@@ -82,9 +82,7 @@ impl CycleSignatures {
         match span.state {
             State::Computing => {
                 let share = SHARE[span.records.len()];
-                span.records
-                    .iter()
-                    .for_each(|record| self.add(record, share));
+                span.records.iter().for_each(|record| self.add(record, share));
             }
             State::Drained | State::Flushed => {
                 if let Some(record) = span.records.first() {
@@ -132,7 +130,7 @@ impl CycleSignatures {
         let owners = others.count().max(stalls.len());
         let by_process = packed(owners, |process, all| {
             others.next_into(all);
-            let stalls = { stalls.get(process) }.into_iter().flat_map(Packed::iter);
+            let stalls = stalls.get(process).into_iter().flat_map(Packed::iter);
             all.extend(counted_as(stalls, TeaEvents::BITS, events));
         });
         Signatures { by_process }
@@ -151,8 +149,7 @@ impl SampleSignatures {
         if events == 0 {
             return;
         }
-        self.0
-            .add(process.0 as usize, record.inst, events.into(), units);
+        self.0.add(process.0 as usize, record.inst, events.into(), units);
     }
 
     /// Packs the counts of inactive processes.
@@ -161,9 +158,7 @@ impl SampleSignatures {
     }
 
     pub(crate) fn finish(self) -> Signatures {
-        Signatures {
-            by_process: self.0.finish(),
-        }
+        Signatures { by_process: self.0.finish() }
     }
 }
 
@@ -284,10 +279,7 @@ impl MisplacedCounter {
             return;
         }
         let has_ended = |place: Place| has_ended(place.0);
-        let ended = self
-            .units
-            .take(|number| has_ended(unpack_place(number)))
-            .into_iter();
+        let ended = self.units.take(|number| has_ended(unpack_place(number))).into_iter();
         let ended = ended.map(|(number, units)| (unpack_place(number), units));
         let others = self.others.extract_if(|place, _| has_ended(*place));
         self.ended.extend(heaviest(ended.chain(others)));
@@ -337,15 +329,8 @@ pub(crate) fn heaviest(units: impl IntoIterator<Item = (Place, u64)>) -> Vec<Mis
         component,
         units,
     };
-    let order = |m: &Misplaced| {
-        (
-            std::cmp::Reverse(m.units),
-            m.process,
-            m.named,
-            m.truth,
-            m.component,
-        )
-    };
+    let order =
+        |m: &Misplaced| (std::cmp::Reverse(m.units), m.process, m.named, m.truth, m.component);
     let mut by_process = FxHashMap::<ProcessId, Vec<Misplaced>>::default();
     for m in units.into_iter().map(misplaced) {
         by_process.entry(m.process).or_default().push(m);

@@ -78,13 +78,7 @@ impl GuestContext {
             living: HashMap::new(),
             current: ProcessId::BOOT,
             pid: None,
-            threads: vec![Thread::new(
-                ThreadId(0),
-                ProcessId::BOOT,
-                0,
-                0,
-                "boot".to_owned(),
-            )],
+            threads: vec![Thread::new(ThreadId(0), ProcessId::BOOT, 0, 0, "boot".to_owned())],
             living_threads: HashMap::new(),
             thread: ThreadId(0),
             tid: 0,
@@ -163,10 +157,7 @@ impl GuestContext {
 
     /// What the scheduler did so far, in order, if it is kept.
     pub(crate) fn take_scheduled(&mut self) -> Vec<SchedulerEvent> {
-        self.scheduled
-            .as_mut()
-            .map(std::mem::take)
-            .unwrap_or_default()
+        self.scheduled.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// All entities and their threads, by number.
@@ -191,12 +182,7 @@ impl GuestContext {
             return;
         }
         match parse(kind, bytes) {
-            Some(SideBand::Switch {
-                pid,
-                tid,
-                comm,
-                left,
-            }) => {
+            Some(SideBand::Switch { pid, tid, comm, left }) => {
                 if let Some((tid, left)) = left {
                     self.ended = (left == SwitchOut::Ended).then_some(tid);
                     self.schedule(cycle, Transition::Leaves(tid, left));
@@ -217,10 +203,7 @@ impl GuestContext {
             Some(SideBand::Mmap { pid, mapping }) => {
                 let id = self.entity(cycle, pid, "");
                 let process = &mut self.processes[id.0 as usize];
-                let mapping = Mapping {
-                    since: cycle,
-                    ..mapping
-                };
+                let mapping = Mapping { since: cycle, ..mapping };
                 match process.stands_for {
                     None => process.mappings.push(mapping),
                     Some(_) => add_mapping(&mut process.mappings, mapping),
@@ -238,22 +221,13 @@ impl GuestContext {
                     self.end_thread(cycle, id);
                 }
             }
-            Some(SideBand::Fork {
-                pid,
-                tid,
-                parent,
-                parent_tid,
-            }) => {
+            Some(SideBand::Fork { pid, tid, parent, parent_tid }) => {
                 self.living_threads.remove(&tid);
                 // The streams of other harts have the record, too, each with a time of its own.
                 if self.tid == parent_tid {
                     self.schedule(cycle, Transition::Begins(tid));
                 }
-                self.forked = Some(Forked {
-                    parent: parent_tid,
-                    tid,
-                    is_thread: pid == parent,
-                });
+                self.forked = Some(Forked { parent: parent_tid, tid, is_thread: pid == parent });
                 if pid != parent {
                     self.fork(cycle, pid, parent);
                 }
@@ -269,10 +243,7 @@ impl GuestContext {
                 }
                 if let Some(id) = self.living_threads.get(&tid) {
                     let thread = &mut self.threads[id.0 as usize];
-                    if self.processes[thread.process.0 as usize]
-                        .stands_for
-                        .is_none()
-                    {
+                    if self.processes[thread.process.0 as usize].stands_for.is_none() {
                         thread.rename(cycle, comm);
                     }
                 }
@@ -317,10 +288,7 @@ impl GuestContext {
     /// Notes the end of a thread of a process that has an entity of its own.
     fn end_thread(&mut self, cycle: u64, id: ThreadId) {
         let thread = &mut self.threads[id.0 as usize];
-        if self.processes[thread.process.0 as usize]
-            .stands_for
-            .is_none()
-        {
+        if self.processes[thread.process.0 as usize].stands_for.is_none() {
             thread.end_cycle = Some(cycle);
         }
     }
@@ -364,7 +332,7 @@ impl GuestContext {
         };
         let id = match self.processes[process.0 as usize].stands_for {
             None => new(name),
-            Some(_) => { &mut self.commands }.thread(process, &name, || new(name.clone())),
+            Some(_) => self.commands.thread(process, &name, || new(name.clone())),
         };
         if let Some(before) = self.living_threads.insert(tid, id)
             && self.threads[before.0 as usize].end_cycle.is_none()
@@ -382,13 +350,7 @@ impl GuestContext {
 
     /// Makes an entity of its own for a process, or adds the process to the entity of its command's further processes.
     fn add(&mut self, entry: EntryOf, new: NewProcess) -> ProcessId {
-        let NewProcess {
-            cycle,
-            pid,
-            generation,
-            name,
-            mappings,
-        } = new;
+        let NewProcess { cycle, pid, generation, name, mappings } = new;
         let next = ProcessId(self.processes.len() as u32);
         let mut new = Process {
             id: next,
@@ -418,7 +380,7 @@ impl GuestContext {
             Some(others) => {
                 *others += 1;
                 let known = &mut process.mappings;
-                { mappings.into_iter() }.for_each(|mapping| add_mapping(known, mapping));
+                mappings.into_iter().for_each(|mapping| add_mapping(known, mapping));
             }
         }
         self.living.insert(pid, id);
@@ -429,10 +391,7 @@ impl GuestContext {
         let before = self.entity(cycle, pid, &comm);
         self.end_process(cycle, before);
         let generation = self.processes[before.0 as usize].generation + 1;
-        let after = self.create(NewProcess {
-            generation,
-            ..NewProcess::named(cycle, pid, &comm)
-        });
+        let after = self.create(NewProcess { generation, ..NewProcess::named(cycle, pid, &comm) });
         if (self.current, self.pid) == (before, Some(pid)) {
             self.current = after;
             self.run(cycle, pid, after, comm);
@@ -453,10 +412,7 @@ impl GuestContext {
         {
             self.end_process(cycle, old);
         }
-        self.create(NewProcess {
-            mappings,
-            ..NewProcess::named(cycle, pid, &name)
-        });
+        self.create(NewProcess { mappings, ..NewProcess::named(cycle, pid, &name) });
     }
 }
 
@@ -473,13 +429,7 @@ struct NewProcess {
 impl NewProcess {
     /// Makes a process of this name that has executed no other program before, and has no mappings.
     fn named(cycle: u64, pid: u32, name: &str) -> Self {
-        Self {
-            cycle,
-            pid,
-            generation: 0,
-            name: name.to_owned(),
-            mappings: Vec::new(),
-        }
+        Self { cycle, pid, generation: 0, name: name.to_owned(), mappings: Vec::new() }
     }
 }
 

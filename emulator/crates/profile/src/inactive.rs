@@ -39,14 +39,7 @@ impl Default for InactiveProcesses {
 impl InactiveProcesses {
     /// A process is inactive after `length` cycles; `kept` of them stay unpacked.
     pub(crate) fn after(length: u64, kept: usize) -> Self {
-        Self {
-            length,
-            kept,
-            stopped: Vec::new(),
-            next: 0,
-            ended: Vec::new(),
-            next_ended: 0,
-        }
+        Self { length, kept, stopped: Vec::new(), next: 0, ended: Vec::new(), next_ended: 0 }
     }
 
     /// A process stops to run.
@@ -109,9 +102,7 @@ impl InactiveProcesses {
             let since = stopped.filter(|_| *process != running);
             since.is_some_and(|since| since + self.length <= cycle)
         };
-        let cold: Vec<_> = { (0..).map(ProcessId).zip(&mut self.stopped) }
-            .filter(rests)
-            .collect();
+        let cold: Vec<_> = (0..).map(ProcessId).zip(&mut self.stopped).filter(rests).collect();
         if cold.len() <= self.kept {
             return Some(Vec::new());
         }
@@ -160,10 +151,7 @@ mod tests {
         assert_eq!(inactive.look(one, 2), None, "it still runs");
         inactive.stop(one, 100);
         assert_eq!(inactive.look(two, ENDED_INACTIVE_AFTER + 99), None);
-        assert_eq!(
-            inactive.look(two, 3 * ENDED_INACTIVE_AFTER),
-            Some(vec![one])
-        );
+        assert_eq!(inactive.look(two, 3 * ENDED_INACTIVE_AFTER), Some(vec![one]));
         assert!(inactive.is_cold(one) && !inactive.is_cold(elsewhere));
         assert_eq!(inactive.look(two, 5 * ENDED_INACTIVE_AFTER), None);
     }

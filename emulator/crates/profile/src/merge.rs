@@ -95,16 +95,13 @@ impl Evaluation {
             return Vec::new();
         };
         let mut merger = Merger::new(first);
-        { harts.iter().enumerate() }
-            .map(|(hart, of_hart)| merger.numbers(hart, of_hart))
-            .collect()
+        harts.iter().enumerate().map(|(hart, of_hart)| merger.numbers(hart, of_hart)).collect()
     }
 
     fn merge(first: &Self, harts: &[Self]) -> Self {
         let mut merger = Merger::new(first);
-        let numbers: Vec<MergedNumbers> = { harts.iter().enumerate() }
-            .map(|(hart, of_hart)| merger.numbers(hart, of_hart))
-            .collect();
+        let numbers: Vec<MergedNumbers> =
+            harts.iter().enumerate().map(|(hart, of_hart)| merger.numbers(hart, of_hart)).collect();
         let parts: Vec<(&Self, &MergedNumbers)> = harts.iter().zip(&numbers).collect();
         for (of_hart, _) in &parts {
             merger.add_totals(of_hart);
@@ -114,15 +111,10 @@ impl Evaluation {
             profile(parts.iter().map(|(hart, numbers)| (of(hart), *numbers)))
         };
         merged.oracle = profiles(|hart| &hart.oracle);
-        merged.scheduler = SchedulerLog::merged(
-            parts
-                .iter()
-                .map(|(hart, numbers)| (&hart.scheduler, *numbers)),
-        );
+        merged.scheduler =
+            SchedulerLog::merged(parts.iter().map(|(hart, numbers)| (&hart.scheduler, *numbers)));
         if first.marked.is_some() {
-            merged.marked = Some(profiles(|hart| {
-                hart.marked.as_ref().unwrap_or(&hart.oracle)
-            }));
+            merged.marked = Some(profiles(|hart| hart.marked.as_ref().unwrap_or(&hart.oracle)));
         }
         for name in first.by_thread.keys() {
             let of = |part: fn(&ThreadPart) -> &Profile| {
@@ -131,10 +123,8 @@ impl Evaluation {
                 });
                 profile(parts)
             };
-            let part = ThreadPart {
-                whole: of(|part| &part.whole),
-                marked: of(|part| &part.marked),
-            };
+            let part =
+                ThreadPart { whole: of(|part| &part.whole), marked: of(|part| &part.marked) };
             merged.by_thread.insert(name.clone(), part);
         }
         let stacks = parts.iter().map(|(hart, n)| (&*hart.stacks.by_process, *n));
@@ -144,19 +134,19 @@ impl Evaluation {
             .signatures
             .is_some()
             .then(|| signatures(parts.iter().map(|(hart, n)| (&hart.signatures, *n))));
-        let top_downs: Vec<(&TopDown, &MergedNumbers)> = { parts.iter() }
+        let top_downs: Vec<(&TopDown, &MergedNumbers)> = parts
+            .iter()
             .filter_map(|(hart, numbers)| Some((hart.top_down.as_ref()?, *numbers)))
             .collect();
         merged.over_time = over_time::merged(&parts, merged.contexts.as_ref());
         for (hart, numbers) in &parts {
-            merged
-                .scripts
-                .merge(&hart.scripts, |process| numbers.process(process));
+            merged.scripts.merge(&hart.scripts, |process| numbers.process(process));
         }
         merged.top_down = (!top_downs.is_empty()).then(|| top_down(&top_downs));
         merged.samplers = (0..first.samplers.len())
             .map(|at| {
-                let of = { parts.iter() }
+                let of = parts
+                    .iter()
                     .filter_map(|(hart, numbers)| Some((hart.samplers.get(at)?, *numbers)));
                 sampler(&of.collect::<Vec<_>>())
             })
@@ -197,16 +187,14 @@ impl Merger {
 
     fn numbers(&mut self, hart: usize, of_hart: &Evaluation) -> MergedNumbers {
         let mut numbers = MergedNumbers {
-            processes: of_hart
-                .processes
-                .iter()
-                .map(|process| self.process(process))
-                .collect(),
+            processes: of_hart.processes.iter().map(|process| self.process(process)).collect(),
             threads: Vec::new(),
             insts: Vec::new(),
             contexts: Vec::new(),
         };
-        numbers.threads = { of_hart.threads.iter() }
+        numbers.threads = of_hart
+            .threads
+            .iter()
             .map(|thread| self.thread(numbers.process(thread.process), thread))
             .collect();
         // Number of address spaces of each process: most have one.
@@ -234,7 +222,8 @@ impl Merger {
                 process: numbers.process(context.process),
                 thread: numbers.thread(context.thread),
                 // A caller's context comes first.
-                caller: { context.caller }
+                caller: context
+                    .caller
                     .map(|(caller, inst)| (numbers.context(caller), numbers.inst(inst))),
             };
             numbers.contexts.push(self.context(renumbered));
@@ -256,10 +245,7 @@ impl Merger {
                 known
             }
             Entry::Vacant(unknown) => {
-                list.push(Process {
-                    id,
-                    ..process.clone()
-                });
+                list.push(Process { id, ..process.clone() });
                 *unknown.insert(id)
             }
         }
@@ -284,11 +270,7 @@ impl Merger {
                 known
             }
             Entry::Vacant(unknown) => {
-                list.push(Thread {
-                    id,
-                    process,
-                    ..thread.clone()
-                });
+                list.push(Thread { id, process, ..thread.clone() });
                 *unknown.insert(id)
             }
         }
@@ -323,26 +305,19 @@ impl Merger {
 
     fn context(&mut self, context: Context) -> ContextId {
         let list = self.merged.contexts.get_or_insert_default();
-        *{ self.contexts.entry(context) }.or_insert_with(|| list.add(context))
+        *self.contexts.entry(context).or_insert_with(|| list.add(context))
     }
 }
 
 /// Weights of all harts, added up.
 fn profile<'a>(parts: impl Iterator<Item = (&'a Profile, &'a MergedNumbers)> + Clone) -> Profile {
-    let units = parts
-        .clone()
-        .next()
-        .map_or(1, |(first, _)| first.units_per_cycle());
+    let units = parts.clone().next().map_or(1, |(first, _)| first.units_per_cycle());
     let mut merged = Profile::new(units);
     let mut weights: BTreeMap<ProcessId, Vec<(InstId, u64)>> = BTreeMap::new();
     for (of_hart, numbers) in parts {
         for process in (0..of_hart.processes()).map(ProcessId) {
             let all = weights.entry(numbers.process(process)).or_default();
-            all.extend(
-                of_hart
-                    .of(process)
-                    .map(|(inst, units)| (numbers.inst(inst), units)),
-            );
+            all.extend(of_hart.of(process).map(|(inst, units)| (numbers.inst(inst), units)));
         }
     }
     for (process, weights) in weights {
@@ -378,46 +353,31 @@ fn packed<'a>(
 fn signatures<'a>(
     parts: impl Iterator<Item = (&'a Option<Signatures>, &'a MergedNumbers)>,
 ) -> Signatures {
-    let of = |signatures: &'a Option<Signatures>| {
-        { signatures.as_ref() }.map_or(&[][..], |s| &s.by_process)
-    };
+    let of =
+        |signatures: &'a Option<Signatures>| signatures.as_ref().map_or(&[][..], |s| &s.by_process);
     Signatures {
-        by_process: packed(
-            parts.map(|(signatures, n)| (of(signatures), n)),
-            TeaEvents::BITS,
-        ),
+        by_process: packed(parts.map(|(signatures, n)| (of(signatures), n)), TeaEvents::BITS),
     }
 }
 
 /// Adds up the slots of all harts, and their windows, which become as long as the longest.
 fn top_down(parts: &[(&TopDown, &MergedNumbers)]) -> TopDown {
-    let all = || {
-        parts
-            .iter()
-            .flat_map(|(of, n)| of.windows.iter().map(|window| (window, *n)))
-    };
-    let length = all()
-        .map(|(window, _)| window.end.saturating_sub(window.start))
-        .max();
+    let all = || parts.iter().flat_map(|(of, n)| of.windows.iter().map(|window| (window, *n)));
+    let length = all().map(|(window, _)| window.end.saturating_sub(window.start)).max();
     let length = length.unwrap_or(1).max(1);
     let mut windows: BTreeMap<u64, SlotWindow> = BTreeMap::new();
     for (window, numbers) in all() {
-        let merged = windows
-            .entry(window.start / length)
-            .or_insert_with(|| SlotWindow {
-                cycles: 0,
-                processes: Vec::new(),
-                ..*window
-            });
+        let merged = windows.entry(window.start / length).or_insert_with(|| SlotWindow {
+            cycles: 0,
+            processes: Vec::new(),
+            ..*window
+        });
         merged.start = merged.start.min(window.start);
         merged.end = merged.end.max(window.end);
         merged.cycles += window.cycles;
         for (process, spent) in &window.processes {
             let process = numbers.process(*process);
-            match merged
-                .processes
-                .binary_search_by_key(&process, |(process, _)| *process)
-            {
+            match merged.processes.binary_search_by_key(&process, |(process, _)| *process) {
                 Ok(at) => merged.processes[at].1 += *spent,
                 Err(at) => merged.processes.insert(at, (process, *spent)),
             }
@@ -446,23 +406,13 @@ fn sampler(parts: &[(&SamplerResult, &MergedNumbers)]) -> SamplerResult {
     merged.samples = sum(|part| part.samples);
     merged.dropped = sum(|part| part.dropped);
     merged.tail_cycles = sum(|part| part.tail_cycles);
-    merged.profile = profile(
-        parts
-            .iter()
-            .map(|(part, numbers)| (&part.profile, *numbers)),
-    );
-    merged.by_context = contexts(
-        parts
-            .iter()
-            .map(|(part, numbers)| (&part.by_context, *numbers)),
-    );
+    merged.profile = profile(parts.iter().map(|(part, numbers)| (&part.profile, *numbers)));
+    merged.by_context = contexts(parts.iter().map(|(part, numbers)| (&part.by_context, *numbers)));
     merged.processes = merged.processes.is_some().then(|| {
-        let mut all: Vec<ProcessId> = { parts.iter() }
+        let mut all: Vec<ProcessId> = parts
+            .iter()
             .flat_map(|(part, n)| {
-                part.processes
-                    .iter()
-                    .flatten()
-                    .map(|&process| n.process(process))
+                part.processes.iter().flatten().map(|&process| n.process(process))
             })
             .collect();
         all.sort();
@@ -475,21 +425,13 @@ fn sampler(parts: &[(&SamplerResult, &MergedNumbers)]) -> SamplerResult {
         .then(|| signatures(parts.iter().map(|(part, n)| (&part.signatures, *n))));
     let misplaced = parts.iter().flat_map(|(part, n)| {
         part.misplaced.iter().map(|misplaced| {
-            let Misplaced {
-                process,
-                named,
-                truth,
-                component,
-                units,
-            } = *misplaced;
-            (
-                (n.process(process), n.inst(named), n.inst(truth), component),
-                units,
-            )
+            let Misplaced { process, named, truth, component, units } = *misplaced;
+            ((n.process(process), n.inst(named), n.inst(truth), component), units)
         })
     });
     merged.misplaced = heaviest(summed(misplaced.collect()));
-    merged.log = { parts.iter() }
+    merged.log = parts
+        .iter()
         .flat_map(|(part, numbers)| {
             part.log.iter().map(|sample| Sample {
                 process: numbers.process(sample.process),

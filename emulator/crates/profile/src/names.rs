@@ -15,11 +15,7 @@ pub fn process_names(evaluation: &Evaluation, processes: &[ProcessId]) -> Vec<St
         .iter()
         .map(|id| {
             let (name, number) = (plain(id), pid(id));
-            let twins = || {
-                processes
-                    .iter()
-                    .filter(|other| *other != id && plain(other) == name)
-            };
+            let twins = || processes.iter().filter(|other| *other != id && plain(other) == name);
             if twins().next().is_none() {
                 return name;
             }

@@ -235,15 +235,10 @@ impl Oracle {
         later: Self,
         is_cold: impl Fn(ProcessId) -> bool,
     ) -> Vec<ProcessUnits> {
-        let Self {
-            mut execution,
-            counts_commits,
-            stalls,
-            waits,
-        } = later;
+        let Self { mut execution, counts_commits, stalls, waits } = later;
         self.counts_commits = counts_commits;
         let (mut stalls, mut waits) = (stalls.owners(), waits.owners());
-        let tables = { execution.len() }.max(stalls.count()).max(waits.count());
+        let tables = execution.len().max(stalls.count()).max(waits.count());
         let mut all: Vec<ProcessUnits> = Vec::new();
         let (mut stalled, mut waited) = (Vec::new(), Vec::new());
         for index in 0..tables {
@@ -323,12 +318,7 @@ impl Oracle {
             commits: Vec::new(),
             stalls: Vec::new(),
         };
-        let Self {
-            mut execution,
-            counts_commits,
-            stalls,
-            waits,
-        } = self;
+        let Self { mut execution, counts_commits, stalls, waits } = self;
         let (mut stalls, mut waits) = (stalls.owners(), waits.owners());
         let component = |record: &CommitRecord| {
             let component = component(State::Stalled, record);
@@ -364,11 +354,7 @@ impl Oracle {
                 let commits = commits.map(|(number, count)| (number >> COMPONENT_BITS, *count));
                 put(&mut charged.commits, process.0 as usize, commits.collect());
             }
-            put(
-                &mut charged.stalls,
-                process.0 as usize,
-                stalled.into_iter().collect(),
-            );
+            put(&mut charged.stalls, process.0 as usize, stalled.into_iter().collect());
         }
         charged
     }
@@ -377,11 +363,7 @@ impl Oracle {
 /// Units of the instructions in a table of executions.
 fn units_of(execution: &Paged<u64>, counts_commits: bool) -> impl Iterator<Item = (u64, u64)> {
     execution.iter().map(move |(inst, count)| {
-        let units = if counts_commits {
-            parts(*count).0
-        } else {
-            *count
-        };
+        let units = if counts_commits { parts(*count).0 } else { *count };
         (inst.into(), units)
     })
 }

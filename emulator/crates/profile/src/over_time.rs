@@ -120,17 +120,12 @@ impl OracleOverTime {
         is_cold: impl Fn(ProcessId) -> bool,
     ) {
         self.windows = 0;
-        let spent = Spent {
-            processes: self.before.absorb(now, is_cold),
-            by_context,
-            ..Spent::default()
-        };
+        let spent =
+            Spent { processes: self.before.absorb(now, is_cold), by_context, ..Spent::default() };
         self.bins.push(kept(spent, contexts));
         if self.bins.len() == MAX_BINS {
             let pairs = self.bins.chunks(2);
-            self.bins = pairs
-                .map(|pair| both(&pair[0], &pair[1], contexts))
-                .collect();
+            self.bins = pairs.map(|pair| both(&pair[0], &pair[1], contexts)).collect();
         }
     }
 
@@ -164,7 +159,8 @@ impl OracleOverTime {
 /// Bins with the times of their windows.
 pub(crate) fn timed(bins: Vec<Vec<ProcessTime>>, windows: &[SlotWindow]) -> Vec<TimeBin> {
     let windows = windows.chunks(WINDOWS_PER_BIN);
-    { windows.zip(bins) }
+    windows
+        .zip(bins)
         .map(|(windows, processes)| TimeBin {
             start: windows[0].start,
             end: windows[windows.len() - 1].end,
@@ -175,11 +171,7 @@ pub(crate) fn timed(bins: Vec<Vec<ProcessTime>>, windows: &[SlotWindow]) -> Vec<
 
 /// The instructions and calling contexts with the most time, packed, and what is left.
 pub(crate) fn kept(spent: Spent, contexts: &Contexts) -> Vec<ProcessTime> {
-    let Spent {
-        processes,
-        mut by_context,
-        mut other_contexts,
-    } = spent;
+    let Spent { processes, mut by_context, mut other_contexts } = spent;
     let amounts = || processes.iter().flat_map(|(_, weights, _)| weights);
     let least = least_kept(MAX_INSTRUCTIONS, || amounts().map(|(_, units)| *units));
     sum_up(&mut by_context);
@@ -200,7 +192,7 @@ pub(crate) fn kept(spent: Spent, contexts: &Contexts) -> Vec<ProcessTime> {
         }
     }
     let packed = |(process, weights, others): ProcessUnits| {
-        let rest = { weights.iter() }.filter(|(_, units)| *units < least);
+        let rest = weights.iter().filter(|(_, units)| *units < least);
         let others = others + rest.map(|(_, units)| units).sum::<u64>();
         let weights = weights.into_iter().filter(|(_, units)| *units >= least);
         let by_context = kept_contexts.remove(&process).unwrap_or_default();
@@ -254,9 +246,7 @@ fn least_kept<I: Iterator<Item = u64>>(most: usize, amounts: impl Fn() -> I) -> 
 
 /// Merges two bins into one.
 fn both(one: &[ProcessTime], other: &[ProcessTime], contexts: &Contexts) -> Vec<ProcessTime> {
-    let mut processes: Vec<ProcessId> = { one.iter().chain(other) }
-        .map(|time| time.process)
-        .collect();
+    let mut processes: Vec<ProcessId> = one.iter().chain(other).map(|time| time.process).collect();
     processes.sort_unstable();
     processes.dedup();
     let mut spent = Spent::default();

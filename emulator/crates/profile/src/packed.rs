@@ -13,10 +13,7 @@ pub(crate) struct Packed(Box<[u8]>);
 impl Packed {
     /// Returns the numbers and their amounts.
     pub(crate) fn iter(&self) -> Unpacked<'_> {
-        Unpacked {
-            bytes: &self.0,
-            next: 0,
-        }
+        Unpacked { bytes: &self.0, next: 0 }
     }
 
     /// True if there are no amounts.
@@ -27,10 +24,7 @@ impl Packed {
     /// Returns the amount of one number; it reads all amounts before that one.
     pub(crate) fn get(&self, number: u64) -> u64 {
         let found = self.iter().find(|(found, _)| *found >= number);
-        found.map_or(
-            0,
-            |(found, amount)| if found == number { amount } else { 0 },
-        )
+        found.map_or(0, |(found, amount)| if found == number { amount } else { 0 })
     }
 
     /// Adds amounts, whose numbers ascend too.

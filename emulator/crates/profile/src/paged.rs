@@ -22,11 +22,7 @@ pub(crate) struct Paged<T> {
 
 impl<T> Default for Paged<T> {
     fn default() -> Self {
-        Self {
-            tops: Vec::new(),
-            shelves: Vec::new(),
-            pages: Vec::new(),
-        }
+        Self { tops: Vec::new(), shelves: Vec::new(), pages: Vec::new() }
     }
 }
 

@@ -137,10 +137,7 @@ impl Process {
     /// The mapping of `address` at `cycle`: the latest that holds by then, or the first one later
     /// (a report may reach the stream a little after the code first runs).
     pub fn mapping_at(&self, address: u64, cycle: u64) -> Option<&Mapping> {
-        let mut holding = self
-            .mappings
-            .iter()
-            .filter(|mapping| mapping.contains(address));
+        let mut holding = self.mappings.iter().filter(|mapping| mapping.contains(address));
         let mut best = holding.next()?;
         for mapping in holding {
             if mapping.since > cycle {

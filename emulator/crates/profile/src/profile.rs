@@ -34,10 +34,7 @@ struct Stored<'a> {
 impl Profile {
     /// An empty profile.
     pub fn new(units_per_cycle: u64) -> Self {
-        Self {
-            units_per_cycle,
-            processes: Vec::new(),
-        }
+        Self { units_per_cycle, processes: Vec::new() }
     }
 
     /// Units in one cycle.
@@ -63,9 +60,7 @@ impl Profile {
 
     /// Sets the weights of a process, given by ascending instruction.
     pub(crate) fn set(&mut self, process: ProcessId, weights: impl Iterator<Item = (InstId, u64)>) {
-        let packed: Packed = weights
-            .map(|(inst, units)| (inst.0.into(), units))
-            .collect();
+        let packed: Packed = weights.map(|(inst, units)| (inst.0.into(), units)).collect();
         *self.of_mut(process) = packed.into();
     }
 
@@ -86,9 +81,7 @@ impl Profile {
 
     /// Units of one process.
     pub fn process_total(&self, process: ProcessId) -> u64 {
-        self.processes
-            .get(process.0 as usize)
-            .map_or(0, |weights| weights.total)
+        self.processes.get(process.0 as usize).map_or(0, |weights| weights.total)
     }
 
     /// All units.
@@ -110,10 +103,8 @@ impl Profile {
     /// Every non-zero weight, ascending by process and instruction.
     pub fn iter(&self) -> impl Iterator<Item = (ProcessId, InstId, u64)> {
         let processes = (0..self.processes.len() as u32).map(ProcessId);
-        processes.flat_map(|process| {
-            self.of(process)
-                .map(move |(inst, units)| (process, inst, units))
-        })
+        processes
+            .flat_map(|process| self.of(process).map(move |(inst, units)| (process, inst, units)))
     }
 
     /// One more than the greatest number of a process that has any weight, or has been asked for.
@@ -123,9 +114,7 @@ impl Profile {
 
     /// The weights of each process in few bytes, by its number.
     pub(crate) fn packed(&self) -> impl Iterator<Item = Cow<'_, Packed>> {
-        self.processes
-            .iter()
-            .map(|weights| weights.by_inst.packed())
+        self.processes.iter().map(|weights| weights.by_inst.packed())
     }
 
     /// Keeps the weights of a process, which does not run, in few bytes.
@@ -153,10 +142,8 @@ impl Eq for Profile {}
 
 impl Serialize for Profile {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let stored = Stored {
-            units_per_cycle: self.units_per_cycle,
-            processes: self.packed().collect(),
-        };
+        let stored =
+            Stored { units_per_cycle: self.units_per_cycle, processes: self.packed().collect() };
         stored.serialize(serializer)
     }
 }
@@ -165,7 +152,7 @@ impl From<Packed> for Weights {
     fn from(packed: Packed) -> Self {
         Self {
             // A file may say anything; `Evaluation::check` refuses a sum that is too large.
-            total: { packed.iter() }.fold(0, |sum, (_, units)| sum.saturating_add(units)),
+            total: packed.iter().fold(0, |sum, (_, units)| sum.saturating_add(units)),
             by_inst: packed.into(),
         }
     }
@@ -173,14 +160,8 @@ impl From<Packed> for Weights {
 
 impl From<Stored<'_>> for Profile {
     fn from(stored: Stored<'_>) -> Self {
-        let processes = stored
-            .processes
-            .into_iter()
-            .map(|packed| packed.into_owned().into());
-        Self {
-            units_per_cycle: stored.units_per_cycle,
-            processes: processes.collect(),
-        }
+        let processes = stored.processes.into_iter().map(|packed| packed.into_owned().into());
+        Self { units_per_cycle: stored.units_per_cycle, processes: processes.collect() }
     }
 }
 

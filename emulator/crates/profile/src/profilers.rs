@@ -129,9 +129,7 @@ impl Profiler {
 
     /// Returns the profiler of this name.
     pub fn of_name(name: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|profiler| profiler.name() == name)
+        Self::ALL.into_iter().find(|profiler| profiler.name() == name)
     }
 
     /// Returns the profiler whose rule the TIP unit applies for this value of its register's field.

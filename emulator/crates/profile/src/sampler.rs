@@ -19,11 +19,7 @@ pub struct Schedule {
 impl Schedule {
     /// A trigger at the end of every `period` cycles.
     pub const fn every(period: u64) -> Self {
-        Self {
-            period,
-            offset: 0,
-            random: None,
-        }
+        Self { period, offset: 0, random: None }
     }
 
     /// The schedule of `frequency` samples per second on a core of `clock` Hz; the period is rounded
@@ -36,10 +32,7 @@ impl Schedule {
 
     /// Returns the schedule with triggers at a random cycle of each period, drawn from `seed`.
     pub const fn randomised(self, seed: u64) -> Self {
-        Self {
-            random: Some(seed),
-            ..self
-        }
+        Self { random: Some(seed), ..self }
     }
 }
 
@@ -95,12 +88,7 @@ pub struct Filter {
 
 impl Filter {
     /// The filter that lets everything through.
-    pub const NONE: Self = Self {
-        process: None,
-        thread: None,
-        privilege: None,
-        marked: false,
-    };
+    pub const NONE: Self = Self { process: None, thread: None, privilege: None, marked: false };
 }
 
 fn is_false(flag: &bool) -> bool {
@@ -142,12 +130,7 @@ fn no_filter(filter: &Filter) -> bool {
 impl Sampler {
     /// A sampler named after its profiler.
     pub fn new(profiler: Profiler, schedule: Schedule) -> Self {
-        Self {
-            name: profiler.name().to_owned(),
-            profiler,
-            schedule,
-            filter: Filter::NONE,
-        }
+        Self { name: profiler.name().to_owned(), profiler, schedule, filter: Filter::NONE }
     }
 
     /// Returns the sampler, restricted to the cycles that `filter` lets through.
@@ -159,9 +142,7 @@ impl Sampler {
     /// `clock` Hz; named like `tip@4kHz`.
     pub fn defaults(clock: u64) -> Vec<Self> {
         let rates = [4, 20];
-        let all = rates
-            .into_iter()
-            .flat_map(|khz| Profiler::ALL.map(|profiler| (khz, profiler)));
+        let all = rates.into_iter().flat_map(|khz| Profiler::ALL.map(|profiler| (khz, profiler)));
         all.map(|(khz, profiler)| Self {
             name: format!("{profiler}@{khz}kHz"),
             profiler,

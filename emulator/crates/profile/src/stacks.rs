@@ -62,10 +62,8 @@ impl CycleStacks {
     /// Every stack that is not empty, ascending by process and instruction.
     pub fn iter(&self) -> impl Iterator<Item = (ProcessId, InstId, CycleStack)> {
         let processes = (0..self.by_process.len() as u32).map(ProcessId);
-        processes.flat_map(|process| {
-            self.of(process)
-                .map(move |(inst, stack)| (process, inst, stack))
-        })
+        processes
+            .flat_map(|process| self.of(process).map(move |(inst, stack)| (process, inst, stack)))
     }
 }
 
@@ -87,7 +85,8 @@ mod tests {
         assert_eq!(stacks.get(ProcessId(1), InstId(9)), nine);
         assert_eq!(stacks.get(ProcessId(1), InstId(5)), CycleStack::default());
         assert_eq!(stacks.get(ProcessId(2), InstId(9)), CycleStack::default());
-        let listed: Vec<_> = { stacks.iter() }
+        let listed: Vec<_> = stacks
+            .iter()
             .flat_map(|(_, inst, stack)| {
                 let some = Component::ALL.into_iter().filter(move |c| stack[*c] > 0);
                 some.map(move |component| (inst.0, component, stack[component]))

@@ -78,10 +78,7 @@ mod tests {
             summed(counted_as(stalls.iter().copied(), bits, what))
         };
         let by_class = counted(4, &|record| Some((record.class() as u64, 10)));
-        assert_eq!(
-            by_class,
-            [(7 << 4 | 2, 70), (7 << 4 | 5, 50), (9 << 4 | 8, 60)]
-        );
+        assert_eq!(by_class, [(7 << 4 | 2, 70), (7 << 4 | 5, 50), (9 << 4 | 8, 60)]);
         let events =
             |record: &CommitRecord| (record.tea().0 != 0).then_some((record.tea().0.into(), 1));
         let by_events = counted(TeaEvents::BITS, &events);

@@ -49,16 +49,7 @@ fn instruction(
     target: Option<u64>,
 ) -> StaticInfo {
     let privilege = if space == 1 { 1 } else { 0 };
-    StaticInfo {
-        id: InstId(id),
-        space,
-        pc,
-        raw: 0x1000 + id,
-        len,
-        privilege,
-        class,
-        target,
-    }
+    StaticInfo { id: InstId(id), space, pc, raw: 0x1000 + id, len, privilege, class, target }
 }
 
 fn static_info() -> Vec<StaticInfo> {
@@ -124,12 +115,8 @@ pub fn evaluation() -> Evaluation {
         stack[component] = cycles * UNITS - cycles * UNITS / 4;
         stack
     };
-    let components = [
-        Component::LoadDram,
-        Component::Execution,
-        Component::Mispredict,
-        Component::Divider,
-    ];
+    let components =
+        [Component::LoadDram, Component::Execution, Component::Mispredict, Component::Divider];
     let mut stacks = vec![Vec::new(); 3];
     for (process, inst, cycles) in TRUTH {
         let component = match inst {
@@ -140,20 +127,14 @@ pub fn evaluation() -> Evaluation {
             9 => Component::Store,
             _ => components[1],
         };
-        let component = if component == Component::Execution {
-            Component::Alu
-        } else {
-            component
-        };
+        let component = if component == Component::Execution { Component::Alu } else { component };
         stacks[process.0 as usize].push((InstId(inst), stack(component, cycles)));
     }
     let mut packed = CycleStacks::default();
     for (process, stacks) in (0..).map(ProcessId).zip(stacks) {
-        let units = stacks
-            .into_iter()
-            .flat_map(|(inst, stack): (_, CycleStack)| {
-                Component::ALL.map(|component| (number(inst, component), stack[component]))
-            });
+        let units = stacks.into_iter().flat_map(|(inst, stack): (_, CycleStack)| {
+            Component::ALL.map(|component| (number(inst, component), stack[component]))
+        });
         packed.set(process, units.collect());
     }
     let same = [
@@ -178,20 +159,13 @@ pub fn evaluation() -> Evaluation {
         contexts: None,
         by_context: Vec::new(),
         marked: None,
-        samplers: vec![
-            sampler(Profiler::Tip, &same),
-            sampler(Profiler::Software, &skid),
-            {
-                let mut fast = sampler(Profiler::Tip, &TRUTH);
-                fast.sampler.name = "tip-fast".to_owned();
-                fast
-            },
-        ],
+        samplers: vec![sampler(Profiler::Tip, &same), sampler(Profiler::Software, &skid), {
+            let mut fast = sampler(Profiler::Tip, &TRUTH);
+            fast.sampler.name = "tip-fast".to_owned();
+            fast
+        }],
         processes: vec![
-            Process {
-                mappings: Vec::new(),
-                ..process(ProcessId::BOOT, None, "boot")
-            },
+            Process { mappings: Vec::new(), ..process(ProcessId::BOOT, None, "boot") },
             process(QUICKSTART, Some(42), "quickstart"),
             process(SHELL, Some(43), "sh"),
         ],

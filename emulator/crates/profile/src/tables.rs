@@ -23,12 +23,7 @@ const UNKNOWN: usize = usize::MAX / 2;
 
 impl<T> Default for Tables<T> {
     fn default() -> Self {
-        Self {
-            tables: Vec::new(),
-            current: 0,
-            places: Vec::new(),
-            known: Vec::new(),
-        }
+        Self { tables: Vec::new(), current: 0, places: Vec::new(), known: Vec::new() }
     }
 }
 
@@ -133,9 +128,7 @@ impl<T: Copy + Default + PartialEq> Tables<T> {
         if self.current == index {
             self.forget();
         }
-        { self.tables.get_mut(index) }
-            .map(std::mem::take)
-            .unwrap_or_default()
+        self.tables.get_mut(index).map(std::mem::take).unwrap_or_default()
     }
 }
 

@@ -70,9 +70,8 @@ impl Tally {
         let line = self.home(key);
         let line = &mut self.lines[line].0;
         // Which of the places it is would be foreseen badly.
-        let at = (1..LINE).fold(0, |at, place| {
-            std::hint::select_unpredictable(line[place].0 == key, place, at)
-        });
+        let at = (1..LINE)
+            .fold(0, |at, place| std::hint::select_unpredictable(line[place].0 == key, place, at));
         if line[at].0 == key && line[at].1 != 0 {
             line[at].1 += amount;
         } else {
@@ -173,9 +172,7 @@ mod tests {
         let mut expected = BTreeMap::new();
         let mut state = 1u64;
         for n in 0..200_000u64 {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             // Neighbours, and the same low bits far apart; more of them than the first table holds.
             let key = ((state >> 40) % 20_000) | ((state >> 60) << 37);
             tally.add(key, n % 3);

@@ -128,9 +128,7 @@ impl Timeline {
                 (stacks.last_mut(), static_info.get(inst.0 as usize))
             {
                 let units = stack.categories(static_info.class);
-                sums.iter_mut()
-                    .zip(units)
-                    .for_each(|(sum, part)| *sum += part);
+                sums.iter_mut().zip(units).for_each(|(sum, part)| *sum += part);
             }
         }
         let weights: Vec<_> = match self.evaluator.contexts() {
@@ -166,9 +164,7 @@ mod tests {
 
     #[test]
     fn windows_add_up_to_the_oracle() {
-        let words: Vec<u32> = (0..60_000u32)
-            .map(|n| n.wrapping_mul(0x9e37_79b9))
-            .collect();
+        let words: Vec<u32> = (0..60_000u32).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
         let batches = synthetic::batches(&words, 4);
         for region in [Region::Whole, Region::Marked] {
             let mut whole = Evaluator::new(&[], region);

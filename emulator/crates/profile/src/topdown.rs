@@ -218,18 +218,8 @@ const fn node(
     threshold: f64,
     leaves: (Slot, Slot),
 ) -> Node {
-    let threshold = if threshold > 0.0 {
-        Some(threshold)
-    } else {
-        None
-    };
-    Node {
-        path,
-        name,
-        level,
-        threshold,
-        leaves,
-    }
+    let threshold = if threshold > 0.0 { Some(threshold) } else { None };
+    Node { path, name, level, threshold, leaves }
 }
 
 /// The tree, parents before their children.
@@ -237,13 +227,7 @@ pub const NODES: [Node; 23] = {
     use Slot::*;
     [
         node("retiring", "Retiring", 1, 0.7, (Retiring, Retiring)),
-        node(
-            "bad_speculation",
-            "Bad Speculation",
-            1,
-            0.15,
-            (Mispredict, MachineClear),
-        ),
+        node("bad_speculation", "Bad Speculation", 1, 0.15, (Mispredict, MachineClear)),
         node(
             "bad_speculation.mispredicts",
             "Branch Mispredicts",
@@ -251,55 +235,13 @@ pub const NODES: [Node; 23] = {
             0.05,
             (Mispredict, Mispredict),
         ),
-        node(
-            "bad_speculation.clears",
-            "Machine Clears",
-            2,
-            0.1,
-            (MachineClear, MachineClear),
-        ),
-        node(
-            "frontend",
-            "Frontend Bound",
-            1,
-            0.15,
-            (FetchCache, FetchBandwidth),
-        ),
-        node(
-            "frontend.latency",
-            "Latency",
-            2,
-            0.1,
-            (FetchCache, FetchOther),
-        ),
-        node(
-            "frontend.latency.icache",
-            "I-cache misses",
-            3,
-            0.05,
-            (FetchCache, FetchCache),
-        ),
-        node(
-            "frontend.latency.itlb",
-            "ITLB misses",
-            3,
-            0.05,
-            (FetchTlb, FetchTlb),
-        ),
-        node(
-            "frontend.latency.other",
-            "Other",
-            3,
-            0.0,
-            (FetchOther, FetchOther),
-        ),
-        node(
-            "frontend.bandwidth",
-            "Bandwidth",
-            2,
-            0.1,
-            (FetchBandwidth, FetchBandwidth),
-        ),
+        node("bad_speculation.clears", "Machine Clears", 2, 0.1, (MachineClear, MachineClear)),
+        node("frontend", "Frontend Bound", 1, 0.15, (FetchCache, FetchBandwidth)),
+        node("frontend.latency", "Latency", 2, 0.1, (FetchCache, FetchOther)),
+        node("frontend.latency.icache", "I-cache misses", 3, 0.05, (FetchCache, FetchCache)),
+        node("frontend.latency.itlb", "ITLB misses", 3, 0.05, (FetchTlb, FetchTlb)),
+        node("frontend.latency.other", "Other", 3, 0.0, (FetchOther, FetchOther)),
+        node("frontend.bandwidth", "Bandwidth", 2, 0.1, (FetchBandwidth, FetchBandwidth)),
         node("backend", "Backend Bound", 1, 0.2, (L1, Ports)),
         node("backend.memory", "Memory", 2, 0.2, (L1, Device)),
         node("backend.memory.l1", "L1", 3, 0.1, (L1, L1)),
@@ -308,28 +250,10 @@ pub const NODES: [Node; 23] = {
         node("backend.memory.dram", "DRAM", 3, 0.1, (Dram, Dram)),
         node("backend.memory.peer", "Other harts", 3, 0.05, (Peer, Peer)),
         node("backend.memory.store", "Store", 3, 0.2, (Store, Store)),
-        node(
-            "backend.memory.device",
-            "Device registers",
-            3,
-            0.0,
-            (Device, Device),
-        ),
+        node("backend.memory.device", "Device registers", 3, 0.0, (Device, Device)),
         node("backend.core", "Core", 2, 0.1, (Divider, Ports)),
-        node(
-            "backend.core.divider",
-            "Divider",
-            3,
-            0.2,
-            (Divider, Divider),
-        ),
-        node(
-            "backend.core.serializing",
-            "Serialising",
-            3,
-            0.1,
-            (Serialize, Serialize),
-        ),
+        node("backend.core.divider", "Divider", 3, 0.2, (Divider, Divider)),
+        node("backend.core.serializing", "Serialising", 3, 0.1, (Serialize, Serialize)),
         node("backend.core.ports", "Ports", 3, 0.25, (Ports, Ports)),
     ]
 };
@@ -337,9 +261,7 @@ pub const NODES: [Node; 23] = {
 impl Node {
     /// Returns the node's slots.
     pub fn of(&self, slots: &Slots) -> u64 {
-        slots.0[self.leaves.0 as usize..=self.leaves.1 as usize]
-            .iter()
-            .sum()
+        slots.0[self.leaves.0 as usize..=self.leaves.1 as usize].iter().sum()
     }
 
     /// The node's path without its last name; `None` for roots.

@@ -118,10 +118,7 @@ impl ClockGroup {
                 is_last: self.clock.next() > start + group.cycles(),
                 is_last_of_state: self.clock.next() > start + end,
             };
-            let truth = Truth {
-                state,
-                records: head,
-            };
+            let truth = Truth { state, records: head };
             // What waits for the commit was triggered first.
             let first = *first.get_or_insert(truth);
             let cycle = group.before + 1 + after;
@@ -286,7 +283,7 @@ impl View {
             *self.processes[index].get_or_insert(name == place.name)
         });
         let privileged = |privilege: crate::Privilege| privilege.encoding() == place.privilege;
-        let threaded = { filter.thread.as_ref() }.is_none_or(|name| name == place.thread);
+        let threaded = filter.thread.as_ref().is_none_or(|name| name == place.thread);
         named
             && threaded
             && filter.privilege.is_none_or(privileged)
@@ -294,11 +291,7 @@ impl View {
     }
 
     fn time(&self, profiled: u64) -> u64 {
-        if self.open {
-            self.elapsed + (profiled - self.opened)
-        } else {
-            self.elapsed
-        }
+        if self.open { self.elapsed + (profiled - self.opened) } else { self.elapsed }
     }
 
     /// Shows a span that begins after `profiled` cycles.
@@ -395,8 +388,7 @@ impl View {
         is_cold: impl Fn(ProcessId) -> bool + Copy,
         has_ended: impl Fn(ProcessId) -> bool + Copy,
     ) {
-        self.samplers()
-            .for_each(|sampler| sampler.cool(newly, is_cold, has_ended));
+        self.samplers().for_each(|sampler| sampler.cool(newly, is_cold, has_ended));
     }
 
     /// Drops the samples that are pending.
@@ -414,9 +406,7 @@ impl View {
     pub(crate) fn finish(mut self, profiled: u64) -> impl Iterator<Item = (usize, SamplerResult)> {
         self.drop_pending();
         let time = self.time(profiled);
-        let let_through = (0..)
-            .zip(self.processes)
-            .filter(|(_, it)| *it == Some(true));
+        let let_through = (0..).zip(self.processes).filter(|(_, it)| *it == Some(true));
         let processes: Vec<_> = let_through.map(|(id, _)| ProcessId(id)).collect();
         let processes = self.filter.process.is_some().then_some(processes);
         let samplers = self.groups.into_iter().flat_map(|group| group.samplers);

@@ -154,11 +154,7 @@ pub struct Intervals {
 
 impl Intervals {
     fn add(&mut self, cycles: u64) {
-        self.merge(Self {
-            count: 1,
-            cycles,
-            longest: cycles,
-        });
+        self.merge(Self { count: 1, cycles, longest: cycles });
     }
 
     /// Adds the intervals of `other` to these.
@@ -250,10 +246,7 @@ impl KernelEntry {
     /// ([`WaitUse`]).
     fn may_be_of_runtime(self) -> bool {
         match self {
-            Self::Syscall {
-                number: NANOSLEEP_SYSCALL,
-                ..
-            } => true,
+            Self::Syscall { number: NANOSLEEP_SYSCALL, .. } => true,
             _ => matches!(self.reason(WaitUse::Program), WaitReason::Futex),
         }
     }
@@ -268,9 +261,7 @@ impl KernelEntry {
         }
         match self {
             Self::Kernel => WaitReason::Kernel,
-            Self::Syscall {
-                number, argument, ..
-            } => match number {
+            Self::Syscall { number, argument, .. } => match number {
                 FUTEX_SYSCALL if futex_wait(argument).is_none() => WaitReason::Syscall(number),
                 FUTEX_SYSCALL if argument & FUTEX_PRIVATE == 0 => WaitReason::SharedFutex,
                 FUTEX_SYSCALL => WaitReason::Futex,
@@ -316,9 +307,7 @@ impl SchedulerLog {
         used_for: impl Fn(ProcessId, WaitSite) -> WaitUse,
     ) -> Option<Waits> {
         let tells = |event: &SchedulerEvent| matches!(event.change, Transition::Leaves(..));
-        { self.events.iter() }
-            .any(tells)
-            .then(|| follow::waits(self, &process, &used_for))
+        self.events.iter().any(tells).then(|| follow::waits(self, &process, &used_for))
     }
 }
 

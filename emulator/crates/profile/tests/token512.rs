@@ -22,15 +22,9 @@ fn oracle(batches: &[Batch]) -> Counts {
         evaluator.batch(batch).unwrap();
     }
     let evaluation = evaluator.finish();
-    let mut counts = Counts {
-        idle: evaluation.idle,
-        ..Counts::default()
-    };
+    let mut counts = Counts { idle: evaluation.idle, ..Counts::default() };
     for (_, inst, units) in evaluation.oracle.iter().filter(|(.., units)| *units > 0) {
-        *counts
-            .units
-            .entry(evaluation.static_info[inst.0 as usize].pc)
-            .or_default() += units;
+        *counts.units.entry(evaluation.static_info[inst.0 as usize].pc).or_default() += units;
     }
     counts
 }
@@ -45,9 +39,7 @@ fn tokens(batches: &[Batch], width: u64) -> Vec<u8> {
     let mut reader = TraceReader::new(Cursor::new(file), "test".into()).unwrap();
     let shape = RobShape::new(64 * width, width).unwrap();
     let mut out = Vec::new();
-    let _ = Token512::new(&mut out, shape, Range::ALL)
-        .expand(&mut reader, HartId(0))
-        .unwrap();
+    let _ = Token512::new(&mut out, shape, Range::ALL).expand(&mut reader, HartId(0)).unwrap();
     out
 }
 
@@ -70,10 +62,7 @@ fn read(tokens: &[u8]) -> Counts {
         let committing: Vec<_> = slots.iter().filter(|slot| slot.0 & 1 != 0).collect();
         let state = token[16];
         assert_eq!(token[17], (committing.len() | valid.len() << 4) as u8);
-        assert_eq!(
-            state & 3,
-            u8::from(!committing.is_empty()) | u8::from(!valid.is_empty()) << 1
-        );
+        assert_eq!(state & 3, u8::from(!committing.is_empty()) | u8::from(!valid.is_empty()) << 1);
         assert_eq!(state & 8 != 0, valid.is_empty(), "empty");
         if state & 0x80 != 0 {
             counts.idle += 1;

@@ -108,17 +108,9 @@ pub fn markdown_rows<R>(table: &[Row<R>]) -> String {
             1 => format!("0x{:02x}", row.offset),
             _ => format!("0x{:02x} to 0x{last:02x}", row.offset),
         };
-        let _ = writeln!(
-            out,
-            "| {offset} | `{}` | {} | {} |",
-            row.name, row.access, row.doc
-        );
+        let _ = writeln!(out, "| {offset} | `{}` | {} | {} |", row.name, row.access, row.doc);
         for f in row.fields {
-            let bits = if f.hi == f.lo {
-                f.lo.to_string()
-            } else {
-                format!("{}..{}", f.hi, f.lo)
-            };
+            let bits = if f.hi == f.lo { f.lo.to_string() } else { format!("{}..{}", f.hi, f.lo) };
             let _ = writeln!(out, "| | `{}` bit {bits} | | {} |", f.name, f.doc);
         }
     }

@@ -44,10 +44,7 @@ impl Results {
     fn rate(&mut self, what: &str, instructions: u64, time: Duration) {
         let rate = instructions as f64 / time.as_secs_f64() / 1e6;
         println!("{what:28} {rate:8.1} M instructions/s");
-        self.0.insert(
-            what.replace([',', ' '], "_").replace("__", "_"),
-            rate.into(),
-        );
+        self.0.insert(what.replace([',', ' '], "_").replace("__", "_"), rate.into());
     }
 }
 
@@ -77,10 +74,7 @@ fn hundred() -> Vec<Sampler> {
     samplers.extend(all(&more));
     samplers.extend(all(&more.map(|schedule| schedule.randomised(1))));
     for privilege in [Privilege::User, Privilege::Kernel] {
-        let filter = Filter {
-            privilege: Some(privilege),
-            ..Filter::NONE
-        };
+        let filter = Filter { privilege: Some(privilege), ..Filter::NONE };
         let rates = [4000, 20_000].map(|hz| Schedule::frequency(hz, CLOCK_HZ));
         let filtered = rates.map(|rate| Sampler::new(Profiler::Tip, rate).filtered(filter.clone()));
         samplers.extend(filtered);
@@ -102,9 +96,7 @@ fn batches(path: Option<&str>) -> Vec<Batch> {
     let (mut batch, mut records) = (Batch::default(), 0);
     // This many records take 400 MB.
     while records < 25_000_000
-        && reader
-            .next_batch(&mut batch)
-            .unwrap_or_else(|error| failed(error))
+        && reader.next_batch(&mut batch).unwrap_or_else(|error| failed(error))
     {
         records += batch.records.len();
         batches.push(std::mem::take(&mut batch));
@@ -114,10 +106,7 @@ fn batches(path: Option<&str>) -> Vec<Batch> {
 
 fn main() {
     // Cargo passes `--bench`.
-    let mut args: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|arg| arg != "--bench")
-        .collect();
+    let mut args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let json = args.iter().position(|arg| arg == "--format").map(|at| {
         let format = args.drain(at..(at + 2).min(args.len())).nth(1);
         format.as_deref() == Some("json")
@@ -129,17 +118,11 @@ fn main() {
     let time = best(|| {
         bytes.clear();
         let mut writer = TraceWriter::new(&mut bytes, "bench".into(), "{}").expect("memory");
-        batches
-            .iter()
-            .for_each(|batch| writer.batch(batch).expect("memory"));
+        batches.iter().for_each(|batch| writer.batch(batch).expect("memory"));
         writer.finish().expect("memory");
     });
     results.rate("write", instructions, time);
-    println!(
-        "{:28} {:8.3} bytes/instruction",
-        "",
-        bytes.len() as f64 / instructions as f64
-    );
+    println!("{:28} {:8.3} bytes/instruction", "", bytes.len() as f64 / instructions as f64);
 
     let mut batch = Batch::default();
     let time = best(|| {
@@ -151,9 +134,7 @@ fn main() {
     let time = best(|| {
         let mut count = Count(0);
         let mut spans = SpanBuilder::new();
-        batches
-            .iter()
-            .for_each(|batch| spans.batch(batch, &mut count).expect("valid"));
+        batches.iter().for_each(|batch| spans.batch(batch, &mut count).expect("valid"));
         black_box(count.0);
     });
     results.rate("spans", instructions, time);
@@ -169,9 +150,7 @@ fn main() {
             if in_detail {
                 evaluator = evaluator.in_detail(4);
             }
-            batches
-                .iter()
-                .for_each(|batch| evaluator.batch(batch).expect("valid"));
+            batches.iter().for_each(|batch| evaluator.batch(batch).expect("valid"));
             black_box(evaluator.finish());
         });
         results.rate(what, instructions, time);
@@ -181,19 +160,13 @@ fn main() {
     for part in [batches.len() / 4, batches.len()] {
         let mut evaluator = Evaluator::new(&sixteen(), Region::Whole);
         let batches = &batches[..part];
-        batches
-            .iter()
-            .for_each(|batch| evaluator.batch(batch).expect("valid"));
+        batches.iter().for_each(|batch| evaluator.batch(batch).expect("valid"));
         let evaluation = evaluator.finish();
         let time = best(|| {
             let symbolizer = Symbolizer::new(SymbolFiles::default());
             let hex = |raw: u32, _| format!("{raw:08x}");
             let report = Report::build(&evaluation, &symbolizer, &[], &hex, Value::Null);
-            black_box((
-                report.text(&Options::default()),
-                report.json(),
-                report.html(""),
-            ));
+            black_box((report.text(&Options::default()), report.json(), report.html("")));
         });
         println!(
             "{:28} {:8.2} s for {} instructions, {} of them static",
@@ -228,11 +201,7 @@ fn main() {
         black_box(evaluator.finish());
         start.elapsed()
     });
-    results.rate(
-        "replay, reading ahead",
-        instructions,
-        times.min().unwrap_or_default(),
-    );
+    results.rate("replay, reading ahead", instructions, times.min().unwrap_or_default());
     if json == Some(true) {
         println!("{}", Value::Object(results.0));
     }

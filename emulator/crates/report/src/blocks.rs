@@ -18,10 +18,8 @@ pub(super) fn leaders(static_info: &[StaticInfo]) -> Vec<u64> {
     let mut leaders = vec![0; static_info.len()];
     for mut members in spaces.into_values() {
         members.sort_by_key(|&index| static_info[index].pc);
-        let mut targets: Vec<u64> = members
-            .iter()
-            .filter_map(|&index| static_info[index].target)
-            .collect();
+        let mut targets: Vec<u64> =
+            members.iter().filter_map(|&index| static_info[index].target).collect();
         targets.sort_unstable();
         // The address after the instruction before, if that does not end its block; and the block's first address.
         let mut next: Option<u64> = None;
@@ -48,10 +46,7 @@ fn ends_block(info: &StaticInfo) -> bool {
     match info.class {
         Class::Branch | Class::Jump | Class::IndirectJump => true,
         Class::System => {
-            matches!(
-                info.raw,
-                0x73 | 0x0010_0073 | 0x9002 | 0x1020_0073 | 0x3020_0073
-            )
+            matches!(info.raw, 0x73 | 0x0010_0073 | 0x9002 | 0x1020_0073 | 0x3020_0073)
         }
         _ => false,
     }
@@ -70,16 +65,7 @@ mod tests {
         class: Class,
         target: Option<u64>,
     ) -> StaticInfo {
-        StaticInfo {
-            id: InstId(id),
-            space,
-            pc,
-            raw: 0x13,
-            len,
-            privilege: 0,
-            class,
-            target,
-        }
+        StaticInfo { id: InstId(id), space, pc, raw: 0x13, len, privilege: 0, class, target }
     }
 
     #[test]
@@ -96,9 +82,7 @@ mod tests {
             info(8, 3, 0x108, 4, Class::Int, None),
         ];
         static_info[5].raw = 0x73; // ecall
-        let expected = [
-            0x100, 0x104, 0x104, 0x10a, 0x200, 0x200, 0x208, 0x104, 0x104,
-        ];
+        let expected = [0x100, 0x104, 0x104, 0x10a, 0x200, 0x200, 0x208, 0x104, 0x104];
         assert_eq!(leaders(&static_info), expected);
     }
 

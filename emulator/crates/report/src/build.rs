@@ -39,18 +39,12 @@ impl Report {
         disassemble: &dyn Fn(u32, u64) -> String,
         meta: Value,
     ) -> Self {
-        let matched: Vec<Matched> = { guests.iter() }
-            .map(|guest| guest::matched(evaluation, guest))
-            .collect();
+        let matched: Vec<Matched> =
+            guests.iter().map(|guest| guest::matched(evaluation, guest)).collect();
         let gathered = Gathered::new(evaluation, symbolizer, &matched);
         let columns = columns(evaluation, guests, &matched);
         let units = evaluation.oracle.units_per_cycle().max(1) as f64;
-        let selection = Selection {
-            evaluation,
-            symbols: &gathered.symbols,
-            disassemble,
-            units,
-        };
+        let selection = Selection { evaluation, symbols: &gathered.symbols, disassemble, units };
         let ProcessParts {
             names,
             focus,
@@ -89,9 +83,8 @@ impl Report {
         let interpreted = interpreted::interpreted(evaluation, &processes);
         for of_command in &mut verdict {
             let command = commands.iter().find(|row| row.name == of_command.command);
-            of_command.interpreted = command.map_or_else(Vec::new, |row| {
-                interpreted::of_command(evaluation, &processes, row)
-            });
+            of_command.interpreted = command
+                .map_or_else(Vec::new, |row| interpreted::of_command(evaluation, &processes, row));
         }
         if let Some(inclusive) = Inclusive::new(&flame, &processes) {
             inclusive.add_to(&mut functions, &processes);
@@ -151,10 +144,8 @@ fn columns(evaluation: &Evaluation, guests: &[GuestProfile], matched: &[Matched]
     for result in &evaluation.samplers {
         let profiler = result.sampler.profiler;
         // The first of its kind, if possible one that sees all cycles.
-        let same = || { evaluation.samplers.iter() }.filter(|s| s.sampler.profiler == profiler);
-        let first = same()
-            .find(|s| s.sampler.filter == Filter::NONE)
-            .or_else(|| same().next());
+        let same = || evaluation.samplers.iter().filter(|s| s.sampler.profiler == profiler);
+        let first = same().find(|s| s.sampler.filter == Filter::NONE).or_else(|| same().next());
         columns.push(Column {
             name: result.sampler.name.clone(),
             profiler: Some(profiler),
@@ -215,15 +206,11 @@ impl ProcessParts {
         columns: &[Column],
         guests: &[GuestProfile],
     ) -> Self {
-        let &Selection {
-            evaluation, units, ..
-        } = selection;
+        let &Selection { evaluation, units, .. } = selection;
         let summaries = &gathered.processes;
         let ids: Vec<_> = summaries.iter().map(|summary| summary.process).collect();
         let names = process_names(evaluation, &ids);
-        let commands: Vec<String> = { ids.iter() }
-            .map(|id| command_name(evaluation, *id))
-            .collect();
+        let commands: Vec<String> = ids.iter().map(|id| command_name(evaluation, *id)).collect();
         let mut all = ProcessSums::new(summaries, columns.len());
         let whole = summaries.iter().map(|summary| summary.oracle_total);
         let whole = whole.sum::<u64>() as f64 / units;
@@ -235,7 +222,7 @@ impl ProcessParts {
             |index| share(summaries[index - 1].oracle_total),
             |index| &commands[index - 1],
         );
-        let in_verdict: HashSet<&str> = { focus.iter() }.map(|at| &*commands[at - 1]).collect();
+        let in_verdict: HashSet<&str> = focus.iter().map(|at| &*commands[at - 1]).collect();
         let mut processes = Vec::new();
         let mut functions = rows::Functions::default();
         let mut instructions = rows::Instructions::default();
@@ -357,11 +344,7 @@ impl ProcessSums {
         let stack = self.stack.map(|part| part as f64 / total);
         let error = |(whole, sums): (Whole, [Sums; 3])| {
             let [instruction, block, function] = sums.map(|sums| sums.error(&whole));
-            Levels {
-                instruction,
-                block,
-                function,
-            }
+            Levels { instruction, block, function }
         };
         ProcessReport {
             name: name.to_owned(),
@@ -374,9 +357,7 @@ impl ProcessSums {
             class: class(&stack),
             stack,
             samples: self.samples,
-            errors: { self.errors.into_iter() }
-                .map(|errors| errors.map(error))
-                .collect(),
+            errors: self.errors.into_iter().map(|errors| errors.map(error)).collect(),
         }
     }
 }
@@ -423,10 +404,7 @@ fn modules(symbols: &Symbols, units: Vec<u64>) -> Vec<ModuleRow> {
             file: module.file.as_ref().map(|file| file.display().to_string()),
             build_id: module.build_id.as_ref().map(|id| id.to_string()),
             share: units as f64 / total,
-            missing: { module.missing.iter() }
-                .chain(&module.nameless)
-                .cloned()
-                .collect(),
+            missing: module.missing.iter().chain(&module.nameless).cloned().collect(),
         })
         .collect()
 }
@@ -461,9 +439,7 @@ fn warnings(
         }
         let known = |process| gathered.processes.iter().any(|it| it.process == process);
         if !matched.unmatched.keys().copied().all(known) {
-            out.push(format!(
-                "{name}: some sampled processes have no cycles in the stream"
-            ));
+            out.push(format!("{name}: some sampled processes have no cycles in the stream"));
         }
     }
     out

@@ -37,19 +37,13 @@ pub(super) fn commands(processes: &[ProcessReport]) -> Vec<CommandRow> {
         row.stack = row.stack.map(|cycles| cycles / whole);
         row.class = class(&row.stack);
     }
-    rows.sort_by(|a, b| {
-        b.cycles
-            .total_cmp(&a.cycles)
-            .then(a.members.cmp(&b.members))
-    });
+    rows.sort_by(|a, b| b.cycles.total_cmp(&a.cycles).then(a.members.cmp(&b.members)));
     rows
 }
 
 impl Report {
     /// Returns the command of a process, by index.
     pub(super) fn command_of(&self, process: usize) -> Option<&CommandRow> {
-        self.commands
-            .iter()
-            .find(|row| row.members.contains(&process))
+        self.commands.iter().find(|row| row.members.contains(&process))
     }
 }

@@ -172,11 +172,9 @@ impl Change {
         for at in 0..most {
             let [before, after] = [members[0].get(at), members[1].get(at)];
             let cycles = |process: Option<&run::Process>, category: usize| {
-                process.map_or(0.0, |p| {
-                    p.cycles * p.stack.get(category).copied().unwrap_or(0.0)
-                })
+                process.map_or(0.0, |p| p.cycles * p.stack.get(category).copied().unwrap_or(0.0))
             };
-            let name = { after.or(before) }.map_or_else(String::new, |p| p.name.clone());
+            let name = after.or(before).map_or_else(String::new, |p| p.name.clone());
             self.members.push(Self {
                 process: name,
                 before: before.map_or(0.0, |process| process.cycles),
@@ -187,8 +185,7 @@ impl Change {
                 ..Self::default()
             });
         }
-        self.members
-            .sort_by(|a, b| b.delta().abs().total_cmp(&a.delta().abs()));
+        self.members.sort_by(|a, b| b.delta().abs().total_cmp(&a.delta().abs()));
     }
 }
 
@@ -243,8 +240,8 @@ impl Comparison {
         }
         let harts = (before.harts(), after.harts());
         let much = |cycles: f64, totals: &Totals| cycles > RENAMED_SHARE * totals.cycles as f64;
-        let gone = { processes.iter() }.find(|p| p.after == 0.0 && much(p.before, &totals_before));
-        let new = { processes.iter() }.find(|p| p.before == 0.0 && much(p.after, &totals_after));
+        let gone = processes.iter().find(|p| p.after == 0.0 && much(p.before, &totals_before));
+        let new = processes.iter().find(|p| p.before == 0.0 && much(p.after, &totals_after));
         let renamed = gone.zip(new);
         Ok(Self {
             runs: [before.title(), after.title()],

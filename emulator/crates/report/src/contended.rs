@@ -109,15 +109,14 @@ pub(super) fn contended(truth: &Truth, files: &[SampleFile]) -> Option<Contended
             *by_line.entry(address.unwrap_or(0) / size).or_default() += 1;
         }
     }
-    let instructions: FxHashMap<(u32, u32), &Instruction> = { truth.instructions.iter() }
+    let instructions: FxHashMap<(u32, u32), &Instruction> = truth
+        .instructions
+        .iter()
         .map(|instruction| ((instruction.hart, instruction.id), instruction))
         .collect();
     let mut lines: Vec<&Line> = truth.lines.iter().filter(|l| l.is_contended()).collect();
     lines.sort_by_key(|line| (std::cmp::Reverse(line.sum(|own| own.peer_cycles)), line.pa));
-    let cycles = lines
-        .iter()
-        .map(|line| line.sum(|own| own.peer_cycles))
-        .sum();
+    let cycles = lines.iter().map(|line| line.sum(|own| own.peer_cycles)).sum();
     lines.truncate(MAX_LINES);
     let contended = |line: &&Line| {
         let mut places = vec![line.pa / size];
@@ -137,10 +136,14 @@ pub(super) fn contended(truth: &Truth, files: &[SampleFile]) -> Option<Contended
             cycles: line.sum(|own| own.peer_cycles),
             hitm_samples: hitm.sum(),
             harts: users(truth, line),
-            instructions: { line.exchanges.iter().take(MAX_INSTRUCTIONS) }
+            instructions: line
+                .exchanges
+                .iter()
+                .take(MAX_INSTRUCTIONS)
                 .map(|exchange| ContendedInstruction {
                     hart: exchange.hart,
-                    name: { instructions.get(&(exchange.hart, exchange.id)) }
+                    name: instructions
+                        .get(&(exchange.hart, exchange.id))
                         .map_or_else(|| "?".to_owned(), |found| label(truth, found)),
                     loads: exchange.counts.loads,
                     stores: exchange.counts.stores,
@@ -150,12 +153,7 @@ pub(super) fn contended(truth: &Truth, files: &[SampleFile]) -> Option<Contended
         }
     };
     let lines: Vec<ContendedLine> = lines.iter().map(contended).collect();
-    (!lines.is_empty()).then_some(ContendedReport {
-        cycles,
-        samples,
-        hitm_samples,
-        lines,
-    })
+    (!lines.is_empty()).then_some(ContendedReport { cycles, samples, hitm_samples, lines })
 }
 
 /// Returns the programs, by hart, with accesses to `line` that other harts' caches answered or had to permit.
@@ -234,10 +232,8 @@ impl ContendedHart {
             0 => None,
             _ => Some(format!("{what} bytes {bytes} ({} times)", fit_count(count))),
         };
-        let parts = [
-            part("reads", self.loads, &self.read),
-            part("writes", self.stores, &self.written),
-        ];
+        let parts =
+            [part("reads", self.loads, &self.read), part("writes", self.stores, &self.written)];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         format!("hart {}, {}: {}", self.hart, self.program, parts.join(", "))
     }

@@ -86,44 +86,14 @@ pub struct TopDownPair {
 /// Nodes of the top-down tree: path in the profile's tree, level, name, and the event that counts its slots.
 const TOP_DOWN: [(&str, u8, &str, &str); 10] = [
     ("retiring", 1, "Retiring", "TOPDOWN.RETIRING"),
-    (
-        "bad_speculation",
-        1,
-        "Bad Speculation",
-        "TOPDOWN.BAD_SPECULATION",
-    ),
-    (
-        "bad_speculation.mispredicts",
-        2,
-        "Branch Mispredicts",
-        "TOPDOWN.BAD_SPECULATION.MISPREDICT",
-    ),
-    (
-        "bad_speculation.clears",
-        2,
-        "Machine Clears",
-        "TOPDOWN.BAD_SPECULATION.CLEAR",
-    ),
+    ("bad_speculation", 1, "Bad Speculation", "TOPDOWN.BAD_SPECULATION"),
+    ("bad_speculation.mispredicts", 2, "Branch Mispredicts", "TOPDOWN.BAD_SPECULATION.MISPREDICT"),
+    ("bad_speculation.clears", 2, "Machine Clears", "TOPDOWN.BAD_SPECULATION.CLEAR"),
     ("frontend", 1, "Frontend Bound", "TOPDOWN.FRONTEND_BOUND"),
-    (
-        "frontend.latency",
-        2,
-        "Latency",
-        "TOPDOWN.FRONTEND_BOUND.LATENCY",
-    ),
-    (
-        "frontend.bandwidth",
-        2,
-        "Bandwidth",
-        "TOPDOWN.FRONTEND_BOUND.BANDWIDTH",
-    ),
+    ("frontend.latency", 2, "Latency", "TOPDOWN.FRONTEND_BOUND.LATENCY"),
+    ("frontend.bandwidth", 2, "Bandwidth", "TOPDOWN.FRONTEND_BOUND.BANDWIDTH"),
     ("backend", 1, "Backend Bound", "TOPDOWN.BACKEND_BOUND"),
-    (
-        "backend.memory",
-        2,
-        "Memory",
-        "TOPDOWN.BACKEND_BOUND.MEMORY",
-    ),
+    ("backend.memory", 2, "Memory", "TOPDOWN.BACKEND_BOUND.MEMORY"),
     ("backend.core", 2, "Core", "TOPDOWN.BACKEND_BOUND.CORE"),
 ];
 
@@ -175,8 +145,7 @@ impl Report {
         // The process id tells processes with one name apart.
         let is_own = |found: &str| {
             let id = found.strip_prefix(&comm)?.strip_prefix('-')?;
-            id.starts_with(|first: char| first.is_ascii_digit())
-                .then_some(())
+            id.starts_with(|first: char| first.is_ascii_digit()).then_some(())
         };
         let mut own: Vec<usize> = (1..self.processes.len())
             .filter(|&at| {
@@ -227,7 +196,8 @@ impl Report {
         let Some(tree) = &self.top_down else {
             return Vec::new();
         };
-        let mut stats: Vec<(&str, &str)> = { guest.iter() }
+        let mut stats: Vec<(&str, &str)> = guest
+            .iter()
             .filter_map(|row| Some((row.file.as_str(), row.process.as_deref()?)))
             .collect();
         stats.dedup();
@@ -271,9 +241,7 @@ impl Report {
         events: BTreeMap<String, u64>,
         mut guest: Vec<GuestCount>,
     ) -> Self {
-        let first = guest
-            .first()
-            .map(|row| (row.file.clone(), row.command.clone(), row.run));
+        let first = guest.first().map(|row| (row.file.clone(), row.command.clone(), row.run));
         let is_first = |row: &GuestCount| {
             first.as_ref().is_some_and(|(file, command, run)| {
                 (&row.file, &row.command, &row.run) == (file, command, run)
@@ -294,14 +262,13 @@ impl Report {
             let share: f64 = categories.iter().map(|&at| all.stack[at]).sum();
             CounterCheck {
                 name,
-                counters: { counters.iter() }.fold(0, |sum, name| sum.saturating_add(event(name))),
+                counters: counters.iter().fold(0, |sum, name| sum.saturating_add(event(name))),
                 profile: share * all.cycles,
             }
         }));
         let slots = event("TOPDOWN.SLOTS") as f64;
-        let at_commit = { self.top_down.as_ref() }
-            .filter(|_| slots > 0.0)
-            .map(|tree| &tree.processes[0].shares);
+        let at_commit =
+            self.top_down.as_ref().filter(|_| slots > 0.0).map(|tree| &tree.processes[0].shares);
         let top_down = at_commit.into_iter().flat_map(|shares| {
             TOP_DOWN.map(|(path, level, name, counter)| TopDownPair {
                 name,
@@ -311,13 +278,7 @@ impl Report {
             })
         });
         let top_down = top_down.collect();
-        self.counters = Some(CounterReport {
-            top_down,
-            top_down_of,
-            checks,
-            guest,
-            events,
-        });
+        self.counters = Some(CounterReport { top_down, top_down_of, checks, guest, events });
         self
     }
 
@@ -340,12 +301,7 @@ impl Report {
                     fit(&format!("{} {}", row.file, row.note), 28).trim_end(),
                 )?;
             }
-            if let Some(more) = counters
-                .guest
-                .len()
-                .checked_sub(MAX_LINES)
-                .filter(|n| *n > 0)
-            {
+            if let Some(more) = counters.guest.len().checked_sub(MAX_LINES).filter(|n| *n > 0) {
                 writeln!(out, "{more} more are in report.json (counters.guest).")?;
             }
             let by_process = counters.guest.iter().any(|row| row.process.is_some());
@@ -382,10 +338,7 @@ impl Report {
             "\n{:<42}{:>18}{:>18}{:>12}",
             "Top-down, % of slots", "at decode", "at commit", "difference"
         )?;
-        counters
-            .top_down
-            .iter()
-            .try_for_each(|row| row.write(out))?;
+        counters.top_down.iter().try_for_each(|row| row.write(out))?;
         for own in counters.top_down_of.iter().take(MAX_LINES) {
             writeln!(out, "{} ({})", own.process, own.file)?;
             own.pairs.iter().try_for_each(|row| row.write(out))?;
@@ -400,7 +353,7 @@ impl Report {
     }
 
     pub(super) fn counters_html(&self) -> String {
-        let rows = { self.counters.iter() }.flat_map(|counters| &counters.guest);
+        let rows = self.counters.iter().flat_map(|counters| &counters.guest);
         let rows: Vec<String> = rows
             .map(|row| {
                 let [guest, host, ratio] = row.cells();
@@ -442,11 +395,10 @@ impl GuestCount {
     /// Returns the guest's count, the host's count, and the guest's divided by the host's, as text.
     fn cells(&self) -> [String; 3] {
         let host = self.host.map_or("-".to_owned(), |host| count(host as f64));
-        let ratio = { self.host }
+        let ratio = self
+            .host
             .filter(|&host| host != 0)
-            .map_or("-".to_owned(), |host| {
-                format!("{:.4}", self.guest / host as f64)
-            });
+            .map_or("-".to_owned(), |host| format!("{:.4}", self.guest / host as f64));
         [count(self.guest), host, ratio]
     }
 }

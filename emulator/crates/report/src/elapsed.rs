@@ -16,10 +16,7 @@ impl Elapsed {
     /// Returns the time that a run's description (run.json) tells; `None` if it is of an older version, or was made of a trace alone.
     pub(crate) fn of(meta: &Value) -> Option<Self> {
         let cycles = meta["regions"]["cycles"].as_u64()?;
-        let mhz = { meta["core"]["clock"]["mhz"].as_f64() }.filter(|mhz| *mhz > 0.0);
-        Some(Self {
-            cycles,
-            ms: mhz.map(|mhz| cycles as f64 / (1e3 * mhz)),
-        })
+        let mhz = meta["core"]["clock"]["mhz"].as_f64().filter(|mhz| *mhz > 0.0);
+        Some(Self { cycles, ms: mhz.map(|mhz| cycles as f64 / (1e3 * mhz)) })
     }
 }

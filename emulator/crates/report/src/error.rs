@@ -31,11 +31,7 @@ impl Truth {
         distinct.sort_unstable();
         distinct.dedup();
         let which = |weight| distinct.partition_point(|other| other < weight) as u32;
-        Self {
-            which: weights.iter().map(which).collect(),
-            distinct,
-            weights,
-        }
+        Self { which: weights.iter().map(which).collect(), distinct, weights }
     }
 }
 
@@ -68,10 +64,7 @@ impl Sums {
 
     /// Returns the measured error and the error by sampling alone.
     pub fn error(&self, whole: &Whole) -> LevelError {
-        LevelError {
-            error: self.measured(whole),
-            sampling: self.sampling(whole),
-        }
+        LevelError { error: self.measured(whole), sampling: self.sampling(whole) }
     }
 
     /// `e = (C_total - C_correct) / C_total`, with both totals scaled to 1: half the L1 distance. A profile without
@@ -113,17 +106,9 @@ pub(super) struct Side {
 pub(super) fn between(one: &Side, other: &Side) -> LevelError {
     let (n, m) = (one.samples.round(), other.samples.round());
     if one.total == 0 || other.total == 0 || n < 1.0 || m < 1.0 {
-        return LevelError {
-            error: 1.0,
-            sampling: 1.0,
-        };
+        return LevelError { error: 1.0, sampling: 1.0 };
     }
-    let pairs = || {
-        one.weights
-            .iter()
-            .copied()
-            .zip(other.weights.iter().copied())
-    };
+    let pairs = || one.weights.iter().copied().zip(other.weights.iter().copied());
     let (first, second) = (u128::from(one.total), u128::from(other.total));
     let correct = pairs().map(|(a, b)| (u128::from(a) * second).min(u128::from(b) * first));
     let total = first * second;
@@ -133,10 +118,7 @@ pub(super) fn between(one: &Side, other: &Side) -> LevelError {
         mean_deviation(samples.ceil(), n / (n + m))
     });
     let sampling = scatter.sum::<f64>() * (1.0 / n + 1.0 / m) / 2.0;
-    LevelError {
-        error: wrong as f64 / total as f64,
-        sampling: sampling.clamp(0.0, 1.0),
-    }
+    LevelError { error: wrong as f64 / total as f64, sampling: sampling.clamp(0.0, 1.0) }
 }
 
 #[cfg(test)]
@@ -150,11 +132,8 @@ mod tests {
     }
 
     fn of(oracle: &[u64], profile: &[u64]) -> f64 {
-        let whole = Whole {
-            oracle: oracle.iter().sum(),
-            profile: profile.iter().sum(),
-            samples: 0.0,
-        };
+        let whole =
+            Whole { oracle: oracle.iter().sum(), profile: profile.iter().sum(), samples: 0.0 };
         error(oracle, profile, whole).error
     }
 
@@ -184,9 +163,7 @@ mod tests {
         let mut drawn = |samples: u64| {
             let mut weights = vec![0; 40];
             for _ in 0..samples {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let uniform = (state >> 11) as f64 / (1u64 << 53) as f64;
                 weights[(40.0 * uniform * uniform) as usize] += 1;
             }
@@ -203,11 +180,7 @@ mod tests {
 
     #[test]
     fn unknown_addresses_count_as_wrong() {
-        let whole = Whole {
-            oracle: 10,
-            profile: 8,
-            samples: 0.0,
-        };
+        let whole = Whole { oracle: 10, profile: 8, samples: 0.0 };
         assert!((error(&[10], &[6], whole).error - 0.25).abs() < 1e-12);
     }
 
@@ -215,11 +188,7 @@ mod tests {
     fn sampling_error_falls_with_the_root_of_the_samples() {
         let weights = vec![1u64; 100];
         let at = |samples| {
-            let whole = Whole {
-                oracle: 100,
-                profile: 0,
-                samples,
-            };
+            let whole = Whole { oracle: 100, profile: 0, samples };
             error(&weights, &[], whole).sampling
         };
         assert_eq!(at(0.0), 1.0);

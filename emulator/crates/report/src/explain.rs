@@ -62,34 +62,17 @@ pub enum Answer {
 /// Nothing is there; the message says what is.
 pub fn explain(report: &Value, question: &str) -> Result<Answer, String> {
     let question = question.trim();
-    let found = match question
-        .trim_end_matches(['%', 'M'])
-        .trim()
-        .replace(',', "")
-        .parse::<f64>()
-    {
+    let found = match question.trim_end_matches(['%', 'M']).trim().replace(',', "").parse::<f64>() {
         Ok(_) => with_value(report, question),
         Err(_) => numbers_at(report, question)?,
     };
     if found.is_empty() {
-        return Err(format!(
-            "no number of the report is at {question}, or shows as it"
-        ));
+        return Err(format!("no number of the report is at {question}, or shows as it"));
     }
     if found.len() > MAX_EXPLAINED {
-        return Ok(Answer::Many(
-            found
-                .iter()
-                .map(|found| (found.path(), found.value))
-                .collect(),
-        ));
+        return Ok(Answer::Many(found.iter().map(|found| (found.path(), found.value)).collect()));
     }
-    Ok(Answer::Explained(
-        found
-            .iter()
-            .map(|found| rules::explained(report, found))
-            .collect(),
-    ))
+    Ok(Answer::Explained(found.iter().map(|found| rules::explained(report, found)).collect()))
 }
 
 impl Answer {

@@ -54,14 +54,8 @@ pub enum FrameKind {
 }
 
 impl FrameKind {
-    const ALL: [Self; 6] = [
-        Self::Process,
-        Self::Thread,
-        Self::Module,
-        Self::Function,
-        Self::Inlined,
-        Self::Line,
-    ];
+    const ALL: [Self; 6] =
+        [Self::Process, Self::Thread, Self::Module, Self::Function, Self::Inlined, Self::Line];
 }
 
 impl From<FrameKind> for u8 {
@@ -134,12 +128,7 @@ impl Flame {
             true => Vec::new(),
             false => merge(|flame| &flame.callers),
         };
-        Self {
-            names: names.list,
-            columns: Vec::new(),
-            lines,
-            callers,
-        }
+        Self { names: names.list, columns: Vec::new(), lines, callers }
     }
 }
 
@@ -232,19 +221,9 @@ impl Tree {
             }
             let cycles = |units_of: &[f64]| match units_of.iter().all(|part| *part == 0.0) {
                 true => Vec::new(),
-                false => units_of
-                    .iter()
-                    .map(|part| (part / units).round() as u64)
-                    .collect(),
+                false => units_of.iter().map(|part| (part / units).round() as u64).collect(),
             };
-            out.push(FlameNode(
-                above,
-                kind,
-                name,
-                module,
-                cycles(&parts.0),
-                cycles(&columns),
-            ));
+            out.push(FlameNode(above, kind, name, module, cycles(&parts.0), cycles(&columns)));
             number[node + 1] = out.len() as u32;
         }
         (out, number)
@@ -283,7 +262,7 @@ impl<'a> FlameBuilder<'a> {
             evaluation,
             symbols,
             names: Names::default(),
-            columns: { columns.iter() }.enumerate().filter_map(primary).collect(),
+            columns: columns.iter().enumerate().filter_map(primary).collect(),
             lines: Tree::default(),
             callers: Tree::default(),
             contexts: Folded::of(evaluation),
@@ -299,7 +278,9 @@ impl<'a> FlameBuilder<'a> {
     pub fn add(&mut self, name: &str, rows: &Rows) {
         let name = self.name(name);
         let process = self.lines.child(0, FrameKind::Process, name, 0);
-        let scales: Vec<f64> = { self.columns.iter() }
+        let scales: Vec<f64> = self
+            .columns
+            .iter()
             .map(|column| {
                 let total = rows.columns[*column].totals.total;
                 rows.oracle_total as f64 / total.max(1) as f64
@@ -316,11 +297,7 @@ impl<'a> FlameBuilder<'a> {
                 self.lines.add_column(leaves[row], at, units as f64 * scale);
             }
         }
-        let mut placed = Placed {
-            process,
-            leaves,
-            ..Placed::default()
-        };
+        let mut placed = Placed { process, leaves, ..Placed::default() };
         if let Some(mut folded) = self.contexts.take() {
             self.add_contexts(name, rows, &mut folded, &scales, &mut placed);
             self.contexts = Some(folded);
@@ -332,9 +309,7 @@ impl<'a> FlameBuilder<'a> {
     fn line(&mut self, process: u32, at: &Location) -> u32 {
         let path = self.symbols.module(at.module).path.clone();
         let module = self.name(&path);
-        let node = self
-            .lines
-            .child(process, FrameKind::Module, module, at.module.0);
+        let node = self.lines.child(process, FrameKind::Module, module, at.module.0);
         let mut tree = std::mem::take(&mut self.lines);
         let mut node = self.frames(&mut tree, node, at);
         if let Some(source) = at.source.as_ref().filter(|source| source.line > 0) {
@@ -374,12 +349,7 @@ impl<'a> FlameBuilder<'a> {
                 *node = number[*node as usize];
             }
         }
-        let flame = Flame {
-            names: self.names.list,
-            columns: self.columns,
-            lines,
-            callers,
-        };
+        let flame = Flame { names: self.names.list, columns: self.columns, lines, callers };
         (flame, self.placed)
     }
 }

@@ -130,10 +130,7 @@ impl SymbolMap {
                 *known.entry(key).or_insert(next)
             })
             .collect();
-        Self {
-            of_row,
-            count: known.len(),
-        }
+        Self { of_row, count: known.len() }
     }
 
     /// Sums rows into symbols.
@@ -189,11 +186,10 @@ impl<'a> Gathered<'a> {
         };
         let profiles = evaluation.samplers.iter().map(|result| &result.profile);
         let profiles = std::iter::once(&evaluation.oracle).chain(profiles);
-        let last = { guests.iter() }.filter_map(|matched| matched.weights.last_key_value());
+        let last = guests.iter().filter_map(|matched| matched.weights.last_key_value());
         let sampled = last.map(|((process, _), _)| process.0 + 1).max();
-        let count = profiles
-            .map(|profile| profile.processes())
-            .fold(sampled.unwrap_or(0), u32::max);
+        let count =
+            profiles.map(|profile| profile.processes()).fold(sampled.unwrap_or(0), u32::max);
         let mut places = Places::default();
         for process in (0..count).map(ProcessId) {
             let rows = gathered.weights(process);
@@ -238,19 +234,14 @@ impl<'a> Gathered<'a> {
             let start = if function.size == 0 {
                 0
             } else {
-                fact.pc
-                    .saturating_sub(at.offset.wrapping_sub(function.start))
+                fact.pc.saturating_sub(at.offset.wrapping_sub(function.start))
             };
             self.leaders[fact.id.0 as usize].max(start)
         };
         let leaders: Vec<u64> = all.clone().map(leader).collect();
         let instruction = SymbolMap::new(all.clone().map(|row| (fact(row).space, fact(row).pc)));
-        let block = SymbolMap::new(
-            leaders
-                .iter()
-                .zip(all.clone())
-                .map(|(pc, row)| (fact(row).space, *pc)),
-        );
+        let block =
+            SymbolMap::new(leaders.iter().zip(all.clone()).map(|(pc, row)| (fact(row).space, *pc)));
         let function = SymbolMap::new(all.map(|row| locate(row).function.0));
         let mut stacks = vec![[0; 7]; rows.insts.len()];
         let mut store_queue = vec![0; rows.insts.len()];
@@ -261,15 +252,7 @@ impl<'a> Gathered<'a> {
                 store_queue[row] = stack[Component::FrontEndStores];
             }
         }
-        Rows {
-            instruction,
-            block,
-            function,
-            leaders,
-            stacks,
-            store_queue,
-            ..rows
-        }
+        Rows { instruction, block, function, leaders, stacks, store_queue, ..rows }
     }
 
     /// Returns the rows of a process without their names.
@@ -292,8 +275,7 @@ impl<'a> Gathered<'a> {
                     total,
                     samples: result.samples as f64 * (total as f64 / whole),
                     is_guest: false,
-                    oracle_total: { scope.as_ref() }
-                        .map_or(oracle_total, |scope| scope.iter().sum()),
+                    oracle_total: scope.as_ref().map_or(oracle_total, |scope| scope.iter().sum()),
                 },
                 scope,
             });
@@ -307,7 +289,9 @@ impl<'a> Gathered<'a> {
                 matched.covers[usize::from(privilege & 3)]
             };
             let covered = |(inst, units): (&InstId, &u64)| if covered(inst) { *units } else { 0 };
-            let scope: Option<Vec<u64>> = { matched.covers.contains(&false) }
+            let scope: Option<Vec<u64>> = matched
+                .covers
+                .contains(&false)
                 .then(|| insts.iter().zip(&oracle).map(covered).collect());
             columns.push(Weights {
                 by_row,
@@ -315,8 +299,7 @@ impl<'a> Gathered<'a> {
                     total: total.saturating_add(unmatched),
                     samples: matched.samples.get(&process).copied().unwrap_or(0.0),
                     is_guest: true,
-                    oracle_total: { scope.as_ref() }
-                        .map_or(oracle_total, |scope| scope.iter().sum()),
+                    oracle_total: scope.as_ref().map_or(oracle_total, |scope| scope.iter().sum()),
                 },
                 scope,
             });
@@ -342,15 +325,12 @@ impl<'a> Gathered<'a> {
         // A trace that lost its static info must not take the report with it.
         let known = |inst: &InstId| (inst.0 as usize) < self.evaluation.static_info.len();
         let inst = |(inst, _)| inst;
-        let mut insts: Vec<InstId> = { self.evaluation.oracle.of(process) }
-            .map(inst)
-            .filter(known)
-            .collect();
+        let mut insts: Vec<InstId> =
+            self.evaluation.oracle.of(process).map(inst).filter(known).collect();
         let mut add = |named: &mut dyn Iterator<Item = InstId>| {
             let mut finder = Finder::new(&insts);
-            let more: Vec<_> = { named.filter(known) }
-                .filter(|inst| finder.find(*inst).is_none())
-                .collect();
+            let more: Vec<_> =
+                named.filter(known).filter(|inst| finder.find(*inst).is_none()).collect();
             if !more.is_empty() {
                 insts.extend(more);
                 insts.sort_unstable();

@@ -48,19 +48,13 @@ pub(super) fn matched(evaluation: &Evaluation, guest: &GuestProfile) -> Matched 
     let mut index = Index::new();
     let sampled = guest.samples.iter().flat_map(|sample| &sample.addresses);
     let sampled: HashSet<u64> = sampled.copied().collect();
-    for fact in { evaluation.static_info.iter() }.filter(|fact| sampled.contains(&fact.pc)) {
+    for fact in evaluation.static_info.iter().filter(|fact| sampled.contains(&fact.pc)) {
         index.entry((fact.space, fact.pc)).or_insert(fact.id);
     }
     let covers = [0, 1, 2, 3].map(|privilege| guest.covers(privilege));
-    let mut out = Matched {
-        covers,
-        name: name(guest),
-        ..Matched::default()
-    };
+    let mut out = Matched { covers, name: name(guest), ..Matched::default() };
     for sample in &guest.samples {
-        let units = sample
-            .period
-            .saturating_mul(evaluation.oracle.units_per_cycle());
+        let units = sample.period.saturating_mul(evaluation.oracle.units_per_cycle());
         let Some(process) = process_of(evaluation, sample) else {
             out.strangers = out.strangers.saturating_add(units);
             continue;
@@ -83,10 +77,7 @@ pub(super) fn matched(evaluation: &Evaluation, guest: &GuestProfile) -> Matched 
 /// The program that ran under the sample's process id in the sampled cycle; without a cycle the
 /// last program of that id, since a profile of `perf record -- program` begins with its `exec`.
 fn process_of(evaluation: &Evaluation, sample: &GuestSample) -> Option<ProcessId> {
-    let mut same = evaluation
-        .processes
-        .iter()
-        .filter(|p| p.pid == Some(sample.pid));
+    let mut same = evaluation.processes.iter().filter(|p| p.pid == Some(sample.pid));
     match sample.cycle {
         Some(cycle) => same
             .clone()
@@ -103,19 +94,12 @@ fn find(
     process: ProcessId,
     address: u64,
 ) -> Option<InstId> {
-    let own = evaluation
-        .spaces
-        .iter()
-        .filter(|(_, owner)| **owner == process)
-        .map(|(s, _)| *s);
+    let own = evaluation.spaces.iter().filter(|(_, owner)| **owner == process).map(|(s, _)| *s);
     own.chain([KERNEL, BARE])
         .find_map(|space| index.get(&(space, address)))
         .or_else(|| {
             // A space that another process owns: the same address in the parent's, after vfork.
-            evaluation
-                .spaces
-                .keys()
-                .find_map(|space| index.get(&(*space, address)))
+            evaluation.spaces.keys().find_map(|space| index.get(&(*space, address)))
         })
         .copied()
 }

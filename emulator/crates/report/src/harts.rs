@@ -38,9 +38,8 @@ pub struct HartWindow {
 }
 
 /// Colours of the timeline, one for each of the most expensive processes.
-const COLOURS: [&str; 8] = [
-    "#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#44bb99",
-];
+const COLOURS: [&str; 8] =
+    ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#44bb99"];
 /// The timeline's colour of all other processes.
 const OTHER: &str = "#999999";
 /// Size of the timeline, and of a hart's row in it, in its own units.
@@ -52,7 +51,10 @@ impl Report {
     pub fn with_harts(mut self, harts: &[Evaluation]) -> Self {
         if harts.len() > 1 {
             let numbers = Evaluation::merged_numbers(harts);
-            self.harts = { harts.iter().zip(&numbers).enumerate() }
+            self.harts = harts
+                .iter()
+                .zip(&numbers)
+                .enumerate()
                 .map(|(hart, (evaluation, numbers))| self.hart(hart, evaluation, numbers))
                 .collect();
         }
@@ -68,14 +70,13 @@ impl Report {
             }
         }
         let total = stack.iter().sum::<f64>().max(1.0);
-        let windows = evaluation
-            .top_down
-            .iter()
-            .flat_map(|top_down| &top_down.windows);
+        let windows = evaluation.top_down.iter().flat_map(|top_down| &top_down.windows);
         let windows = windows.map(|window| HartWindow {
             start: window.start,
             end: window.end,
-            processes: { window.processes.iter() }
+            processes: window
+                .processes
+                .iter()
                 .filter_map(|(process, spent)| {
                     let row = self.row_of(numbers.process(*process))?;
                     Some((row, spent.cycles.iter().sum()))
@@ -102,11 +103,8 @@ impl Report {
             "hart", "cycles", "busy %", "instructions", "IPC"
         )?;
         for row in &self.harts {
-            let stack: Vec<String> = row
-                .stack
-                .iter()
-                .map(|share| format!("{:>6}", percent(*share)))
-                .collect();
+            let stack: Vec<String> =
+                row.stack.iter().map(|share| format!("{:>6}", percent(*share))).collect();
             writeln!(
                 out,
                 "{:<6}{:>14}{:>8}{:>15}{:>7.2}  {}  {}",
@@ -173,13 +171,9 @@ impl Report {
         let mut sums = vec![0; self.processes.len()];
         for row in &self.harts {
             let by_process = row.by_process(sums.len());
-            sums.iter_mut()
-                .zip(by_process)
-                .for_each(|(sum, own)| *sum += own);
+            sums.iter_mut().zip(by_process).for_each(|(sum, own)| *sum += own);
         }
-        let mut order: Vec<usize> = (0..sums.len())
-            .filter(|&process| sums[process] > 0)
-            .collect();
+        let mut order: Vec<usize> = (0..sums.len()).filter(|&process| sums[process] > 0).collect();
         order.sort_by_key(|&process| std::cmp::Reverse(sums[process]));
         let colour = |process: usize| {
             let rank = order.iter().position(|&other| other == process);

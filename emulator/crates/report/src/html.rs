@@ -44,11 +44,7 @@ const SCRIPT: [&str; 13] = [
 impl Report {
     /// The report as an HTML page; `picture` is an SVG image of the core, or nothing.
     pub fn html(&self, picture: &str) -> String {
-        let title = self
-            .meta
-            .get("name")
-            .and_then(Value::as_str)
-            .unwrap_or("Profile report");
+        let title = self.meta.get("name").and_then(Value::as_str).unwrap_or("Profile report");
         filled(PAGE, |name, out| match name {
             "title" => out.push_str(&escape(title)),
             "part" => out.extend(self.notices().iter().map(|line| notice(line))),
@@ -69,7 +65,8 @@ impl Report {
 
     /// The sections of a place.
     fn html_sections(&self, place: TextPosition) -> impl Iterator<Item = String> {
-        { SECTIONS.iter() }
+        SECTIONS
+            .iter()
             .filter(move |section| section.place == place)
             .map(|section| (section.html)(self))
     }

@@ -118,10 +118,7 @@ impl InGuestBuilder {
                 covers: [0, 1, 2, 3].map(|privilege| guest.covers(privilege)),
             })
         };
-        Self {
-            pairs: own.zip(guests).filter_map(pair).collect(),
-            out: Vec::new(),
-        }
+        Self { pairs: own.zip(guests).filter_map(pair).collect(), out: Vec::new() }
     }
 
     /// Adds the process at `process` among the gathered.
@@ -145,9 +142,7 @@ fn compare(pair: &Pair, process: usize, rows: &Rows, builder: &mut RowBuilder<'_
     let covered = |row: usize| pair.covers[usize::from(builder.privilege(rows, row) & 3)];
     let in_scope = |(row, units): (usize, u64)| if covered(row) { units } else { 0 };
     let whole = rows.insts.len();
-    let oracle: Vec<u64> = { rows.oracle.iter().copied().enumerate() }
-        .map(in_scope)
-        .collect();
+    let oracle: Vec<u64> = rows.oracle.iter().copied().enumerate().map(in_scope).collect();
     let by_row = |column: usize| {
         let mut weights = vec![0; whole];
         for (row, units) in rows.columns[column].by_row.iter() {
@@ -156,11 +151,7 @@ fn compare(pair: &Pair, process: usize, rows: &Rows, builder: &mut RowBuilder<'_
         weights
     };
     let totals = rows.columns[pair.guest].totals;
-    let guest = Side {
-        weights: by_row(pair.guest),
-        total: totals.total,
-        samples: totals.samples,
-    };
+    let guest = Side { weights: by_row(pair.guest), total: totals.total, samples: totals.samples };
     let weights = by_row(pair.model);
     let total = weights.iter().sum::<u64>();
     let totals = rows.columns[pair.model].totals;
@@ -172,18 +163,12 @@ fn compare(pair: &Pair, process: usize, rows: &Rows, builder: &mut RowBuilder<'_
     let errors = Levels::from_fn(|level| {
         let keys = rows.keys(level);
         let sum = |weights: &[u64]| keys.sum(weights.iter().copied().enumerate());
-        let side = |side: &Side| Side {
-            weights: sum(&side.weights),
-            ..*side
-        };
+        let side = |side: &Side| Side { weights: sum(&side.weights), ..*side };
         let truth = Truth::new(sum(&oracle));
         let (guest, model) = (side(&guest), side(&model));
         let against_oracle = |side: &Side| {
-            let whole = Whole {
-                oracle: oracle.iter().sum(),
-                profile: side.total,
-                samples: side.samples,
-            };
+            let whole =
+                Whole { oracle: oracle.iter().sum(), profile: side.total, samples: side.samples };
             let mut sums = Sums::default();
             sums.add(&whole, &truth, &side.weights);
             sums.error(&whole)
@@ -195,11 +180,7 @@ fn compare(pair: &Pair, process: usize, rows: &Rows, builder: &mut RowBuilder<'_
         }
     });
     let total = oracle.iter().sum();
-    let all = [
-        (&oracle, total),
-        (&model.weights, model.total),
-        (&guest.weights, guest.total),
-    ];
+    let all = [(&oracle, total), (&model.weights, model.total), (&guest.weights, guest.total)];
     InGuest {
         process: process + 1,
         rule: pair.rule,
@@ -223,13 +204,7 @@ fn compare(pair: &Pair, process: usize, rows: &Rows, builder: &mut RowBuilder<'_
 }
 
 fn named(name: String, text: String, [oracle, model, guest]: [f64; 3]) -> InGuestRow {
-    InGuestRow {
-        name,
-        text,
-        oracle,
-        model,
-        guest,
-    }
+    InGuestRow { name, text, oracle, model, guest }
 }
 
 /// Returns the symbols with the largest share by any of the three profiles: a row of each symbol, and the symbol's shares.
@@ -273,11 +248,7 @@ impl Report {
         write!(out, "{:<18}{:<10}{:<16}", "Process", "rule", "file")?;
         write!(out, "{:>9}{:>9}", "guest", "model")?;
         for _ in 0..2 {
-            write!(
-                out,
-                " |{:>6}{:>6}{:>6}{:>9}",
-                "guest", "model", "betw.", "sampling"
-            )?;
+            write!(out, " |{:>6}{:>6}{:>6}{:>9}", "guest", "model", "betw.", "sampling")?;
         }
         writeln!(out)?;
         for own in &self.in_guest {
@@ -305,24 +276,12 @@ impl Report {
         }
         for own in &self.in_guest {
             let title = format!("{}, {}", self.processes[own.process].name, own.rule);
-            writeln!(
-                out,
-                "\n{:<70}{:>8}{:>8}{:>8}",
-                fit(&title, 69),
-                "Oracle",
-                "model",
-                "guest"
-            )?;
+            writeln!(out, "\n{:<70}{:>8}{:>8}{:>8}", fit(&title, 69), "Oracle", "model", "guest")?;
             for row in own.functions.iter().take(SHOWN) {
                 line(out, &fit(&row.name, 69), "", row)?;
             }
             for row in own.instructions.iter().take(SHOWN) {
-                line(
-                    out,
-                    &fit_end(&row.name, 37),
-                    &row.text.replace('\t', " "),
-                    row,
-                )?;
+                line(out, &fit_end(&row.name, 37), &row.text.replace('\t', " "), row)?;
             }
         }
         Ok(())

@@ -47,16 +47,14 @@ impl InclusiveRow {
     /// Returns a sentence: the function's share, and what most of it is spent in.
     pub(super) fn in_words(&self) -> String {
         let name = fit_name(&self.function, 60);
-        let at = { self.source.as_deref() }
+        let at = self
+            .source
+            .as_deref()
             .map_or_else(String::new, |source| format!(" ({})", short(source)));
-        let callees: Vec<String> = { self.callees.iter() }
-            .map(|callee| {
-                format!(
-                    "{} % {}",
-                    fixed(callee.share),
-                    fit_name(&callee.function, 40)
-                )
-            })
+        let callees: Vec<String> = self
+            .callees
+            .iter()
+            .map(|callee| format!("{} % {}", fixed(callee.share), fit_name(&callee.function, 40)))
             .collect();
         let mut words = format!("{} % is below {name}{at}", fixed(self.share));
         if !callees.is_empty() {
@@ -84,9 +82,7 @@ pub(super) fn own_functions(symbols: &Symbols) -> OwnFunctions {
         }
     };
     for at in &symbols.locations {
-        let Location {
-            source, inlined, ..
-        } = at;
+        let Location { source, inlined, .. } = at;
         // The code of a function lies at the line of the location; what is inlined there was called from the line of the next one.
         let module = at.module.0 as usize;
         let mut here = source.as_ref();
@@ -116,19 +112,15 @@ impl<'a> Inclusive<'a> {
         if flame.callers.is_empty() {
             return None;
         }
-        let known: HashMap<&str, usize> = { processes.iter().enumerate() }
-            .map(|(index, process)| (&*process.name, index))
-            .collect();
+        let known: HashMap<&str, usize> =
+            processes.iter().enumerate().map(|(index, process)| (&*process.name, index)).collect();
         let mut cycles: Vec<f64> = Vec::with_capacity(flame.callers.len());
         let mut process: Vec<usize> = Vec::with_capacity(flame.callers.len());
         for FlameNode(above, _, name, _, own, _) in &flame.callers {
             cycles.push(own.iter().map(|part| *part as f64).sum());
             process.push(match above.checked_sub(1) {
                 Some(above) => process[above as usize],
-                None => known
-                    .get(&*flame.names[*name as usize])
-                    .copied()
-                    .unwrap_or(0),
+                None => known.get(&*flame.names[*name as usize]).copied().unwrap_or(0),
             });
         }
         // Nodes come after those above them.
@@ -137,11 +129,7 @@ impl<'a> Inclusive<'a> {
                 cycles[above as usize] += cycles[at];
             }
         }
-        Some(Self {
-            flame,
-            cycles,
-            process,
-        })
+        Some(Self { flame, cycles, process })
     }
 
     fn name(&self, at: usize) -> &'a str {
@@ -149,10 +137,7 @@ impl<'a> Inclusive<'a> {
     }
 
     fn above(&self, at: usize) -> Option<usize> {
-        self.flame.callers[at]
-            .0
-            .checked_sub(1)
-            .map(|above| above as usize)
+        self.flame.callers[at].0.checked_sub(1).map(|above| above as usize)
     }
 
     /// The module of a function's node; of what is inlined, that of the function into which it is.
@@ -163,10 +148,7 @@ impl<'a> Inclusive<'a> {
     }
 
     fn is_function(&self, at: usize) -> bool {
-        matches!(
-            self.flame.callers[at].1,
-            FrameKind::Function | FrameKind::Inlined
-        )
+        matches!(self.flame.callers[at].1, FrameKind::Function | FrameKind::Inlined)
     }
 
     /// A function's node that is not below another one of the function: what calls itself counts once.
@@ -185,9 +167,8 @@ impl<'a> Inclusive<'a> {
         for at in 0..self.cycles.len() {
             if self.flame.callers[at].1 == FrameKind::Function && self.is_outermost(at) {
                 let module = self.flame.callers[at].3 as usize;
-                *sums
-                    .entry((self.process[at], self.name(at), module))
-                    .or_default() += self.cycles[at];
+                *sums.entry((self.process[at], self.name(at), module)).or_default() +=
+                    self.cycles[at];
             }
         }
         for row in functions {
@@ -231,18 +212,15 @@ impl<'a> Inclusive<'a> {
             if !(MIN_SHARE..MAX_SHARE).contains(&share) || calls < MIN_CALLED_SHARE * whole {
                 continue;
             }
-            let mut callees: Vec<CalleeRow> = { below.into_iter() }
+            let mut callees: Vec<CalleeRow> = below
+                .into_iter()
                 .map(|(function, cycles)| CalleeRow {
                     function: function.to_owned(),
                     share: cycles / whole,
                 })
                 .filter(|callee| callee.share >= MIN_CALLED_SHARE)
                 .collect();
-            callees.sort_by(|a, b| {
-                b.share
-                    .total_cmp(&a.share)
-                    .then(a.function.cmp(&b.function))
-            });
+            callees.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.function.cmp(&b.function)));
             callees.truncate(MAX_CALLEES);
             rows.push(InclusiveRow {
                 function: function.to_owned(),
@@ -251,11 +229,7 @@ impl<'a> Inclusive<'a> {
                 callees,
             });
         }
-        rows.sort_by(|a, b| {
-            b.share
-                .total_cmp(&a.share)
-                .then(a.function.cmp(&b.function))
-        });
+        rows.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.function.cmp(&b.function)));
         rows.truncate(MAX_FUNCTIONS);
         rows
     }
@@ -291,14 +265,7 @@ mod tests {
         let node = |above, kind, name, cycles: u64| {
             FlameNode(above, kind, name, 0, vec![cycles, 0, 0], Vec::new())
         };
-        let names = [
-            "quickstart",
-            "main",
-            "parse",
-            "__cxa_throw",
-            "operator>>",
-            "write",
-        ];
+        let names = ["quickstart", "main", "parse", "__cxa_throw", "operator>>", "write"];
         Flame {
             names: names.map(str::to_owned).to_vec(),
             columns: Vec::new(),
@@ -318,9 +285,7 @@ mod tests {
     #[test]
     fn time_below_functions() {
         let report = report_of(&evaluation(), None);
-        let at = { report.processes.iter() }
-            .position(|process| process.name == "quickstart")
-            .unwrap();
+        let at = report.processes.iter().position(|process| process.name == "quickstart").unwrap();
         let mut processes = report.processes.clone();
         processes[at].cycles = 1000.0;
         let flame = flame();
@@ -337,10 +302,7 @@ mod tests {
         inclusive.add_to(&mut functions, &processes);
         let totals: Vec<Option<f64>> = functions.iter().map(|row| row.total).collect();
         assert_eq!(totals, [Some(1.0), Some(0.35), Some(0.01)]);
-        let line = |line| Source {
-            file: "/home/me/logstat.cpp".into(),
-            line,
-        };
+        let line = |line| Source { file: "/home/me/logstat.cpp".into(), line };
         let own = [("main", line(40)), ("parse", line(15))];
         let own = own.map(|(name, at)| ((0, name.to_owned()), at)).into();
         let command = CommandRow {

@@ -96,17 +96,15 @@ fn functions(
     let mut of_function: FxHashMap<u32, Vec<InterpretedLine>> = FxHashMap::default();
     for time in lines {
         let (share, share_error) = share_of(&time.own, whole);
-        of_function
-            .entry(time.function)
-            .or_default()
-            .push(InterpretedLine {
-                line: time.line,
-                samples: time.own.samples,
-                share,
-                share_error,
-            });
+        of_function.entry(time.function).or_default().push(InterpretedLine {
+            line: time.line,
+            samples: time.own.samples,
+            share,
+            share_error,
+        });
     }
-    let mut rows: Vec<InterpretedFunction> = { times.iter() }
+    let mut rows: Vec<InterpretedFunction> = times
+        .iter()
         .filter_map(|time| {
             let function = known.get(time.function as usize)?;
             let (share, share_error) = share_of(&time.own, whole);
@@ -132,10 +130,7 @@ fn functions(
         })
         .collect();
     rows.sort_by(|a, b| {
-        let by_share = b
-            .share
-            .total_cmp(&a.share)
-            .then(b.total.total_cmp(&a.total));
+        let by_share = b.share.total_cmp(&a.share).then(b.total.total_cmp(&a.total));
         by_share.then_with(|| (&a.name, &a.file, a.line).cmp(&(&b.name, &b.file, b.line)))
     });
     rows
@@ -146,12 +141,9 @@ pub(super) fn interpreted(
     evaluation: &Evaluation,
     processes: &[ProcessReport],
 ) -> Vec<InterpretedProcess> {
-    let Scripts {
-        functions: known,
-        processes: sampled,
-    } = &evaluation.scripts;
+    let Scripts { functions: known, processes: sampled } = &evaluation.scripts;
     let rows = processes.iter().enumerate().filter_map(|(index, process)| {
-        let of = { sampled.iter() }.find(|of| Some(of.process) == process.id)?;
+        let of = sampled.iter().find(|of| Some(of.process) == process.id)?;
         // Nothing but the interpreter's start, or one of a version that cannot be read.
         if of.functions.is_empty() {
             return None;
@@ -176,20 +168,11 @@ pub(super) fn of_command(
     processes: &[ProcessReport],
     command: &CommandRow,
 ) -> Vec<InterpretedFunction> {
-    let members = command
-        .members
-        .iter()
-        .filter_map(|index| processes.get(*index)?.id);
+    let members = command.members.iter().filter_map(|index| processes.get(*index)?.id);
     let members: Vec<_> = members.collect();
-    let sampled =
-        { evaluation.scripts.processes.iter() }.filter(|of| members.contains(&of.process));
+    let sampled = evaluation.scripts.processes.iter().filter(|of| members.contains(&of.process));
     let all = Scripts::together(sampled);
-    let ScriptProcess {
-        whole,
-        functions: times,
-        lines,
-        ..
-    } = all;
+    let ScriptProcess { whole, functions: times, lines, .. } = all;
     let known = &evaluation.scripts.functions;
     let mut rows = functions(known, (&whole, command.cycles), &times, &lines);
     rows.retain(|row| row.share >= MIN_NOTICEABLE_SHARE);
@@ -221,10 +204,7 @@ impl InterpretedFunction {
             words += &format!(", most at line {}: {of_it}", line.line);
         }
         if self.total - self.share >= MIN_NOTICEABLE_SHARE {
-            words += &format!(
-                "; {} with what it calls",
-                with_error(self.total, self.total_error)
-            );
+            words += &format!("; {} with what it calls", with_error(self.total, self.total_error));
         }
         words
     }
@@ -274,7 +254,7 @@ impl Report {
                 "cycles"
             )?;
             for row in process.functions.iter().take(options.functions.max(1)) {
-                let line = { row.lines.first() }.filter(|line| line.line > 0);
+                let line = row.lines.first().filter(|line| line.line > 0);
                 let line = line.map_or_else(
                     || short(&row.place()).to_owned(),
                     |line| format!("{}:{}", short(&row.file), line.line),
@@ -298,10 +278,8 @@ impl Report {
 
     /// The tables of the page; empty if nothing was interpreted.
     pub(super) fn interpreted_html(&self) -> String {
-        let rows = self.listed_interpreted(&Options {
-            processes: usize::MAX,
-            ..Options::default()
-        });
+        let rows =
+            self.listed_interpreted(&Options { processes: usize::MAX, ..Options::default() });
         if rows.is_empty() {
             return String::new();
         }
@@ -315,17 +293,9 @@ impl Report {
                  <th>±</th><th>cycles</th><th>lines</th></tr></thead><tbody>"
             );
             for row in process.functions.iter().take(MAX_PAGE_FUNCTIONS) {
-                let lines = row
-                    .lines
-                    .iter()
-                    .filter(|line| line.line > 0)
-                    .take(MAX_PLACES);
+                let lines = row.lines.iter().filter(|line| line.line > 0).take(MAX_PLACES);
                 let lines = lines.map(|line| {
-                    format!(
-                        "{}: {}",
-                        line.line,
-                        words(&with_error(line.share, line.share_error))
-                    )
+                    format!("{}: {}", line.line, words(&with_error(line.share, line.share_error)))
                 });
                 let lines: Vec<String> = lines.collect();
                 let place = escape(&row.place());

@@ -32,16 +32,12 @@ pub(super) fn listings(
     let mut out = Vec::new();
     let in_focus = |index: &usize| focus.contains(&functions[*index].row.process);
     let (first, rest): (Vec<usize>, Vec<usize>) = (0..functions.len()).partition(in_focus);
-    let first_count = first
-        .len()
-        .min(MAX_LISTINGS - rest.len().min(MAX_LISTINGS / 3));
+    let first_count = first.len().min(MAX_LISTINGS - rest.len().min(MAX_LISTINGS / 3));
     let wanted = first[..first_count].iter().chain(&rest).take(MAX_LISTINGS);
     let mut last: Option<(usize, Rows)> = None;
     for &index in wanted {
         let function = &functions[index];
-        let known = last
-            .take()
-            .filter(|(process, _)| *process == function.process);
+        let known = last.take().filter(|(process, _)| *process == function.process);
         let known = known.unwrap_or_else(|| (function.process, gathered.rows(function.process)));
         let (_, rows) = last.insert(known);
         let rows = &*rows;
@@ -77,21 +73,12 @@ pub(super) fn listings(
             next = Some((here.0, here.1.wrapping_add(fact(row).len.into())));
             let at = &selection.symbols.locations[rows.places[row] as usize];
             at.program_line().into_iter().for_each(|at| source.add(at));
-            list.push(ListingRow {
-                leader: rows.leaders[row] == here.1,
-                gap,
-                instruction,
-            });
+            list.push(ListingRow { leader: rows.leaders[row] == here.1, gap, instruction });
         }
         let module = selection.symbols.function(function.id).module;
-        let shown = source.read(
-            &mut sources,
-            selection.symbols.module(module).build_id.as_ref(),
-        );
+        let shown = source.read(&mut sources, selection.symbols.module(module).build_id.as_ref());
         let is_shown = |stale: &&StaleSource| shown.iter().any(|line| line.file == stale.file);
-        let of_module = { stale.iter() }
-            .filter(|(of, _)| *of == module)
-            .map(|(_, stale)| stale);
+        let of_module = stale.iter().filter(|(of, _)| *of == module).map(|(_, stale)| stale);
         out.push(Listing {
             function: index,
             rows: list,

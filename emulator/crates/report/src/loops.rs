@@ -135,24 +135,18 @@ impl LoopRow {
     pub(super) fn causes_from(&self, share: f64) -> impl Iterator<Item = Cause> {
         let least = share * self.cycles_per_iteration.max(f64::MIN_POSITIVE);
         let causes = self.causes.iter();
-        causes
-            .filter(move |it| it.cycles >= least)
-            .map(|it| it.cause)
+        causes.filter(move |it| it.cycles >= least).map(|it| it.cause)
     }
 
     /// Returns the largest causes in words.
     fn bound(&self) -> String {
         let whole = self.cycles_per_iteration.max(f64::MIN_POSITIVE);
-        let words: Vec<String> = { self.causes.iter() }
+        let words: Vec<String> = self
+            .causes
+            .iter()
             .filter(|cause| cause.cycles >= 0.1 * whole)
             .take(3)
-            .map(|cause| {
-                format!(
-                    "{} {:.0} %",
-                    cause.cause.name(),
-                    100.0 * cause.cycles / whole
-                )
-            })
+            .map(|cause| format!("{} {:.0} %", cause.cause.name(), 100.0 * cause.cycles / whole))
             .collect();
         words.join(", ")
     }

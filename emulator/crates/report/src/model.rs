@@ -106,11 +106,7 @@ impl Report {
     pub fn notices(&self) -> Vec<String> {
         let failure = self.meta.get(FAILURE_KEY).and_then(Value::as_str);
         let failure = failure.map(|failure| format!("FAILED: {failure}"));
-        self.part()
-            .map(part_line)
-            .into_iter()
-            .chain(failure)
-            .collect()
+        self.part().map(part_line).into_iter().chain(failure).collect()
     }
 
     /// Returns the row of a process of the evaluation.
@@ -167,8 +163,7 @@ pub(super) fn focus<'a>(
         let (first, share) = by_command[command(index)];
         first == index && share >= NOTICEABLE
     };
-    own.filter(|index| share(*index) >= NOTICEABLE || leads(*index))
-        .collect()
+    own.filter(|index| share(*index) >= NOTICEABLE || leads(*index)).collect()
 }
 
 /// Totals of the region of interest.

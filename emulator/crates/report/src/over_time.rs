@@ -62,7 +62,9 @@ impl OverTime {
         if bins.is_empty() {
             return out;
         }
-        let number = { functions.iter().enumerate() }
+        let number = functions
+            .iter()
+            .enumerate()
             .map(|(index, function)| ((function.process, function.id), index));
         let number: FxHashMap<(usize, FunctionId), usize> = number.collect();
         let units = evaluation.oracle.units_per_cycle().max(1);
@@ -70,12 +72,11 @@ impl OverTime {
         for (at, (summary, placed)) in gathered.processes.iter().zip(placed).enumerate() {
             let process = at + 1;
             let (insts, places) = gathered.places(at);
-            let others = TimedItem {
-                process,
-                node: placed.process,
-                function: None,
-            };
-            let items: Vec<u32> = { insts.iter().zip(places).zip(&placed.leaves) }
+            let others = TimedItem { process, node: placed.process, function: None };
+            let items: Vec<u32> = insts
+                .iter()
+                .zip(places)
+                .zip(&placed.leaves)
                 .map(|((inst, place), node)| {
                     let function = gathered.symbols.locations[*place as usize].function;
                     let item = TimedItem {
@@ -84,11 +85,10 @@ impl OverTime {
                         function: number.get(&(at, function)).copied(),
                     };
                     if shown.contains(&(process, *inst)) {
-                        out.instructions
-                            .insert((process, *inst), out.items.len() as u32);
+                        out.instructions.insert((process, *inst), out.items.len() as u32);
                         return add(&mut out.items, item);
                     }
-                    *{ groups.entry(item) }.or_insert_with(|| add(&mut out.items, item))
+                    *groups.entry(item).or_insert_with(|| add(&mut out.items, item))
                 })
                 .collect();
             let mut rounding = Rounding::new(units);
@@ -102,14 +102,13 @@ impl OverTime {
                     }
                 }
                 if time.others > 0 {
-                    let item =
-                        { groups.entry(others) }.or_insert_with(|| add(&mut out.items, others));
+                    let item = groups.entry(others).or_insert_with(|| add(&mut out.items, others));
                     *own.entry(*item).or_default() += time.others;
                 }
                 cycles.extend(rounding.cycles(own));
             }
         }
-        { out.cycles.iter_mut() }.for_each(|cycles| cycles.sort_unstable());
+        out.cycles.iter_mut().for_each(|cycles| cycles.sort_unstable());
         if evaluation.contexts.is_some() {
             out.add_callers(evaluation, gathered, placed, units);
         }
@@ -132,10 +131,7 @@ impl OverTime {
                 let time = bin.of(summary.process);
                 let others = time.map_or(0, |time| time.other_contexts);
                 let mut own: FxHashMap<u32, u64> = FxHashMap::default();
-                for (node, units) in nodes
-                    .iter()
-                    .copied()
-                    .chain([(placed.caller_process, others)])
+                for (node, units) in nodes.iter().copied().chain([(placed.caller_process, others)])
                 {
                     *own.entry(node).or_default() += units;
                 }
@@ -144,7 +140,7 @@ impl OverTime {
                 self.other_callers[number].extend(rounding_others.cycles(others));
             }
         }
-        { self.callers.iter_mut() }.for_each(|nodes| nodes.sort_unstable());
+        self.callers.iter_mut().for_each(|nodes| nodes.sort_unstable());
     }
 }
 
@@ -158,10 +154,7 @@ struct Rounding {
 impl Rounding {
     fn new(units_per_cycle: u64) -> Self {
         let sums = FxHashMap::default();
-        Self {
-            units_per_cycle,
-            sums,
-        }
+        Self { units_per_cycle, sums }
     }
 
     /// Returns the cycles of the items in the next bin, to which each brings its `units`; items without any cycle are left out.
@@ -191,7 +184,5 @@ pub(super) fn shown(
 ) -> FxHashSet<(usize, InstId)> {
     let listed = listings.iter().flat_map(|listing| &listing.rows);
     let listed = listed.map(|row| &row.instruction);
-    { instructions.iter().chain(listed) }
-        .map(|row| (row.process, row.inst))
-        .collect()
+    instructions.iter().chain(listed).map(|row| (row.process, row.inst)).collect()
 }

@@ -189,7 +189,8 @@ impl Report {
         for file in files {
             for (at, event) in file.events.iter().enumerate() {
                 let judged = metric(event).and_then(|metric| {
-                    { index.judge(file, at, metric, disassemble) }
+                    index
+                        .judge(file, at, metric, disassemble)
                         .ok_or("nothing to compare: no samples in the region, or it never occurred")
                 });
                 match judged {

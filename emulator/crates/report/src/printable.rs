@@ -68,10 +68,7 @@ mod tests {
         for json in [value.to_string(), format!("{value:#}")] {
             let shown = printable_json(&json);
             assert!(!shown.contains(|c| is_obeyed(c) && c != '\n'));
-            assert_eq!(
-                serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
-                value
-            );
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
         }
         assert!(printable_json(&value.to_string()).contains("\\u009b2J"));
     }

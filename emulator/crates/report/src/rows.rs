@@ -35,11 +35,7 @@ pub(super) struct Function {
 
 /// Scales a column's weights to shares of a process.
 fn share(part: u64, total: u64) -> f64 {
-    if total == 0 {
-        0.0
-    } else {
-        part as f64 / total as f64
-    }
+    if total == 0 { 0.0 } else { part as f64 / total as f64 }
 }
 
 /// The functions with the most time by the Oracle, of the processes added so far.
@@ -52,11 +48,8 @@ impl Functions {
         let evaluation = selection.evaluation;
         let keys = &rows.function;
         let oracle = keys.sum(rows.oracle.iter().copied().enumerate());
-        let columns: Vec<Vec<u64>> = rows
-            .columns
-            .iter()
-            .map(|c| keys.sum(c.by_row.iter()))
-            .collect();
+        let columns: Vec<Vec<u64>> =
+            rows.columns.iter().map(|c| keys.sum(c.by_row.iter())).collect();
         let mut stacks = vec![[0u64; 7]; keys.count];
         let mut store_queue = vec![0; keys.count];
         let mut ids = vec![FunctionId(0); keys.count];
@@ -69,7 +62,7 @@ impl Functions {
             ids[key] = selection.symbols.locations[rows.places[row] as usize].function;
         }
         let mut slots = vec![Slots::default(); keys.count];
-        for (inst, slot, count) in { evaluation.top_down.iter() }.flat_map(|t| t.of(rows.process)) {
+        for (inst, slot, count) in evaluation.top_down.iter().flat_map(|t| t.of(rows.process)) {
             if let Ok(row) = rows.insts.binary_search(&inst) {
                 slots[keys.of_row[row] as usize][slot] += count;
             }
@@ -138,11 +131,7 @@ impl Instructions {
             most[row] = most[row].max(units);
         }
         let own = most.into_iter().enumerate();
-        let best = if in_focus {
-            &mut self.first
-        } else {
-            &mut self.rest
-        };
+        let best = if in_focus { &mut self.first } else { &mut self.rest };
         best.extend(own.map(|(row, units)| (units, process, row)));
         best.sort_unstable_by_key(|&(units, process, row)| (Reverse(units), process, row));
         best.truncate(MAX_INSTRUCTIONS);
@@ -151,10 +140,7 @@ impl Instructions {
     /// Returns the rows of the instructions, those with most cycles by the Oracle first. At least half of
     /// [`MAX_INSTRUCTIONS`] is for the processes in focus, if they have as many.
     pub fn finish(self, selection: &Selection<'_>, gathered: &Gathered<'_>) -> Vec<InstructionRow> {
-        let Self {
-            first: mut picked,
-            rest,
-        } = self;
+        let Self { first: mut picked, rest } = self;
         let rest_room = MAX_INSTRUCTIONS - picked.len().min(MAX_INSTRUCTIONS / 2);
         let rest_count = rest.len().min(rest_room);
         picked.truncate(MAX_INSTRUCTIONS - rest_count);
@@ -201,10 +187,7 @@ pub(super) struct RowBuilder<'a> {
 
 impl<'a> RowBuilder<'a> {
     pub fn new(selection: &'a Selection<'a>) -> Self {
-        Self {
-            selection,
-            texts: HashMap::new(),
-        }
+        Self { selection, texts: HashMap::new() }
     }
 
     /// Returns the privilege mode of a row's instruction.
@@ -241,12 +224,7 @@ impl<'a> RowBuilder<'a> {
     }
 
     pub fn instruction(&mut self, rows: &Rows, process: usize, row: usize) -> InstructionRow {
-        let Selection {
-            evaluation,
-            symbols,
-            units,
-            ..
-        } = self.selection;
+        let Selection { evaluation, symbols, units, .. } = self.selection;
         let place = rows.places[row] as usize;
         let at = &symbols.locations[place];
         let StaticInfo { raw, pc, .. } = evaluation.static_info[rows.insts[row].0 as usize];
@@ -258,11 +236,7 @@ impl<'a> RowBuilder<'a> {
             address: format!("{:x}", at.offset),
             label: symbols.label(place),
             function: symbols.function(at.function).name.to_string(),
-            inlined: at
-                .inlined
-                .iter()
-                .map(|frame| frame.function.to_string())
-                .collect(),
+            inlined: at.inlined.iter().map(|frame| frame.function.to_string()).collect(),
             source: source(at),
             library_source: at.library_line().map(line),
             text,
@@ -270,11 +244,7 @@ impl<'a> RowBuilder<'a> {
             share: share(rows.oracle[row], rows.oracle_total),
             stack: rows.stacks[row].map(|units| share(units, rows.oracle_total)),
             store_queue: share(rows.store_queue[row], rows.oracle_total),
-            shares: rows
-                .columns
-                .iter()
-                .map(|c| share(c.by_row.get(row), c.totals.total))
-                .collect(),
+            shares: rows.columns.iter().map(|c| share(c.by_row.get(row), c.totals.total)).collect(),
         }
     }
 }

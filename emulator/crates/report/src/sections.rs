@@ -148,7 +148,8 @@ impl Report {
         place: TextPosition,
         options: &Options,
     ) -> fmt::Result {
-        { SECTIONS.iter() }
+        SECTIONS
+            .iter()
             .filter(|section| section.place == place)
             .try_for_each(|section| (section.text)(self, out, options))
     }

@@ -67,10 +67,7 @@ impl Report {
             let process = self.processes.get(index)?;
             let curves = curves(&self.columns, process);
             let enough = |curve: &Curve| curve.points.len() >= LEAST_PERIODS;
-            curves.iter().any(enough).then(|| Sensitivity {
-                process: process.name.clone(),
-                curves,
-            })
+            curves.iter().any(enough).then(|| Sensitivity { process: process.name.clone(), curves })
         });
         all.collect()
     }
@@ -85,18 +82,16 @@ fn curves(columns: &[Column], process: &ProcessReport) -> Vec<Curve> {
                 schedule
                     .filter(|_| column.profiler == Some(profiler) && column.filter == Filter::NONE)
             };
-            let mut found: Vec<(Schedule, usize)> = { columns.iter().enumerate() }
+            let mut found: Vec<(Schedule, usize)> = columns
+                .iter()
+                .enumerate()
                 .filter_map(|(index, column)| Some((of_curve(column)?, index)))
                 .collect();
             found.sort_by_key(|(schedule, index)| (schedule.period, *index));
             let same = found.chunk_by(|a, b| a.0.period == b.0.period);
             let points: Vec<_> = same.filter_map(|same| point(same, process)).collect();
             if !points.is_empty() {
-                curves.push(Curve {
-                    profiler,
-                    random,
-                    points,
-                });
+                curves.push(Curve { profiler, random, points });
             }
         }
     }
@@ -105,9 +100,7 @@ fn curves(columns: &[Column], process: &ProcessReport) -> Vec<Curve> {
 
 fn point(same: &[(Schedule, usize)], process: &ProcessReport) -> Option<CurvePoint> {
     let columns = same.iter().map(|(_, index)| *index);
-    let errors: Vec<_> = { columns.clone() }
-        .filter_map(|index| process.errors[index])
-        .collect();
+    let errors: Vec<_> = columns.clone().filter_map(|index| process.errors[index]).collect();
     let count = errors.len();
     if count == 0 {
         return None;
@@ -126,10 +119,8 @@ fn point(same: &[(Schedule, usize)], process: &ProcessReport) -> Option<CurvePoi
 }
 
 /// A profiler that names one instruction, and the same that splits its sample among all that commit with it.
-const SPLITS: [(Profiler, Profiler); 2] = [
-    (Profiler::TipIlp, Profiler::Tip),
-    (Profiler::Nci, Profiler::NciIlp),
-];
+const SPLITS: [(Profiler, Profiler); 2] =
+    [(Profiler::TipIlp, Profiler::Tip), (Profiler::Nci, Profiler::NciIlp)];
 
 /// What splitting samples changes at one level, in words; nothing if the run does not have both profilers
 /// on one schedule.

@@ -61,9 +61,7 @@ pub fn write(output: impl Write, stamp: &[u8], content: &impl Stored) -> io::Res
     let mut pieces = BufWriter::with_capacity(PIECE, encoder);
     pieces.write_all(stamp)?;
     let mut serializer = rmp_serde::Serializer::new(&mut pieces).with_struct_map();
-    content
-        .serialize(&mut serializer)
-        .map_err(io::Error::other)?;
+    content.serialize(&mut serializer).map_err(io::Error::other)?;
     let encoder = pieces.into_inner().map_err(|e| e.into_error())?;
     encoder.finish()?.flush()
 }
@@ -149,31 +147,15 @@ mod tests {
         let inst_11_of_11 = json!([11, 1]);
         let leaf_17_of_17 = json!({ "width": 4, "by_process": [[17, 1]], "windows": [] });
         for (place, value, expected) in [
-            (
-                "/idle",
-                json!(21_001),
-                "idle: expected at most 21000 cycles, found 21001",
-            ),
+            ("/idle", json!(21_001), "idle: expected at most 21000 cycles, found 21001"),
             (
                 "/cycles",
                 json!(1u64 << 60),
                 "cycles: expected at most 281474976710656, found 1152921504606846976",
             ),
-            (
-                "/processes/1/id",
-                json!(2),
-                "processes: expected them in the order of their numbers",
-            ),
-            (
-                "/first_use",
-                json!([]),
-                "first_use: expected 11 instructions, found 0",
-            ),
-            (
-                "/spaces/2",
-                json!(3),
-                "spaces: expected a number of a process below 3, found 3",
-            ),
+            ("/processes/1/id", json!(2), "processes: expected them in the order of their numbers"),
+            ("/first_use", json!([]), "first_use: expected 11 instructions, found 0"),
+            ("/spaces/2", json!(3), "spaces: expected a number of a process below 3, found 3"),
             (
                 "/oracle/processes/0",
                 inst_11_of_11,
@@ -184,11 +166,7 @@ mod tests {
                 json!([0, 1]),
                 "oracle: expected 16800000 units, found 16800001",
             ),
-            (
-                "/oracle/units_per_cycle",
-                json!(0),
-                "oracle: expected 840 units per cycle, found 0",
-            ),
+            ("/oracle/units_per_cycle", json!(0), "oracle: expected 840 units per cycle, found 0"),
             (
                 "/samplers/0/sampler/schedule/period",
                 json!(0),

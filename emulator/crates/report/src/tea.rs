@@ -118,10 +118,7 @@ impl<'a> TeaBuilder<'a> {
         evaluation.signatures.as_ref()?;
         let samplers = evaluation.samplers.iter().enumerate();
         let seeing = samplers.filter(|(_, result)| result.signatures.is_some());
-        let named = seeing.map(|(column, _)| TeaColumn {
-            name: name(&columns[column]),
-            column,
-        });
+        let named = seeing.map(|(column, _)| TeaColumn { name: name(&columns[column]), column });
         Some(Self {
             evaluation,
             columns,
@@ -161,9 +158,7 @@ impl<'a> TeaBuilder<'a> {
         let sampled: Vec<(TeaColumn, Weights)> =
             self.report.columns.iter().map(of_column).collect();
         if rows.oracle_total > 0 {
-            self.report
-                .processes
-                .push(process(at, rows, name, &truth, &sampled));
+            self.report.processes.push(process(at, rows, name, &truth, &sampled));
         }
         if let Some(builder) = builder {
             self.instructions(at, rows, &truth, &sampled, builder);
@@ -178,32 +173,28 @@ impl<'a> TeaBuilder<'a> {
         sampled: &[(TeaColumn, Weights)],
         builder: &mut rows::RowBuilder<'_>,
     ) {
-        let mut order: Vec<usize> = (0..rows.insts.len())
-            .filter(|row| rows.oracle[*row] > 0)
-            .collect();
+        let mut order: Vec<usize> =
+            (0..rows.insts.len()).filter(|row| rows.oracle[*row] > 0).collect();
         order.sort_by_key(|row| (std::cmp::Reverse(rows.oracle[*row]), *row));
         order.truncate(MAX_INSTRUCTIONS);
-        self.report
-            .instructions
-            .extend(order.into_iter().map(|row| {
-                let made = builder.instruction(rows, at, row);
-                let of = |weights: &Weights| stack(weights.of(row as u32), weights.total);
-                let first =
-                    |(column, _): &&(TeaColumn, Weights)| self.columns[column.column].primary;
-                TeaInstruction {
-                    process: at + 1,
-                    pc: made.pc,
-                    label: made.label,
-                    text: made.text,
-                    cycles: made.cycles,
-                    stack: of(truth),
-                    stacks: sampled
-                        .iter()
-                        .filter(first)
-                        .map(|(column, w)| (column.name.clone(), of(w)))
-                        .collect(),
-                }
-            }));
+        self.report.instructions.extend(order.into_iter().map(|row| {
+            let made = builder.instruction(rows, at, row);
+            let of = |weights: &Weights| stack(weights.of(row as u32), weights.total);
+            let first = |(column, _): &&(TeaColumn, Weights)| self.columns[column.column].primary;
+            TeaInstruction {
+                process: at + 1,
+                pc: made.pc,
+                label: made.label,
+                text: made.text,
+                cycles: made.cycles,
+                stack: of(truth),
+                stacks: sampled
+                    .iter()
+                    .filter(first)
+                    .map(|(column, w)| (column.name.clone(), of(w)))
+                    .collect(),
+            }
+        }));
     }
 
     /// The whole.
@@ -233,10 +224,7 @@ fn process(
         process: at + 1,
         name: name.to_owned(),
         stack,
-        stacks: sampled
-            .iter()
-            .map(|(column, w)| (column.name.clone(), whole(w)))
-            .collect(),
+        stacks: sampled.iter().map(|(column, w)| (column.name.clone(), whole(w))).collect(),
         events,
         errors: sampled
             .iter()
@@ -272,9 +260,7 @@ fn stack(weights: &[(u32, u16, u64)], total: u64) -> EventStack {
         0 => NO_EVENT.to_owned(),
         _ => TeaEvents(events).to_string(),
     };
-    sums.into_iter()
-        .map(|(events, units)| (named(events), units as f64 / total as f64))
-        .collect()
+    sums.into_iter().map(|(events, units)| (named(events), units as f64 / total as f64)).collect()
 }
 
 /// The profile error over (symbol, signature), from both sums and their totals.

@@ -20,10 +20,7 @@ mod waiting;
 
 pub(crate) fn report_of(evaluation: &Evaluation, guest: Option<&GuestProfile>) -> Report {
     let root = guest_root();
-    let files = SymbolFiles {
-        roots: vec![root.path().to_owned()],
-        ..SymbolFiles::default()
-    };
+    let files = SymbolFiles { roots: vec![root.path().to_owned()], ..SymbolFiles::default() };
     let disassemble = |raw: u32, _: u64| format!("op{raw:x}\ta0, a1");
     let meta = json!({ "name": "a <small> run", "core": { "preset": "boom-4w" } });
     Report::build(
@@ -37,19 +34,13 @@ pub(crate) fn report_of(evaluation: &Evaluation, guest: Option<&GuestProfile>) -
 
 /// Compares with a golden file; `BLESS=1` writes it.
 fn golden(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/golden")
-        .join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("BLESS").is_some() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
     }
     let expected = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        expected == text,
-        "{} differs (BLESS=1 accepts):\n{text}",
-        path.display()
-    );
+    assert!(expected == text, "{} differs (BLESS=1 accepts):\n{text}", path.display());
 }
 
 #[test]
@@ -82,11 +73,7 @@ fn errors_are_half_the_distance_per_level() {
 #[test]
 fn a_profiler_that_says_what_the_oracle_says_has_no_error() {
     let report = report_of(&evaluation(), None);
-    let column = report
-        .columns
-        .iter()
-        .position(|c| c.name == "tip-fast")
-        .unwrap();
+    let column = report.columns.iter().position(|c| c.name == "tip-fast").unwrap();
     for process in &report.processes {
         for level in Level::ALL {
             assert_eq!(process.errors[column].unwrap().get(level).error, 0.0);
@@ -124,16 +111,11 @@ fn samples_from_the_guest_are_a_column() {
     assert_eq!(column.unmatched_cycles, 800.0);
     let errors = report.errors_json();
     // 300 + 300 + 300 of 2000 fall on user code, 800 on the kernel, 300 nowhere.
-    let error = errors["quickstart"]["function"]["guest-tip"]
-        .as_f64()
-        .unwrap();
+    let error = errors["quickstart"]["function"]["guest-tip"].as_f64().unwrap();
     let correct = 900.0 / 2000.0 + 2000.0 / 18_000.0;
     assert!((error - (1.0 - correct)).abs() < 1e-9, "{error}");
     assert!(errors["sh"]["function"].get("guest-tip").is_none());
-    assert!(
-        errors["all"]["function"].get("guest-tip").is_none(),
-        "sh was not sampled"
-    );
+    assert!(errors["all"]["function"].get("guest-tip").is_none(), "sh was not sampled");
     assert_eq!(report.warnings.len(), 3, "{:?}", report.warnings);
 }
 
@@ -151,14 +133,8 @@ fn a_profile_from_the_guest_is_beside_the_model_of_its_rule() {
     assert_eq!(errors.guest, column.unwrap().function);
     assert!(errors.between.error > 0.3 && errors.between.sampling > 0.0);
     let text = report.text(&Options::default());
-    assert!(
-        text.contains("by the host's model of the same rule"),
-        "{text}"
-    );
-    assert!(
-        text.lines().all(|line| line.chars().count() <= 120),
-        "{text}"
-    );
+    assert!(text.contains("by the host's model of the same rule"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
     assert!(report.html("").contains("<h2>In the guest</h2>"));
     assert_eq!(report.json()["in_guest"][0]["rule"], "tip");
     // A rule without a sampler of the host is a column alone.
@@ -166,12 +142,7 @@ fn a_profile_from_the_guest_is_beside_the_model_of_its_rule() {
     other.heuristic = 3;
     let report = report_of(&evaluation(), Some(&other));
     assert_eq!(report.columns.last().unwrap().name, "guest-nci-ilp");
-    assert!(
-        report
-            .in_guest
-            .iter()
-            .all(|own| own.rule == Profiler::NciIlp)
-    );
+    assert!(report.in_guest.iter().all(|own| own.rule == Profiler::NciIlp));
 }
 
 #[test]
@@ -181,9 +152,7 @@ fn a_user_mode_profile_is_compared_with_user_mode() {
     guest.exclude_machine = true;
     guest.samples.truncate(1);
     let errors = report_of(&evaluation(), Some(&guest)).errors_json();
-    let error = errors["quickstart"]["function"]["guest-tip"]
-        .as_f64()
-        .unwrap();
+    let error = errors["quickstart"]["function"]["guest-tip"].as_f64().unwrap();
     assert!((error - 250.0 / 16_000.0).abs() < 1e-9, "{error}");
 }
 
@@ -207,10 +176,7 @@ fn an_empty_evaluation_is_an_empty_report() {
     let mut empty = evaluation();
     empty.oracle = Profile::new(UNITS_PER_CYCLE);
     empty.stacks = CycleStacks::default();
-    empty
-        .samplers
-        .iter_mut()
-        .for_each(|s| s.profile = Profile::new(UNITS_PER_CYCLE));
+    empty.samplers.iter_mut().for_each(|s| s.profile = Profile::new(UNITS_PER_CYCLE));
     let report = report_of(&empty, None);
     assert_eq!(report.processes.len(), 1);
     assert!(report.text(&Options::default()).contains("all"));
@@ -221,24 +187,15 @@ fn an_empty_evaluation_is_an_empty_report() {
 fn cycle_stacks_and_listings() {
     let report = report_of(&evaluation(), None);
     let quickstart = &report.processes[1];
-    assert_eq!(
-        (quickstart.name.as_str(), quickstart.class),
-        ("quickstart", "flush")
-    );
+    assert_eq!((quickstart.name.as_str(), quickstart.class), ("quickstart", "flush"));
     assert!((quickstart.stack.iter().sum::<f64>() - 1.0).abs() < 1e-9);
     let listing = &report.listings[0];
     assert_eq!(report.functions[listing.function].name, "length");
-    let shape: Vec<(&str, bool, bool)> = listing
-        .rows
-        .iter()
-        .map(|r| (&*r.instruction.pc, r.leader, r.gap))
-        .collect();
+    let shape: Vec<(&str, bool, bool)> =
+        listing.rows.iter().map(|r| (&*r.instruction.pc, r.leader, r.gap)).collect();
     assert_eq!(shape[0], ("10150", true, false));
     assert_eq!(shape[5], ("1015e", true, false));
-    assert_eq!(
-        listing.rows[2].instruction.inlined,
-        ["square", "sum_of_squares"]
-    );
+    assert_eq!(listing.rows[2].instruction.inlined, ["square", "sum_of_squares"]);
     assert_eq!(report.json()["functions"][0]["name"], json!("length"));
 }
 
@@ -257,9 +214,8 @@ fn a_function_that_is_too_large_leaves_the_others_their_listings() {
     }
     let report = report_of(&evaluation, None);
     assert_eq!(report.functions[0].name, "[unknown]");
-    let listed: Vec<&str> = { report.listings.iter() }
-        .map(|listing| &*report.functions[listing.function].name)
-        .collect();
+    let listed: Vec<&str> =
+        report.listings.iter().map(|listing| &*report.functions[listing.function].name).collect();
     assert!(listed.contains(&"length"), "{listed:?}");
     assert!(!listed.contains(&"[unknown]"), "{listed:?}");
 }
@@ -276,23 +232,14 @@ fn threads_of_one_name_are_one_row_of_every_report() {
     let threads = [(0, 100, "quickstart", 9000), (1, 101, "idle", 0)];
     evaluation.threads = threads.into_iter().chain(passing).map(thread).collect();
     let report = report_of(&evaluation, None);
-    let rows: Vec<_> = { report.threads.iter() }
-        .map(|row| (&*row.name, row.count, row.cycles))
-        .collect();
+    let rows: Vec<_> =
+        report.threads.iter().map(|row| (&*row.name, row.count, row.cycles)).collect();
     assert_eq!(rows, [("quickstart", 1, 9000.0), ("<passing>", 38, 1900.0)]);
     let text = report.text(&Options::default());
-    let line = { text.lines() }
-        .find(|line| line.contains("<passing>"))
-        .unwrap();
-    assert!(
-        line.contains("1,900") && line.ends_with("102 103 104 105 106 107 …"),
-        "{line}"
-    );
+    let line = text.lines().find(|line| line.contains("<passing>")).unwrap();
+    assert!(line.contains("1,900") && line.ends_with("102 103 104 105 106 107 …"), "{line}");
     let page = report.html("");
-    assert!(
-        page.contains("<td>quickstart</td><td>&lt;passing&gt;</td><td>1,900</td>"),
-        "{page}"
-    );
+    assert!(page.contains("<td>quickstart</td><td>&lt;passing&gt;</td><td>1,900</td>"), "{page}");
     assert_eq!(json!(report)["threads"][1]["count"], 38);
 }
 
@@ -305,9 +252,7 @@ fn processes_of_one_command_are_one_row() {
         }
     }
     let report = report_of(&evaluation, None);
-    let both = { report.commands.iter() }
-        .find(|row| row.name == "quickstart")
-        .unwrap();
+    let both = report.commands.iter().find(|row| row.name == "quickstart").unwrap();
     assert_eq!((both.count, both.members.len()), (2, 2));
     let members = both.members.iter().map(|&at| report.processes[at].cycles);
     assert!((both.cycles - members.sum::<f64>()).abs() < 1e-6);
@@ -315,15 +260,10 @@ fn processes_of_one_command_are_one_row() {
     assert!(text.contains("\nquickstart (2)  "), "{text}");
     assert_eq!(both.short_title(24), "quickstart (2 processes)");
     // The verdict is on both together.
-    let verdict = text
-        .lines()
-        .find(|line| line.starts_with("quickstart (2 processes): "));
+    let verdict = text.lines().find(|line| line.starts_with("quickstart (2 processes): "));
     let cycles = format!("{:.1} M cycles", both.cycles / 1e6);
     assert!(verdict.is_some_and(|line| line.contains(&cycles)), "{text}");
-    assert!(
-        text.contains("is the most expensive of the 2 processes of quickstart"),
-        "{text}"
-    );
+    assert!(text.contains("is the most expensive of the 2 processes of quickstart"), "{text}");
     let json = report.json();
     assert_eq!(json["commands"][0]["members"], json!([1, 2]));
     assert_eq!(json["processes"][1]["command"], "quickstart");
@@ -336,8 +276,5 @@ fn elapsed_time_comes_first() {
     let meta = json!({"regions": {"cycles": 36_734_211}, "core": {"clock": {"mhz": 1600}}});
     report.totals.elapsed = elapsed::Elapsed::of(&meta);
     let text = report.text(&Options::default());
-    assert!(
-        text.contains("\n36,734,211 cycles elapsed, 22.959 ms\n"),
-        "{text}"
-    );
+    assert!(text.contains("\n36,734,211 cycles elapsed, 22.959 ms\n"), "{text}");
 }

@@ -70,7 +70,7 @@ impl Report {
         }
         let totals = &self.totals;
         if let Some(elapsed) = totals.elapsed {
-            let ms = { elapsed.ms }.map_or_else(String::new, |ms| format!(", {ms:.3} ms"));
+            let ms = elapsed.ms.map_or_else(String::new, |ms| format!(", {ms:.3} ms"));
             writeln!(out, "{} cycles elapsed{ms}", count(elapsed.cycles as f64))?;
         }
         writeln!(
@@ -106,7 +106,7 @@ impl Report {
         let shown = wanted.clone();
         for index in wanted {
             writeln!(out)?;
-            let command = { self.command_of(index) }.filter(|row| row.members.len() > 1);
+            let command = self.command_of(index).filter(|row| row.members.len() > 1);
             if let Some(command) = command {
                 writeln!(
                     out,
@@ -146,24 +146,14 @@ impl Report {
 
     fn write_processes(&self, out: &mut String, options: &Options) -> std::fmt::Result {
         writeln!(out, "{:>90}", "cycle stack, %")?;
-        write!(
-            out,
-            "{:<24}{:>15}{:>8}  {:<8}",
-            "Process", "cycles", "%", "class"
-        )?;
+        write!(out, "{:<24}{:>15}{:>8}  {:<8}", "Process", "cycles", "%", "class")?;
         for category in CATEGORIES {
             write!(out, "{:>9}", fit(short(category), 8))?;
         }
         writeln!(out)?;
         let mut hidden = 0;
         let all = &self.processes[0];
-        let mut lines = vec![(
-            all.name.clone(),
-            all.cycles,
-            all.share,
-            all.class,
-            all.stack,
-        )];
+        let mut lines = vec![(all.name.clone(), all.cycles, all.share, all.class, all.stack)];
         for command in &self.commands {
             let asked =
                 |index: &usize| Some(&self.processes[*index].name) == options.process.as_ref();
@@ -171,13 +161,7 @@ impl Report {
                 hidden += command.count;
                 continue;
             }
-            let CommandRow {
-                cycles,
-                share,
-                class,
-                stack,
-                ..
-            } = command;
+            let CommandRow { cycles, share, class, stack, .. } = command;
             lines.push((command.short_title(23), *cycles, *share, *class, *stack));
         }
         for (name, cycles, share, class, stack) in lines {
@@ -195,11 +179,7 @@ impl Report {
             writeln!(out)?;
         }
         if hidden > 0 {
-            writeln!(
-                out,
-                "and {hidden} more below {} %",
-                percent(options.min_share)
-            )?;
+            writeln!(out, "and {hidden} more below {} %", percent(options.min_share))?;
         }
         Ok(())
     }

@@ -18,26 +18,22 @@ const TIDS: usize = 10;
 
 /// Returns a row for each name of a process's threads that ran.
 pub(super) fn threads(evaluation: &Evaluation, gathered: &Gathered<'_>) -> Vec<ThreadRow> {
-    let numbers: BTreeMap<_, usize> = { gathered.processes.iter() }
-        .map(|summary| summary.process)
-        .zip(1..)
-        .collect();
+    let numbers: BTreeMap<_, usize> =
+        gathered.processes.iter().map(|summary| summary.process).zip(1..).collect();
     let total = evaluation.cycles.saturating_sub(evaluation.idle).max(1) as f64;
     let mut rows: BTreeMap<(usize, &str), ThreadRow> = BTreeMap::new();
     for thread in &evaluation.threads {
         let Some(&process) = numbers.get(&thread.process).filter(|_| thread.cycles > 0) else {
             continue;
         };
-        let row = rows
-            .entry((process, thread.name()))
-            .or_insert_with(|| ThreadRow {
-                process,
-                name: thread.name().to_owned(),
-                tids: Vec::new(),
-                count: 0,
-                cycles: 0.0,
-                share: 0.0,
-            });
+        let row = rows.entry((process, thread.name())).or_insert_with(|| ThreadRow {
+            process,
+            name: thread.name().to_owned(),
+            tids: Vec::new(),
+            count: 0,
+            cycles: 0.0,
+            share: 0.0,
+        });
         if row.tids.len() < TIDS {
             row.tids.push(thread.tid);
         }
@@ -55,11 +51,7 @@ impl Report {
     /// [`Options::min_share`] of processes whose threads have several names.
     fn listed_threads(&self, options: &Options) -> Vec<&ThreadRow> {
         let own = |row: &ThreadRow| &self.processes[row.process].name;
-        let of = |process: usize| {
-            self.threads
-                .iter()
-                .filter(move |row| row.process == process)
-        };
+        let of = |process: usize| self.threads.iter().filter(move |row| row.process == process);
         let listed = |row: &&ThreadRow| match &options.process {
             Some(name) => own(row) == name,
             None => row.share >= options.min_share && of(row.process).nth(1).is_some(),

@@ -85,10 +85,8 @@ pub(super) fn top_down(
     functions.sort_by_key(|row| std::cmp::Reverse(row.slots));
     functions.truncate(MAX_FUNCTIONS);
     let numbered = |(index, summary): (usize, &Summary)| (summary.process, index + 1);
-    let index: BTreeMap<ProcessId, usize> = { gathered.processes.iter() }
-        .enumerate()
-        .map(numbered)
-        .collect();
+    let index: BTreeMap<ProcessId, usize> =
+        gathered.processes.iter().enumerate().map(numbered).collect();
     let windows = slots.windows.iter().map(|window| {
         let mut all = SlotsAndCycles::default();
         window.processes.iter().for_each(|(_, spent)| all += *spent);
@@ -107,10 +105,7 @@ pub(super) fn top_down(
             start: window.start,
             end: window.end,
             cycles: window.cycles,
-            processes: shown
-                .clone()
-                .map(|(at, spent)| (at, nodes(spent)))
-                .collect(),
+            processes: shown.clone().map(|(at, spent)| (at, nodes(spent))).collect(),
             stacks: shown.map(|(at, spent)| (at, stack(spent))).collect(),
         }
     });
@@ -127,16 +122,12 @@ fn row(process: usize, name: &str, slots: &Slots) -> TopDownRow {
     let total = slots.total();
     let mut closer: Vec<&'static str> = Vec::new();
     for node in &NODES {
-        let over = node
-            .threshold
-            .is_some_and(|limit| share(node.of(slots), total) > limit);
+        let over = node.threshold.is_some_and(|limit| share(node.of(slots), total) > limit);
         if over && node.parent().is_none_or(|parent| closer.contains(&parent)) {
             closer.push(node.path);
         }
     }
-    let shares = NODES
-        .iter()
-        .map(|node| (node.path, share(node.of(slots), total)));
+    let shares = NODES.iter().map(|node| (node.path, share(node.of(slots), total)));
     TopDownRow {
         process,
         name: name.to_owned(),
@@ -147,9 +138,5 @@ fn row(process: usize, name: &str, slots: &Slots) -> TopDownRow {
 }
 
 fn share(part: u64, total: u64) -> f64 {
-    if total == 0 {
-        0.0
-    } else {
-        part as f64 / total as f64
-    }
+    if total == 0 { 0.0 } else { part as f64 / total as f64 }
 }

@@ -122,19 +122,12 @@ struct CodeSums {
 
 impl<'a> VerdictBuilder<'a> {
     pub fn new(selection: &'a Selection<'a>) -> Self {
-        Self {
-            selection,
-            commands: Vec::new(),
-        }
+        Self { selection, commands: Vec::new() }
     }
 
     /// Adds the process at index `at` of the gathered ones, which runs `command`.
     pub fn add(&mut self, at: usize, command: &str, rows: &Rows) {
-        let Selection {
-            evaluation,
-            symbols,
-            ..
-        } = self.selection;
+        let Selection { evaluation, symbols, .. } = self.selection;
         let known = self.commands.iter().position(|sums| sums.name == command);
         let known = known.unwrap_or_else(|| {
             self.commands.push(CommandSums {
@@ -168,11 +161,9 @@ impl<'a> VerdictBuilder<'a> {
 
     /// Returns the verdicts, those on the commands with most cycles first.
     pub fn finish(mut self, builder: &mut RowBuilder<'_>) -> Vec<Verdict> {
-        self.commands
-            .sort_by_key(|sums| (std::cmp::Reverse(sums.total), sums.process));
+        self.commands.sort_by_key(|sums| (std::cmp::Reverse(sums.total), sums.process));
         let sums = self.commands.iter();
-        sums.map(|sums| sums.verdict(builder, self.selection.symbols))
-            .collect()
+        sums.map(|sums| sums.verdict(builder, self.selection.symbols)).collect()
     }
 }
 
@@ -183,16 +174,8 @@ impl CommandSums {
         // Some code of the file has source lines: what has none was compiled by others.
         let of_file = |sums: &&CodeSums| symbols.locations[sums.location].module == module;
         let has_lines = |sums: &CodeSums| symbols.locations[sums.location].source.is_some();
-        let others_have = || {
-            { self.instructions.values() }
-                .filter(of_file)
-                .any(has_lines)
-        };
-        Owner::of(
-            &symbols.module(module).path,
-            made.source.is_some(),
-            others_have,
-        )
+        let others_have = || self.instructions.values().filter(of_file).any(has_lines);
+        Owner::of(&symbols.module(module).path, made.source.is_some(), others_have)
     }
 
     fn verdict(&self, builder: &mut RowBuilder<'_>, symbols: &Symbols) -> Verdict {
@@ -201,41 +184,32 @@ impl CommandSums {
         self.functions.values().for_each(|stack| all += *stack);
         let mut order: Vec<(&FunctionId, &CycleStack)> = self.functions.iter().collect();
         order.sort_by_key(|(id, stack)| (std::cmp::Reverse(stack.total()), id.0));
-        let places = order
-            .into_iter()
-            .take(MAX_PLACES)
-            .filter_map(|(id, stack)| {
-                let component = worst(stack);
-                let own = { self.instructions.iter() }.filter(|((function, _), _)| function == id);
-                let most = |((_, address), sums): &(&CodePlace, &CodeSums)| {
-                    (sums.stack[component], std::cmp::Reverse(*address))
-                };
-                let (_, sums) = own.max_by_key(most)?;
-                let made = builder.code(sums.inst, sums.location);
-                Some(Place {
-                    process: sums.process + 1,
-                    share: stack.total() as f64 / whole,
-                    cause: Cause {
-                        component,
-                        share: stack[component] as f64 / whole,
-                    },
-                    owner: self.owner(*id, &made, symbols),
-                    advice: String::new(),
-                    function: made.function,
-                    label: made.label,
-                    pc: made.pc,
-                    text: made.text,
-                    source: made.source,
-                    library_source: made.library_source,
-                })
-            });
+        let places = order.into_iter().take(MAX_PLACES).filter_map(|(id, stack)| {
+            let component = worst(stack);
+            let own = self.instructions.iter().filter(|((function, _), _)| function == id);
+            let most = |((_, address), sums): &(&CodePlace, &CodeSums)| {
+                (sums.stack[component], std::cmp::Reverse(*address))
+            };
+            let (_, sums) = own.max_by_key(most)?;
+            let made = builder.code(sums.inst, sums.location);
+            Some(Place {
+                process: sums.process + 1,
+                share: stack.total() as f64 / whole,
+                cause: Cause { component, share: stack[component] as f64 / whole },
+                owner: self.owner(*id, &made, symbols),
+                advice: String::new(),
+                function: made.function,
+                label: made.label,
+                pc: made.pc,
+                text: made.text,
+                source: made.source,
+                library_source: made.library_source,
+            })
+        });
         let places: Vec<Place> = places.filter(|place| place.share >= NOTICEABLE).collect();
         let mut causes: Vec<Cause> = Component::ALL
             .into_iter()
-            .map(|component| Cause {
-                component,
-                share: all[component] as f64 / whole,
-            })
+            .map(|component| Cause { component, share: all[component] as f64 / whole })
             .filter(|cause| cause.share >= NOTICEABLE)
             .collect();
         causes.sort_by(|a, b| b.share.total_cmp(&a.share));
@@ -253,7 +227,7 @@ impl CommandSums {
 
 /// The component to say something about: the largest wait, unless next to all cycles commit.
 fn worst(stack: &CycleStack) -> Component {
-    let waits = { Component::ALL.into_iter() }.filter(|c| *c != Component::Execution);
+    let waits = Component::ALL.into_iter().filter(|c| *c != Component::Execution);
     let by_units = |c: &Component| (stack[*c], std::cmp::Reverse(*c));
     let largest = waits.max_by_key(by_units).unwrap_or(Component::Execution);
     match stack[largest] as f64 >= WORTH_A_WORD * stack.total() as f64 {
@@ -321,7 +295,7 @@ impl Report {
     pub(super) fn advise(&mut self) {
         let mut verdict = std::mem::take(&mut self.verdict);
         for of_command in &mut verdict {
-            let members = { self.commands.iter() }.find(|row| row.name == of_command.command);
+            let members = self.commands.iter().find(|row| row.name == of_command.command);
             let members = members.map_or(&[][..], |row| &row.members);
             for place in &mut of_command.places {
                 place.advice = advice::for_place(place, self.loop_of(members, &place.function));
@@ -333,14 +307,13 @@ impl Report {
     fn shown_verdicts(&self, options: &Options) -> impl Iterator<Item = (&Verdict, &CommandRow)> {
         let wanted = options.process.clone();
         let command =
-            |verdict: &Verdict| { self.commands.iter() }.find(|row| row.name == verdict.command);
-        let mut all: Vec<(&Verdict, &CommandRow)> = { self.verdict.iter() }
-            .filter_map(|verdict| Some((verdict, command(verdict)?)))
-            .collect();
+            |verdict: &Verdict| self.commands.iter().find(|row| row.name == verdict.command);
+        let mut all: Vec<(&Verdict, &CommandRow)> =
+            self.verdict.iter().filter_map(|verdict| Some((verdict, command(verdict)?))).collect();
         // The program that was asked about comes first, even if it mostly waits.
         let run = self.meta["name"].as_str().unwrap_or_default().to_owned();
         all.sort_by_key(|(_, row)| row.name != run);
-        let most = { all.iter() }.map(|(_, row)| row.share).fold(0.0, f64::max);
+        let most = all.iter().map(|(_, row)| row.share).fold(0.0, f64::max);
         let named = move |(_, row): &(&Verdict, &CommandRow)| match &wanted {
             Some(name) => {
                 let own = row.members.iter().map(|&index| &self.processes[index].name);
@@ -370,10 +343,7 @@ impl Report {
                     writeln!(out, "  {line}")?;
                 }
             }
-            let interpreted = verdict
-                .interpreted
-                .iter()
-                .map(InterpretedFunction::in_words);
+            let interpreted = verdict.interpreted.iter().map(InterpretedFunction::in_words);
             let inclusive = verdict.inclusive.iter().map(InclusiveRow::in_words);
             for sentence in interpreted.chain(inclusive) {
                 for (n, line) in wrap(&sentence, 112).iter().enumerate() {
@@ -390,11 +360,7 @@ impl Report {
                     }
                 }
                 for (n, line) in wrap(&place.advice, 106).iter().enumerate() {
-                    writeln!(
-                        out,
-                        "         {}{line}",
-                        if n == 0 { "try: " } else { "     " }
-                    )?;
+                    writeln!(out, "         {}{line}", if n == 0 { "try: " } else { "     " })?;
                 }
             }
         }
@@ -429,7 +395,7 @@ impl Report {
                 escape(&command.title()),
                 command.cycles / 1e6,
                 words(&verdict.causes_in_words()),
-                { self.waiting_in_words(&command.members) }
+                self.waiting_in_words(&command.members)
                     .map_or_else(String::new, |text| format!("; {}", words(&text))),
                 if verdict.inclusive.is_empty() && verdict.interpreted.is_empty() {
                     "<ol>"
@@ -465,7 +431,7 @@ impl Report {
                     words(&place.cause.in_words()),
                     escape(&place.text),
                     escape(&place.label),
-                    { self.loop_in_words(&command.members, &place.function) }
+                    self.loop_in_words(&command.members, &place.function)
                         .map_or_else(String::new, |text| format!("; {}", words(&text))),
                     escape(&place.advice)
                 );

@@ -37,14 +37,8 @@ struct Trial {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Select {
-    Tried {
-        gain: f64,
-        cycles: f64,
-        instructions: Vec<Instruction>,
-    },
-    None {
-        none: String,
-    },
+    Tried { gain: f64, cycles: f64, instructions: Vec<Instruction> },
+    None { none: String },
 }
 
 #[derive(Debug, Deserialize)]

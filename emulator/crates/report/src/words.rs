@@ -55,17 +55,13 @@ pub(super) fn disagreements(
     let samplers = evaluation.samplers.iter().enumerate();
     for (index, result) in samplers.filter(|(index, _)| columns[*index].primary) {
         let total = rows.columns[index].totals.total.max(1) as f64;
-        let own = { result.misplaced.iter() }.filter(|m| m.process == rows.process);
+        let own = result.misplaced.iter().filter(|m| m.process == rows.process);
         let noticeable = |m: &&Misplaced| m.units as f64 / total >= NOTICEABLE;
         for misplaced in own.take(MAX_DISAGREEMENTS).filter(noticeable) {
             let mut find = |inst| {
                 let row = rows.insts.binary_search(&inst).ok()?;
                 let made = builder.instruction(rows, at, row);
-                Some(Named {
-                    pc: made.pc,
-                    label: made.label,
-                    text: made.text.replace('\t', " "),
-                })
+                Some(Named { pc: made.pc, label: made.label, text: made.text.replace('\t', " ") })
             };
             let (Some(named), Some(truth)) = (find(misplaced.named), find(misplaced.truth)) else {
                 continue;
@@ -74,13 +70,7 @@ pub(super) fn disagreements(
             out.push(Disagreement {
                 process: at + 1,
                 column: index,
-                words: words(
-                    columns[index].label(),
-                    &named,
-                    &truth,
-                    misplaced.component,
-                    share,
-                ),
+                words: words(columns[index].label(), &named, &truth, misplaced.component, share),
                 named,
                 truth,
                 component: misplaced.component,

@@ -29,11 +29,7 @@ struct Older {
 }
 
 snapshot::snapshot!(Tail { trigger, older });
-snapshot::snapshot!(Older {
-    commit,
-    redirect,
-    serialising
-});
+snapshot::snapshot!(Older { commit, redirect, serialising });
 snapshot::snapshot!(Dispatch { tail });
 
 /// The first instruction of the right path that is dispatched at or after the trigger.
@@ -55,10 +51,7 @@ fn dispatch_cycle(commit: u64, record: &CommitRecord) -> u64 {
 impl Tail {
     #[inline]
     fn start(&mut self, trigger: u64) {
-        *self = Self {
-            trigger,
-            older: None,
-        };
+        *self = Self { trigger, older: None };
     }
 
     /// Skips the records that were dispatched before the trigger's cycle, and returns the first one after them.

@@ -13,11 +13,7 @@ impl SpanPolicy for Tip {
 
     #[inline]
     fn trigger(at: &Trigger<'_>) -> Outcome {
-        if at.span.state == State::Drained {
-            Outcome::Pending
-        } else {
-            Outcome::All
-        }
+        if at.span.state == State::Drained { Outcome::Pending } else { Outcome::All }
     }
 
     #[inline]

@@ -96,11 +96,7 @@ struct Record {
     data: u64,
 }
 
-snapshot::snapshot!(Record {
-    source,
-    target,
-    data
-});
+snapshot::snapshot!(Record { source, target, data });
 
 /// A transfer whose target is not known yet: the address of the next instruction.
 #[derive(Clone, Copy, Debug, Default)]
@@ -114,13 +110,7 @@ struct Transfer {
     from: u8,
 }
 
-snapshot::snapshot!(Transfer {
-    source,
-    following,
-    kind,
-    mispredicted,
-    from
-});
+snapshot::snapshot!(Transfer { source, following, kind, mispredicted, from });
 
 /// The records of a hart.
 #[derive(Clone, Debug)]

@@ -19,7 +19,4 @@ pub struct SharedUnits {
     pub samplers: pdis::SharedSamplingUnits,
 }
 
-snapshot::snapshot!(SharedUnits {
-    transfer_records,
-    samplers
-});
+snapshot::snapshot!(SharedUnits { transfer_records, samplers });

@@ -57,13 +57,7 @@ pub struct Passed {
 impl Passed {
     /// Returns an instruction of four bytes that does nothing, in the cycle of the one before.
     pub const fn at(pc: u64) -> Self {
-        Self {
-            pc,
-            kind: StaticKind(0),
-            outcome: Outcome::Retired,
-            cycle: 0,
-            cycles: 0,
-        }
+        Self { pc, kind: StaticKind(0), outcome: Outcome::Retired, cycle: 0, cycles: 0 }
     }
 }
 

@@ -42,11 +42,7 @@ struct Open {
     following: u64,
 }
 
-snapshot::snapshot!(Open {
-    record,
-    latencies,
-    following
-});
+snapshot::snapshot!(Open { record, latencies, following });
 
 /// The unit of a hart that samples instructions.
 #[derive(Clone, Debug, Default)]
@@ -172,10 +168,7 @@ impl SamplingUnit {
     }
 
     fn forget(&mut self) {
-        let lost = [
-            self.open.take().is_some(),
-            self.select_from.take().is_some(),
-        ];
+        let lost = [self.open.take().is_some(), self.select_from.take().is_some()];
         self.totals.dropped += lost.map(u64::from).iter().sum::<u64>();
         self.active_until = 0;
         self.transfers = false;
@@ -396,11 +389,7 @@ impl SamplingUnit {
         match passed.kind.kind() {
             Some(_) if passed.outcome.retires() => {
                 let following = passed.pc.wrapping_add(passed.kind.bytes().into());
-                self.open = Some(Open {
-                    record,
-                    latencies,
-                    following,
-                });
+                self.open = Some(Open { record, latencies, following });
             }
             _ => self.finish(record, latencies),
         }
@@ -408,12 +397,7 @@ impl SamplingUnit {
 
     /// Says that the instruction at `pc` comes next: it is the target of the transfer before.
     pub fn reach(&mut self, pc: u64) {
-        if let Some(Open {
-            mut record,
-            latencies,
-            following,
-        }) = self.open.take()
-        {
+        if let Some(Open { mut record, latencies, following }) = self.open.take() {
             let prior = (self.control & control::EPT != 0).then_some(self.last_target);
             record.transferred(pc, following, prior);
             self.finish(record, latencies);

@@ -40,11 +40,7 @@ struct Left {
     record: Record,
 }
 
-snapshot::snapshot!(Left {
-    commit,
-    cycle,
-    record
-});
+snapshot::snapshot!(Left { commit, cycle, record });
 
 /// The registers of attributed overflows, and what has to be known to fill them in.
 #[derive(Clone, Debug, Default)]
@@ -141,11 +137,7 @@ impl PreciseSamples {
             self.group.clear();
             self.before = None;
         }
-        let Self {
-            cycles: all,
-            memory,
-            ..
-        } = self;
+        let Self { cycles: all, memory, .. } = self;
         all.retain(|&(_, counter)| memory.awaited.iter().any(|a| a.counter == counter));
         // A counter waits for one cycle at a time: while the hart sleeps, no instruction leaves.
         for (cycle, counter) in cycles {
@@ -175,14 +167,11 @@ impl PreciseSamples {
             let of = |&(cycle, counter): &(u64, u8)| counter == awaited.counter && cycle <= now;
             !named && self.cycles.iter().any(of)
         };
-        let next = { self.memory.awaited.iter() }.position(|awaited| !waits(awaited))?;
+        let next = self.memory.awaited.iter().position(|awaited| !waits(awaited))?;
         let Awaited { counter, periods } = self.memory.awaited.remove(next);
         let due = self.take_due(counter).unwrap_or_else(|| Due {
             counter,
-            record: Record {
-                pc: self.last,
-                ..Record::default()
-            },
+            record: Record { pc: self.last, ..Record::default() },
             ..Due::default()
         });
         let mut record = due.record;
@@ -191,11 +180,7 @@ impl PreciseSamples {
         let info = u64::from(counter)
             | flag(due.precise, PRECISE)
             | flag(due.precise && due.number == self.number, sample_info::EXACT);
-        Some(MemorySample {
-            record,
-            info,
-            periods,
-        })
+        Some(MemorySample { record, info, periods })
     }
 
     fn take_due(&mut self, counter: u8) -> Option<Due> {
@@ -248,11 +233,7 @@ impl PreciseSamples {
         }
         if !self.cycles.is_empty() {
             let (record, _) = Record::of(observed, true);
-            self.group_passes(Left {
-                commit: *commit,
-                cycle: observed.passed.cycle,
-                record,
-            });
+            self.group_passes(Left { commit: *commit, cycle: observed.passed.cycle, record });
         }
     }
 
@@ -274,12 +255,7 @@ impl PreciseSamples {
     fn due(&mut self, counter: u8, record: Record) {
         // An older sample that nobody has asked for is dropped.
         self.take_due(counter);
-        self.memory.due.push(Due {
-            counter,
-            record,
-            precise: true,
-            number: self.number,
-        });
+        self.memory.due.push(Due { counter, record, precise: true, number: self.number });
     }
 
     fn hold(&mut self, counter: u8, record: Record) {
@@ -335,9 +311,7 @@ impl PreciseSamples {
         };
         let all: Vec<Left> = self.group.iter().chain(&self.before).copied().collect();
         let mut commits: Vec<_> = all.iter().enumerate().map(numbered).collect();
-        let before = self
-            .before
-            .and_then(|left| Some((commits.pop()?, left.cycle)));
+        let before = self.before.and_then(|left| Some((commits.pop()?, left.cycle)));
         let mut named = Named::new(cycle);
         gap_spans(
             before.as_ref().map(|(commit, cycle)| (commit, *cycle)),
@@ -374,12 +348,7 @@ struct Named {
 
 impl Named {
     fn new(cycle: u64) -> Self {
-        Self {
-            cycle,
-            rule: Rule::new(Heuristic::Tip),
-            pending: false,
-            who: Vec::new(),
-        }
+        Self { cycle, rule: Rule::new(Heuristic::Tip), pending: false, who: Vec::new() }
     }
 }
 
@@ -396,9 +365,7 @@ impl SpanSink for Named {
         self.pending = false;
         match outcome {
             Outcome::One(record) => self.who.push(record.inst),
-            Outcome::All => self
-                .who
-                .extend(span.records.iter().map(|record| record.inst)),
+            Outcome::All => self.who.extend(span.records.iter().map(|record| record.inst)),
             Outcome::Pending => self.pending = true,
             Outcome::Dropped => {}
         }

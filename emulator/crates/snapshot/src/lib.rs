@@ -83,20 +83,14 @@ pub struct Archive<'a> {
 impl Archive<'static> {
     /// An empty archive, to save state to.
     pub fn saving() -> Self {
-        Self {
-            direction: Direction::Save(Vec::new()),
-            at: 0,
-        }
+        Self { direction: Direction::Save(Vec::new()), at: 0 }
     }
 }
 
 impl<'a> Archive<'a> {
     /// An archive that loads state from saved bytes.
     pub fn loading(bytes: &'a [u8]) -> Self {
-        Self {
-            direction: Direction::Load(bytes),
-            at: 0,
-        }
+        Self { direction: Direction::Load(bytes), at: 0 }
     }
 
     /// The saved bytes; those not loaded yet if the archive is loading.
@@ -120,10 +114,7 @@ impl<'a> Archive<'a> {
         match &mut self.direction {
             Direction::Save(to) => to.extend_from_slice(bytes),
             Direction::Load(from) => {
-                let short = SnapshotError::Short {
-                    at: self.at,
-                    expected: bytes.len(),
-                };
+                let short = SnapshotError::Short { at: self.at, expected: bytes.len() };
                 let (head, rest) = from.split_at_checked(bytes.len()).ok_or(short)?;
                 bytes.copy_from_slice(head);
                 *from = rest;
@@ -142,9 +133,7 @@ impl<'a> Archive<'a> {
         let mut saved = value.to_owned().into_bytes();
         saved.snapshot(self)?;
         let saved = String::from_utf8_lossy(&saved);
-        self.check(saved == value, || {
-            format!("{what}: expected \"{value}\", found \"{saved}\"")
-        })
+        self.check(saved == value, || format!("{what}: expected \"{value}\", found \"{saved}\""))
     }
 
     /// Checks a loaded value; `what` describes the fault.
@@ -155,10 +144,7 @@ impl<'a> Archive<'a> {
         if possible {
             return Ok(());
         }
-        Err(SnapshotError::Value {
-            at: self.at,
-            what: what(),
-        })
+        Err(SnapshotError::Value { at: self.at, what: what() })
     }
 
     /// Saves or loads a number of elements. A loaded one is refused if fewer bytes than that are left, since each
@@ -168,10 +154,9 @@ impl<'a> Archive<'a> {
         length.snapshot(self)?;
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         match self.direction {
-            Direction::Load(rest) if rest.len() < length => Err(SnapshotError::Short {
-                at: self.at,
-                expected: length,
-            }),
+            Direction::Load(rest) if rest.len() < length => {
+                Err(SnapshotError::Short { at: self.at, expected: length })
+            }
             _ => Ok(length),
         }
     }

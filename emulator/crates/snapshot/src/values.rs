@@ -172,14 +172,8 @@ mod tests {
         let error = |bytes: &[u8], value: &mut dyn Snapshot| {
             value.snapshot(&mut Archive::loading(bytes)).unwrap_err()
         };
-        assert!(matches!(
-            error(&[2], &mut false),
-            SnapshotError::Value { .. }
-        ));
-        assert!(matches!(
-            error(&[0; 7], &mut 0u64),
-            SnapshotError::Short { .. }
-        ));
+        assert!(matches!(error(&[2], &mut false), SnapshotError::Value { .. }));
+        assert!(matches!(error(&[0; 7], &mut 0u64), SnapshotError::Short { .. }));
         // A length that would fill the host's memory.
         let huge = error(&[0xff; 8], &mut Vec::<u64>::new());
         assert!(matches!(huge, SnapshotError::Short { .. }));
@@ -190,10 +184,6 @@ mod tests {
         archive.same("harts", "2").unwrap();
         let bytes = archive.into_bytes();
         let other = Archive::loading(&bytes).same("harts", "1").unwrap_err();
-        assert!(
-            other
-                .to_string()
-                .contains("harts: expected \"1\", found \"2\"")
-        );
+        assert!(other.to_string().contains("harts: expected \"1\", found \"2\""));
     }
 }

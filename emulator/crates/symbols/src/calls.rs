@@ -57,9 +57,7 @@ fn code<'data>(elf: &Elf<'data>) -> Vec<(u64, &'data [u8])> {
             return false;
         };
         let wanted = elf::SHF_EXECINSTR.0 | elf::SHF_ALLOC.0;
-        let is_stub = section
-            .name()
-            .is_ok_and(|name| STUB_SECTIONS.contains(&name));
+        let is_stub = section.name().is_ok_and(|name| STUB_SECTIONS.contains(&name));
         sh_flags.0 & wanted == wanted && !is_stub
     });
     sections
@@ -152,10 +150,8 @@ mod tests {
         assert_eq!(targets, [0x1012, 0x1006 + 0x1000 - 4, 0x101a - 28]);
         let starts = boundaries(&code);
         let expected: Vec<usize> = [0].into_iter().chain((2..30).step_by(4)).collect();
-        let found: Vec<usize> = (0..starts.len())
-            .filter(|at| starts[*at])
-            .map(|at| 2 * at)
-            .collect();
+        let found: Vec<usize> =
+            (0..starts.len()).filter(|at| starts[*at]).map(|at| 2 * at).collect();
         assert_eq!(found, expected);
     }
 }

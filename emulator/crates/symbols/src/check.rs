@@ -60,9 +60,7 @@ impl Wanted<'_> {
         match (self.build_id, elf.build_id()) {
             (Some(wanted), Some(found)) if *wanted == found => {}
             (Some(wanted), Some(found)) => {
-                return Err(format!(
-                    "{shown} has build ID {found}, the guest ran {wanted}"
-                ));
+                return Err(format!("{shown} has build ID {found}, the guest ran {wanted}"));
             }
             (Some(wanted), None) => {
                 return Err(format!("{shown} has no build ID, the guest ran {wanted}"));
@@ -76,10 +74,7 @@ impl Wanted<'_> {
                 format!("{shown} is another file than the guest ran, which told no build ID: {why}")
             })?,
         }
-        Ok(Opened {
-            path: path.to_owned(),
-            bytes,
-        })
+        Ok(Opened { path: path.to_owned(), bytes })
     }
 
     /// Compares the file with what was executed.
@@ -88,7 +83,7 @@ impl Wanted<'_> {
             let offset = usize::try_from(offset).unwrap_or(usize::MAX);
             bytes.get(offset..).unwrap_or(&[])
         };
-        let code = { self.code.iter() }.filter(|(_, code)| code.is_program_code());
+        let code = self.code.iter().filter(|(_, code)| code.is_program_code());
         let mut agree = 0;
         let mut differ = 0;
         let mut first = None;

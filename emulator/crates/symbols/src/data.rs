@@ -22,9 +22,7 @@ pub struct DataObjects {
 impl DataObjects {
     /// The object at an address, as linked, and the distance from its start.
     pub fn find(&self, address: u64) -> Option<(&str, u64)> {
-        let after = self
-            .objects
-            .partition_point(|(start, ..)| *start <= address);
+        let after = self.objects.partition_point(|(start, ..)| *start <= address);
         let (start, end, name) = self.objects[..after].last()?;
         (address < *end).then_some((name, address - start))
     }
@@ -40,7 +38,7 @@ pub struct ProgramData {
 impl ProgramData {
     /// The object at an address of the guest, and the distance from its start.
     pub fn find(&self, address: u64) -> Option<(&str, u64)> {
-        { self.modules.iter() }.find_map(|(data, off)| data.find(address.wrapping_sub(*off)))
+        self.modules.iter().find_map(|(data, off)| data.find(address.wrapping_sub(*off)))
     }
 }
 

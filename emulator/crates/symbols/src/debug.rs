@@ -70,10 +70,7 @@ impl<'a> DebugFiles<'a> {
     pub fn debug_file(&self, elf: &Elf<'_>) -> Option<Opened> {
         let id = elf.build_id();
         if let Some(id) = &id {
-            let wanted = Wanted {
-                build_id: Some(id),
-                code: Vec::new(),
-            };
+            let wanted = Wanted { build_id: Some(id), code: Vec::new() };
             let places = self.symbolizer.files.debug_files(id);
             // A look into every file, if it comes to that.
             let scanned =
@@ -97,10 +94,8 @@ impl<'a> DebugFiles<'a> {
             if found == crc && Elf::parse(&bytes).is_ok() {
                 return Some(Opened { path, bytes });
             }
-            refused.push(format!(
-                "{} has checksum {found:08x}, expected {crc:08x}",
-                path.display()
-            ));
+            refused
+                .push(format!("{} has checksum {found:08x}, expected {crc:08x}", path.display()));
         }
         if id.is_some() && elf.has_no_symbols() && refused.is_empty() {
             // The build ID says more.
@@ -121,12 +116,7 @@ impl<'a> DebugFiles<'a> {
         let Supplementary { name, id } = supplementary(elf)?;
         let folder = debug.and_then(Path::parent);
         let beside = folder.map(|folder| folder.join(OsStr::from_bytes(&name)));
-        let by_id = self
-            .symbolizer
-            .files
-            .debug_files(&id)
-            .into_iter()
-            .chain(beside);
+        let by_id = self.symbolizer.files.debug_files(&id).into_iter().chain(beside);
         let scanned = || self.symbolizer.index().with_build_id(&id).cloned();
         let elsewhere =
             std::iter::once_with(|| scanned().into_iter().chain(self.candidate_paths(&name)));
@@ -156,12 +146,8 @@ impl<'a> DebugFiles<'a> {
         if self.guest.starts_with('[') {
             return None;
         }
-        let mut answers = { self.symbolizer.files.servers.iter() }.map(|s| s.debug_file(id));
-        answers.find_map(|answer| {
-            answer
-                .map_err(|why| self.answers.borrow_mut().push(why))
-                .ok()
-        })
+        let mut answers = self.symbolizer.files.servers.iter().map(|s| s.debug_file(id));
+        answers.find_map(|answer| answer.map_err(|why| self.answers.borrow_mut().push(why)).ok())
     }
 
     /// Returns why servers did not give what they were asked for: clauses to end a sentence with, each with its semicolon.
@@ -241,17 +227,11 @@ pub(super) fn shown(name: &[u8]) -> String {
 /// Reads `.gnu_debugaltlink`, or `.debug_sup` (DWARF 5, section 7.3.6) of a file that is not itself the shared one.
 fn supplementary<'data>(elf: &Elf<'data>) -> Option<Supplementary<'data>> {
     if let Some((name, id)) = elf.object.gnu_debugaltlink().ok().flatten() {
-        return Some(Supplementary {
-            name: name.into(),
-            id: BuildId(id.to_vec()),
-        });
+        return Some(Supplementary { name: name.into(), id: BuildId(id.to_vec()) });
     }
     let section = elf.section(".debug_sup");
     let (is_shared, name, id) = debug_sup(&section)?;
-    (!is_shared).then(|| Supplementary {
-        name: name.to_vec().into(),
-        id: BuildId(id.to_vec()),
-    })
+    (!is_shared).then(|| Supplementary { name: name.to_vec().into(), id: BuildId(id.to_vec()) })
 }
 
 /// The identifier by which other files refer to a supplementary debug file: its build ID, or that of its `.debug_sup`.

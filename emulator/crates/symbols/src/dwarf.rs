@@ -115,12 +115,9 @@ impl<'a> Lines<'a> {
             return (None, Vec::new());
         };
         while let Ok(Some(frame)) = frames.next() {
-            let at = frame.location.and_then(|l| {
-                Some(Source {
-                    file: names.get(l.file?),
-                    line: l.line.unwrap_or(0),
-                })
-            });
+            let at = frame
+                .location
+                .and_then(|l| Some(Source { file: names.get(l.file?), line: l.line.unwrap_or(0) }));
             if chain.is_empty() {
                 source.clone_from(&at);
             }
@@ -173,7 +170,8 @@ impl<'a> Lines<'a> {
     /// The debug information that the compiler left in a file beside the object.
     fn split(&self, wanted: &SplitDwarfLoad<Reader<'a>>) -> Option<Dwarf<Reader<'a>>> {
         let packages = self.packages.get_or_init(|| self.open_packages());
-        let packed = { packages.iter() }
+        let packed = packages
+            .iter()
             .find_map(|package| package.find_cu(wanted.dwo_id, &wanted.parent).ok()?);
         if let Some(found) = packed {
             check_depth(&found).ok()?;
@@ -224,7 +222,8 @@ impl<'a> Lines<'a> {
     ) -> Dwarf<Reader<'a>> {
         let main = &wanted.parent;
         let skeletons = self.skeletons.get_or_init(|| skeletons(main));
-        let completed = { skeletons.get(&wanted.dwo_id) }
+        let completed = skeletons
+            .get(&wanted.dwo_id)
             .and_then(|unit| lengths::completed(&split, main, unit, self.table).ok()?);
         if let Some(bytes) = completed {
             split.debug_info = EndianSlice::new(self.memory.keep(bytes), LittleEndian).into();
@@ -267,10 +266,7 @@ fn checksums(dwarf: &Dwarf<Reader<'_>>) -> BTreeMap<String, [u8; 16]> {
             let text = dwarf.attr_string(&unit, value).ok()?;
             Some(text.to_string_lossy().into_owned())
         };
-        let folder = unit
-            .comp_dir
-            .as_ref()
-            .map(|dir| dir.to_string_lossy().into_owned());
+        let folder = unit.comp_dir.as_ref().map(|dir| dir.to_string_lossy().into_owned());
         for file in header.file_names() {
             let mut path = PathBuf::from(folder.clone().unwrap_or_default());
             let directory = match file.directory_index() {

@@ -115,22 +115,14 @@ impl<'data> Elf<'data> {
             .segments()
             .map(|segment| {
                 let (offset, file_size) = segment.file_range();
-                Segment {
-                    offset,
-                    file_size,
-                    address: segment.address(),
-                }
+                Segment { offset, file_size, address: segment.address() }
             })
             .collect();
         Ok(Self { object, segments })
     }
 
     pub fn build_id(&self) -> Option<BuildId> {
-        self.object
-            .build_id()
-            .ok()
-            .flatten()
-            .map(|id| BuildId(id.to_vec()))
+        self.object.build_id().ok().flatten().map(|id| BuildId(id.to_vec()))
     }
 
     /// The virtual address of a byte of the file. A mapping covers whole pages, so that the
@@ -139,22 +131,11 @@ impl<'data> Elf<'data> {
         let inside = |first: u64, end: u64| (first..end).contains(&offset);
         let exact = |s: &&Segment| inside(s.offset, s.offset.saturating_add(s.file_size));
         let paged = |s: &&Segment| {
-            let end = s
-                .offset
-                .saturating_add(s.file_size)
-                .checked_next_multiple_of(PAGE);
+            let end = s.offset.saturating_add(s.file_size).checked_next_multiple_of(PAGE);
             inside(s.offset & !(PAGE - 1), end.unwrap_or(u64::MAX))
         };
-        let segment = self
-            .segments
-            .iter()
-            .find(exact)
-            .or(self.segments.iter().find(paged))?;
-        Some(
-            segment
-                .address
-                .wrapping_add(offset.wrapping_sub(segment.offset)),
-        )
+        let segment = self.segments.iter().find(exact).or(self.segments.iter().find(paged))?;
+        Some(segment.address.wrapping_add(offset.wrapping_sub(segment.offset)))
     }
 
     /// Lowest virtual address of a segment.
@@ -200,7 +181,9 @@ impl<'data> Elf<'data> {
 
     /// True if its instructions were left out: then it is the debug information of another file.
     pub fn has_no_code(&self) -> bool {
-        let mut code = { self.object.sections() }
+        let mut code = self
+            .object
+            .sections()
             .filter(|section| section.name().is_ok_and(|name| name == ".text"))
             .peekable();
         code.peek().is_some() && code.all(|text| text.file_range().is_none())
@@ -209,9 +192,6 @@ impl<'data> Elf<'data> {
     /// Address range of a section.
     pub fn section_range(&self, name: &str) -> Option<(u64, u64)> {
         let section = self.object.section_by_name(name)?;
-        Some((
-            section.address(),
-            section.address().saturating_add(section.size()),
-        ))
+        Some((section.address(), section.address().saturating_add(section.size())))
     }
 }

@@ -29,21 +29,11 @@ pub(super) fn mini_debug_info(elf: &Elf<'_>) -> Option<Vec<u8>> {
 /// The vDSO as the kernel maps it into processes: it lies in `vmlinux` between two symbols.
 pub(super) fn vdso(kernel: &Elf<'_>) -> Option<Vec<u8>> {
     let address = |wanted: &str| {
-        kernel
-            .object
-            .symbols()
-            .find(|s| s.name() == Ok(wanted))
-            .map(|s| s.address())
+        kernel.object.symbols().find(|s| s.name() == Ok(wanted)).map(|s| s.address())
     };
     let (start, end) = (address("vdso_start")?, address("vdso_end")?);
     kernel.object.sections().find_map(|section| {
-        let size = end
-            .checked_sub(start)
-            .filter(|size| (1..=MAX_BYTES).contains(size))?;
-        section
-            .data_range(start, size)
-            .ok()
-            .flatten()
-            .map(<[u8]>::to_vec)
+        let size = end.checked_sub(start).filter(|size| (1..=MAX_BYTES).contains(size))?;
+        section.data_range(start, size).ok().flatten().map(<[u8]>::to_vec)
     })
 }

@@ -105,7 +105,7 @@ impl SymbolFiles {
         let mut found = Vec::new();
         for name in &names {
             found.extend(self.shared.iter().filter_map(|shared| shared.find(name)));
-            found.extend({ self.folders() }.filter_map(|root| resolve_in(root, Path::new(name))));
+            found.extend(self.folders().filter_map(|root| resolve_in(root, Path::new(name))));
         }
         found.extend(build_id.iter().flat_map(|id| self.debug_files(id)));
         // The file of this name that replaced a removed one may have other contents.
@@ -143,12 +143,8 @@ impl SymbolFiles {
             return Vec::new();
         };
         let names = [name.clone(), Path::new("usr/lib/debug").join(&name)];
-        let places = self
-            .folders()
-            .flat_map(|root| names.iter().map(move |name| (root, name)));
-        places
-            .filter_map(|(root, name)| resolve_in(root, name))
-            .collect()
+        let places = self.folders().flat_map(|root| names.iter().map(move |name| (root, name)));
+        places.filter_map(|(root, name)| resolve_in(root, name)).collect()
     }
 }
 
@@ -208,10 +204,7 @@ mod tests {
         let real = Some(root.join("usr/bin/real"));
         assert_eq!(resolve_in(root, Path::new("/bin/real")), real);
         assert_eq!(resolve_in(root, Path::new("/bin/absolute")), real);
-        assert_eq!(
-            resolve_in(root, Path::new("/../../usr/bin/../bin/real")),
-            real
-        );
+        assert_eq!(resolve_in(root, Path::new("/../../usr/bin/../bin/real")), real);
         assert_eq!(resolve_in(root, Path::new("/loop")), None);
         assert_eq!(resolve_in(root, Path::new("/usr/bin")), None);
         assert_eq!(resolve_in(root, Path::new("/etc/passwd")), None);

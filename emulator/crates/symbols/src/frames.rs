@@ -14,9 +14,7 @@ pub(super) fn functions(elf: &Elf<'_>) -> Vec<(u64, u64)> {
         return Vec::new();
     };
     let text = elf.section_range(".text").map_or(0, |(start, _)| start);
-    let bases = BaseAddresses::default()
-        .set_eh_frame(address)
-        .set_text(text);
+    let bases = BaseAddresses::default().set_eh_frame(address).set_text(text);
     let section = EhFrame::from(EndianSlice::new(&bytes, LittleEndian));
     let mut entries = section.entries(&bases);
     let mut found = Vec::new();

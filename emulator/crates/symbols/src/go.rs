@@ -13,12 +13,8 @@ use super::symbols::{Frame, Source};
 use module::ModuleData;
 
 /// Sections that begin with the table, or contain it in position-independent programs that an external linker made.
-const TABLE_SECTIONS: [&str; 4] = [
-    ".gopclntab",
-    ".data.rel.ro.gopclntab",
-    ".data.rel.ro",
-    ".rodata",
-];
+const TABLE_SECTIONS: [&str; 4] =
+    [".gopclntab", ".data.rel.ro.gopclntab", ".data.rel.ro", ".rodata"];
 /// Longest name that is read.
 const MAX_NAME: usize = 4096;
 /// Steps of one lookup, and levels of inlining.
@@ -71,9 +67,7 @@ impl<'data> GoTable<'data> {
         TABLE_SECTIONS.iter().find_map(|name| {
             let section = elf.object.section_by_name(name)?;
             let data = section.data().ok()?;
-            let mut found = (0..data.len())
-                .step_by(8)
-                .filter(|at| is_head(&data[*at..]));
+            let mut found = (0..data.len()).step_by(8).filter(|at| is_head(&data[*at..]));
             // A section with more candidates than this has no table.
             found
                 .by_ref()
@@ -129,19 +123,12 @@ impl<'data> GoTable<'data> {
 
     /// Bytes of an address or offset in the list of functions.
     fn field(&self) -> usize {
-        if self.version >= TableVersion::Go18 {
-            4
-        } else {
-            8
-        }
+        if self.version >= TableVersion::Go18 { 4 } else { 8 }
     }
 
     fn entry(&self, index: usize) -> Option<u64> {
         match self.field() {
-            4 => Some(
-                self.text
-                    .wrapping_add(u32_at(self.functions, 4 * index)?.into()),
-            ),
+            4 => Some(self.text.wrapping_add(u32_at(self.functions, 4 * index)?.into())),
             _ => u64_at(self.functions, 8 * index),
         }
     }
@@ -222,31 +209,20 @@ impl<'data> GoTable<'data> {
             }
         };
         let file = text(self.files, offset).filter(|file| !file.is_empty())?;
-        Some(Source {
-            file: names.get(&name::shown(file)),
-            line: u32::try_from(line).unwrap_or(0),
-        })
+        Some(Source { file: names.get(&name::shown(file)), line: u32::try_from(line).unwrap_or(0) })
     }
 
     /// The name of the call that an address was inlined for, and an address of the code that it was inlined in.
     fn inlined(&self, record: FunctionRecord<'data>, address: u64) -> Option<(&'data str, u64)> {
         let module = self.module.as_ref()?;
         let tables = record.number(6)? as usize;
-        let fixed = if self.version == TableVersion::Go20 {
-            9
-        } else {
-            8
-        };
+        let fixed = if self.version == TableVersion::Go20 { 9 } else { 8 };
         let count = *record.bytes.get(4 * fixed + 3)?;
         if tables <= PCDATA_INL_TREE_INDEX || usize::from(count) <= FUNCDATA_INL_TREE {
             return None;
         }
         let after = fixed + 1;
-        let which = self.value(
-            record,
-            record.number(after + PCDATA_INL_TREE_INDEX)?,
-            address,
-        )?;
+        let which = self.value(record, record.number(after + PCDATA_INL_TREE_INDEX)?, address)?;
         let which = usize::try_from(which).ok()?;
         let data = record.number(after.checked_add(tables)?.checked_add(FUNCDATA_INL_TREE)?)?;
         let tree = module.data(data)?;

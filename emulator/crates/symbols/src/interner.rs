@@ -15,10 +15,7 @@ impl Interner {
         if let Some(known) = self.plain.get(text) {
             return known.clone();
         }
-        self.plain
-            .entry(text.into())
-            .or_insert_with(|| text.into())
-            .clone()
+        self.plain.entry(text.into()).or_insert_with(|| text.into()).clone()
     }
 
     /// The result of `derive`, computed once per distinct input.
@@ -26,9 +23,6 @@ impl Interner {
         if let Some(known) = self.derived.get(text) {
             return known.clone();
         }
-        self.derived
-            .entry(text.into())
-            .or_insert_with(|| derive(text).into())
-            .clone()
+        self.derived.entry(text.into()).or_insert_with(|| derive(text).into()).clone()
     }
 }

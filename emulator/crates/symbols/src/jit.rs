@@ -66,8 +66,7 @@ fn parse_name(name: &str) -> Option<(Kind, u32)> {
     let inside = |front, back| name.strip_prefix(front)?.strip_suffix(back);
     let map = inside("perf-", ".map").and_then(number);
     let dump = || inside("jit-", ".dump").and_then(number);
-    map.map(|pid| (Kind::Map, pid))
-        .or_else(|| Some((Kind::Dump, dump()?)))
+    map.map(|pid| (Kind::Map, pid)).or_else(|| Some((Kind::Dump, dump()?)))
 }
 
 /// Depth of folders below those that a run shared, and entries of all of them: a container's root may lie in one.
@@ -76,7 +75,7 @@ const MAX_ENTRIES: usize = 20_000;
 
 /// The folders in which such files of a guest may lie: a few of each folder given, and then all below those that a run shared.
 fn folders(files: &SymbolFiles) -> Vec<PathBuf> {
-    let near = { files.folders() }.flat_map(|folder| FOLDERS.map(|inner| folder.join(inner)));
+    let near = files.folders().flat_map(|folder| FOLDERS.map(|inner| folder.join(inner)));
     let mut found: Vec<PathBuf> = near.collect();
     let shared = files.shared.iter().map(|shared| (shared.host.clone(), 0));
     let mut open: VecDeque<(PathBuf, usize)> = shared.collect();
@@ -116,8 +115,7 @@ pub(super) fn files(of: &SymbolFiles) -> HashMap<u32, Vec<PathBuf>> {
             };
             let same = |path: &PathBuf| {
                 let name = path.file_name().and_then(|name| name.to_str());
-                name.and_then(parse_name)
-                    .is_some_and(|(known, _)| known == kind)
+                name.and_then(parse_name).is_some_and(|(known, _)| known == kind)
             };
             let path = folder.join(&name);
             let of_process = found.entry(pid).or_default();
@@ -166,25 +164,18 @@ impl JitCode {
                     functions
                 }
             };
-            code.functions
-                .extend(functions.into_iter().map(|function| (file, function)));
+            code.functions.extend(functions.into_iter().map(|function| (file, function)));
         }
         let mut room = MAX_BLOCKS;
         for (index, (_, function)) in code.functions.iter().enumerate() {
-            let (first, last) = (
-                function.start / BLOCK,
-                function.end().saturating_sub(1) / BLOCK,
-            );
+            let (first, last) = (function.start / BLOCK, function.end().saturating_sub(1) / BLOCK);
             for block in (first..=last).take(room) {
                 code.by_block.entry(block).or_default().push(index);
                 room -= 1;
             }
         }
         if room == 0 {
-            let files: Vec<String> = files
-                .iter()
-                .map(|path| path.display().to_string())
-                .collect();
+            let files: Vec<String> = files.iter().map(|path| path.display().to_string()).collect();
             code.warnings.push(format!(
                 "{}: expected less than 16 GiB of functions, found more: not all of them are named",
                 files.join(" and ")
@@ -208,9 +199,7 @@ impl JitCode {
         };
         let mut holding = of_block.filter(holds);
         // Code that was changed in place has the name of the last function there.
-        let found = { holding.clone() }
-            .find(executed)
-            .or_else(|| holding.next())?;
+        let found = holding.clone().find(executed).or_else(|| holding.next())?;
         let (file, function) = &self.functions[*found];
         Some((*found, *file, function))
     }
@@ -255,10 +244,5 @@ fn parse_line(line: &[u8]) -> Option<Function> {
     };
     let (start, size) = (number()?, number()?);
     let name = words.next().unwrap_or_default().trim_ascii().to_vec();
-    Some(Function {
-        start,
-        size,
-        name,
-        ..Function::default()
-    })
+    Some(Function { start, size, name, ..Function::default() })
 }

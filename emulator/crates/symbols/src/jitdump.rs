@@ -25,9 +25,7 @@ fn read(bytes: &[u8], found: &mut Vec<Function>) -> Result<(), String> {
     match head.u32() {
         Some(MAGIC) => {}
         Some(other) => {
-            return Err(format!(
-                "expected {MAGIC:#x} (jitdump, little-endian), found {other:#x}"
-            ));
+            return Err(format!("expected {MAGIC:#x} (jitdump, little-endian), found {other:#x}"));
         }
         None => return Err("empty".to_owned()),
     }
@@ -47,9 +45,7 @@ fn read(bytes: &[u8], found: &mut Vec<Function>) -> Result<(), String> {
         };
         let size = size as usize;
         if size < RECORD_HEAD {
-            return Err(bad(&format!(
-                "expected a length of at least {RECORD_HEAD}, found {size}"
-            )));
+            return Err(bad(&format!("expected a length of at least {RECORD_HEAD}, found {size}")));
         }
         if rest.len() < size {
             return Err(bad("cut off"));
@@ -71,10 +67,7 @@ fn read(bytes: &[u8], found: &mut Vec<Function>) -> Result<(), String> {
                     return Err(bad(&format!("moves code {index}, which was not loaded")));
                 };
                 let by = new.wrapping_sub(function.start);
-                function
-                    .lines
-                    .iter_mut()
-                    .for_each(|line| line.0 = line.0.wrapping_add(by));
+                function.lines.iter_mut().for_each(|line| line.0 = line.0.wrapping_add(by));
                 (function.start, function.size) = (new, size);
                 by_index.insert(index, found.len());
                 found.push(function);
@@ -97,13 +90,7 @@ fn load(fields: &mut Fields<'_>) -> Option<(Function, u64)> {
     let (start, size, index) = (fields.u64()?, fields.u64()?, fields.u64()?);
     let name = fields.text()?.to_vec();
     let bytes = fields.take(usize::try_from(size).ok()?)?.to_vec();
-    let function = Function {
-        start,
-        size,
-        name,
-        bytes,
-        lines: Vec::new(),
-    };
+    let function = Function { start, size, name, bytes, lines: Vec::new() };
     Some((function, index))
 }
 
@@ -128,7 +115,8 @@ fn debug_info(
         let file = match (name, found.last()) {
             // "The same as before" (perf's reader knows it, the specification does not).
             (b"\xff", Some((_, file, _))) => file.clone(),
-            _ => { files.entry(name.to_vec()) }
+            _ => files
+                .entry(name.to_vec())
                 .or_insert_with(|| super::name::shown(&String::from_utf8_lossy(name)).into())
                 .clone(),
         };

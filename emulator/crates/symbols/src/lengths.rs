@@ -35,10 +35,7 @@ pub(super) fn completed(
     table: &Table<'_>,
 ) -> Result<Option<Vec<u8>>, gimli::Error> {
     let entries = entries(split, main, skeleton)?;
-    if !entries
-        .iter()
-        .any(|entry| entry.length.is_some() && entry.low.is_some())
-    {
+    if !entries.iter().any(|entry| entry.length.is_some() && entry.low.is_some()) {
         return Ok(None);
     }
     let rows = rows(skeleton)?;
@@ -55,15 +52,13 @@ pub(super) fn completed(
         let end = match entry.is_inlined {
             false => table.find(low).map_or(low, |function| function.end),
             true => {
-                let inside = entries[index + 1..]
-                    .iter()
-                    .take_while(|inner| inner.depth > entry.depth);
-                let owners: Vec<_> = { std::iter::once(entry).chain(inside) }
+                let inside =
+                    entries[index + 1..].iter().take_while(|inner| inner.depth > entry.depth);
+                let owners: Vec<_> = std::iter::once(entry)
+                    .chain(inside)
                     .filter_map(|entry| spans.declared(entry))
                     .collect();
-                end_of(&rows, low, |row| {
-                    owners.iter().any(|owner| spans.holds(*owner, row))
-                })
+                end_of(&rows, low, |row| owners.iter().any(|owner| spans.holds(*owner, row)))
             }
         };
         let end = end.min(limit).max(low);
@@ -98,15 +93,8 @@ fn entries(
             input.skip_attributes(abbreviation.attributes())?;
             continue;
         }
-        let mut entry = Entry {
-            depth,
-            at,
-            is_inlined,
-            low: None,
-            length: None,
-            origin: None,
-            declared: None,
-        };
+        let mut entry =
+            Entry { depth, at, is_inlined, low: None, length: None, origin: None, declared: None };
         let (mut file, mut line) = (None, None);
         for spec in abbreviation.attributes() {
             let from = input.next_offset().0;
@@ -142,11 +130,7 @@ fn rows(skeleton: &Unit<Reader<'_>>) -> Result<Vec<Row>, gimli::Error> {
         let mut rows = program.clone().rows();
         while let Some((_, row)) = rows.next_row()? {
             let line = row.line().map_or(0, |line| line.get());
-            let file = if row.end_sequence() {
-                u64::MAX
-            } else {
-                row.file_index()
-            };
+            let file = if row.end_sequence() { u64::MAX } else { row.file_index() };
             found.push((row.address(), file, line));
         }
     }

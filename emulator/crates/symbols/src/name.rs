@@ -47,10 +47,7 @@ pub(super) fn demangle(symbol: &str) -> String {
 }
 
 fn cut(name: &str) -> &str {
-    match name
-        .char_indices()
-        .find(|(at, c)| at + c.len_utf8() > MAX_NAME)
-    {
+    match name.char_indices().find(|(at, c)| at + c.len_utf8() > MAX_NAME) {
         Some((end, _)) => &name[..end],
         None => name,
     }
@@ -62,10 +59,7 @@ mod tests {
 
     #[test]
     fn rust_cpp_and_plain_names() {
-        assert_eq!(
-            demangle("_ZN4core3fmt5write17h0123456789abcdefE"),
-            "core::fmt::write"
-        );
+        assert_eq!(demangle("_ZN4core3fmt5write17h0123456789abcdefE"), "core::fmt::write");
         assert_eq!(demangle("_RNvC6_123foo3bar"), "123foo::bar");
         assert_eq!(demangle("_ZN3foo3barEi"), "foo::bar(int)");
         assert_eq!(demangle("memcpy"), "memcpy");
@@ -76,28 +70,13 @@ mod tests {
     #[test]
     fn names_of_clones_and_of_newer_languages() {
         for (symbol, name) in [
-            (
-                "_ZN3foo3barEi.isra.0.cold",
-                "foo::bar(int) [clone .isra.0] [clone .cold]",
-            ),
+            ("_ZN3foo3barEi.isra.0.cold", "foo::bar(int) [clone .isra.0] [clone .cold]"),
             ("_Z3fooi.llvm.123", "foo(int) [clone .llvm.123]"),
-            (
-                "_ZN4core3fmt5write17h0123456789abcdefE.llvm.123",
-                "core::fmt::write",
-            ),
+            ("_ZN4core3fmt5write17h0123456789abcdefE.llvm.123", "core::fmt::write"),
             ("_RINvC3foo3barmE", "foo::bar::<u32>"),
-            (
-                "_Z4callIXtlZ4mainEUliE0_EEEii",
-                "int call<main::{lambda(int)#2}{}>(int)",
-            ),
-            (
-                "_Z11abbreviatedIiiEDaT_T0_",
-                "auto abbreviated<int, int>(int, int)",
-            ),
-            (
-                "_Z4packIJiiiEEDaDpT_",
-                "auto pack<int, int, int>(int, int, int)",
-            ),
+            ("_Z4callIXtlZ4mainEUliE0_EEEii", "int call<main::{lambda(int)#2}{}>(int)"),
+            ("_Z11abbreviatedIiiEDaT_T0_", "auto abbreviated<int, int>(int, int)"),
+            ("_Z4packIJiiiEEDaDpT_", "auto pack<int, int, int>(int, int, int)"),
             ("_Z5twiceITk3NumiET_S0_", "_Z5twiceITk3NumiET_S0_"),
             ("$s4main3fooyyF", "$s4main3fooyyF"),
         ] {

@@ -34,31 +34,23 @@ pub fn place(evaluation: &Evaluation, process: ProcessId, fact: &StaticInfo) -> 
     if fact.space == KERNEL || fact.privilege == SUPERVISOR && pc >= KERNEL_HALF {
         return Place::Kernel(pc);
     }
-    let code = Some(Code {
-        raw: fact.raw,
-        len: fact.len,
-    });
+    let code = Some(Code { raw: fact.raw, len: fact.len });
     let mapping = mapping(evaluation, process, fact);
-    let pid = { evaluation.processes.get(process.0 as usize) }.and_then(|process| process.pid);
+    let pid = evaluation.processes.get(process.0 as usize).and_then(|process| process.pid);
     let place = match mapping {
         Some(mapping) => Place::File {
             code,
             mapped: Mapped(pid.map(|pid| (pid, pc))),
             path: mapping.path.as_str().into(),
             build_id: (!mapping.build_id.is_empty()).then(|| BuildId(mapping.build_id.clone())),
-            offset: pc
-                .wrapping_sub(mapping.start)
-                .wrapping_add(mapping.file_offset),
+            offset: pc.wrapping_sub(mapping.start).wrapping_add(mapping.file_offset),
         },
         None => Place::Unknown(pc),
     };
     match pid {
-        Some(pid) if mapping.is_none_or(|mapping| is_memory(&mapping.path)) => Place::Jit {
-            pid,
-            address: pc,
-            code,
-            otherwise: Box::new(place),
-        },
+        Some(pid) if mapping.is_none_or(|mapping| is_memory(&mapping.path)) => {
+            Place::Jit { pid, address: pc, code, otherwise: Box::new(place) }
+        }
         _ => place,
     }
 }
@@ -73,11 +65,7 @@ pub struct Places<'a> {
 impl<'a> Places<'a> {
     /// Creates an empty list of places.
     pub fn new(evaluation: &'a Evaluation) -> Self {
-        Self {
-            evaluation,
-            known: HashMap::new(),
-            list: Vec::new(),
-        }
+        Self { evaluation, known: HashMap::new(), list: Vec::new() }
     }
 
     fn key(&self, process: ProcessId, fact: &StaticInfo) -> (Option<ProcessId>, InstId) {
@@ -131,11 +119,7 @@ pub fn mapping<'a>(
     process: ProcessId,
     fact: &StaticInfo,
 ) -> Option<&'a Mapping> {
-    let cycle = evaluation
-        .first_use
-        .get(fact.id.0 as usize)
-        .copied()
-        .unwrap_or(0);
+    let cycle = evaluation.first_use.get(fact.id.0 as usize).copied().unwrap_or(0);
     let of = |process: &ProcessId| -> Option<&'a Process> {
         evaluation.processes.get(process.0 as usize)
     };

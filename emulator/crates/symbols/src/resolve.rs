@@ -43,11 +43,7 @@ pub struct Symbolizer {
 impl Symbolizer {
     /// Creates a symbolizer over `files`.
     pub fn new(files: SymbolFiles) -> Self {
-        Self {
-            files,
-            index: OnceLock::new(),
-            jit: OnceLock::new(),
-        }
+        Self { files, index: OnceLock::new(), jit: OnceLock::new() }
     }
 
     /// The text of source files, as far as they are on the host.
@@ -84,10 +80,8 @@ impl Symbolizer {
             members.sort_unstable_by_key(|&(_, address)| address);
             work.module(source, places, &members, &mut located);
         }
-        let mut located: Vec<Location> = located
-            .into_iter()
-            .map(|l| l.expect("every place has a group"))
-            .collect();
+        let mut located: Vec<Location> =
+            located.into_iter().map(|l| l.expect("every place has a group")).collect();
         work.named_by_the_program(places, &mut located);
         work.out.locations = located;
         work.out
@@ -134,10 +128,8 @@ impl Resolution<'_> {
             Origin::Unknown => ("[unknown]".into(), None),
         };
         let code = |&(at, offset): &(usize, u64)| Some((offset, places[at].code()?));
-        let wanted = Wanted {
-            build_id: build_id.as_ref(),
-            code: members.iter().filter_map(code).collect(),
-        };
+        let wanted =
+            Wanted { build_id: build_id.as_ref(), code: members.iter().filter_map(code).collect() };
         let opened = self.open(&source, &name, &wanted);
         self.opened(&source, name, build_id, opened, members, located);
     }
@@ -171,11 +163,7 @@ impl Resolution<'_> {
             return;
         };
         let parts = DebugFiles::new(self.symbolizer, &name, &file.path);
-        let debug = if elf.is_stripped() {
-            parts.debug_file(&elf)
-        } else {
-            None
-        };
+        let debug = if elf.is_stripped() { parts.debug_file(&elf) } else { None };
         let debug_elf = debug.as_ref().and_then(|file| Elf::parse(&file.bytes).ok());
         let mini = if elf.is_stripped() && debug_elf.is_none() {
             embedded::mini_debug_info(&elf)
@@ -183,9 +171,7 @@ impl Resolution<'_> {
             None
         };
         let mini = mini.as_ref().and_then(|bytes| Elf::parse(bytes).ok());
-        let go = (elf.is_stripped() && debug_elf.is_none())
-            .then(|| GoTable::of(&elf))
-            .flatten();
+        let go = (elf.is_stripped() && debug_elf.is_none()).then(|| GoTable::of(&elf)).flatten();
         let table = Table::build(&elf, debug_elf.as_ref().or(mini.as_ref()), go.as_ref());
         let module = self.module_id(Module {
             path: name.clone(),
@@ -213,16 +199,10 @@ impl Resolution<'_> {
         if let Some(lines) = &lines {
             let named = members.iter().filter_map(|(at, _)| located[*at].as_ref());
             let checksums = lines.checksums(named);
-            self.out.modules[module.0 as usize]
-                .checksums
-                .extend(checksums);
+            self.out.modules[module.0 as usize].checksums.extend(checksums);
         }
         drop(lines);
-        let has_nameless = self
-            .out
-            .functions
-            .iter()
-            .any(|f| f.module == module && !f.named);
+        let has_nameless = self.out.functions.iter().any(|f| f.module == module && !f.named);
         if debug.is_none() && elf.has_no_symbols() && has_nameless {
             self.out.modules[module.0 as usize].nameless = Some(stripped(&elf) + &parts.answers());
         }
@@ -260,13 +240,7 @@ impl Resolution<'_> {
 
     fn unresolved(&mut self, module: ModuleId, offset: u64) -> Location {
         let function = self.placeholder(module, false);
-        Location {
-            module,
-            offset,
-            function,
-            source: None,
-            inlined: Vec::new(),
-        }
+        Location { module, offset, function, source: None, inlined: Vec::new() }
     }
 }
 

@@ -32,11 +32,7 @@ pub struct Sources<'a> {
 
 impl<'a> Sources<'a> {
     pub(super) fn new(files: &'a SymbolFiles) -> Self {
-        Self {
-            files,
-            read: HashMap::new(),
-            asked: HashSet::new(),
-        }
+        Self { files, read: HashMap::new(), asked: HashSet::new() }
     }
 
     /// The text of a line, if its file is on the host, or a server has it for the program of a build ID.
@@ -74,9 +70,8 @@ impl Sources<'_> {
             });
         }
         let program = module.file.as_ref()?;
-        let is_guests = |path: &Path| {
-            { self.files.guest_written.iter() }.any(|folder| path.starts_with(folder))
-        };
+        let is_guests =
+            |path: &Path| self.files.guest_written.iter().any(|folder| path.starts_with(folder));
         if is_guests(program) || is_guests(&path) {
             return None;
         }
@@ -221,25 +216,17 @@ mod tests {
         let sources = Sources::new(&files);
         assert_eq!(sources.stale(&old, &module), None);
         let why = sources.stale(&young, &module).unwrap();
-        assert!(
-            why.contains("young.c was changed after program was built"),
-            "{why}"
-        );
+        assert!(why.contains("young.c was changed after program was built"), "{why}");
         // What was compiled says more than when a file was written.
         module.checksums.insert(young.clone(), md5(b"int main;"));
         module.checksums.insert(old.clone(), md5(b"int other;"));
         assert_eq!(sources.stale(&young, &module), None);
         let why = sources.stale(&old, &module).unwrap();
-        assert!(
-            why.contains("old.c is not what program was compiled from: its MD5 is"),
-            "{why}"
-        );
+        assert!(why.contains("old.c is not what program was compiled from: its MD5 is"), "{why}");
         // The guest has a clock of its own.
         module.checksums.clear();
-        let files = SymbolFiles {
-            guest_written: Some(folder.path().to_owned()),
-            ..SymbolFiles::default()
-        };
+        let files =
+            SymbolFiles { guest_written: Some(folder.path().to_owned()), ..SymbolFiles::default() };
         assert_eq!(Sources::new(&files).stale(&young, &module), None);
         let nowhere: Arc<str> = "/nowhere/x.c".into();
         assert_eq!(sources.stale(&nowhere, &module), None);
@@ -248,9 +235,7 @@ mod tests {
     fn text(files: &SymbolFiles, file: &str, line: u32) -> Option<String> {
         let file = file.into();
         let mut sources = Sources::new(files);
-        sources
-            .line(&Source { file, line }, None)
-            .map(str::to_owned)
+        sources.line(&Source { file, line }, None).map(str::to_owned)
     }
 
     #[test]
@@ -267,15 +252,8 @@ mod tests {
         assert_eq!(text(&none, here, 2).unwrap(), "\ttwo");
         assert_eq!(text(&none, here, 0), None);
         assert_eq!(text(&none, here, 4), None);
-        let below = SymbolFiles {
-            sources: vec![at("nowhere"), at("")],
-            ..SymbolFiles::default()
-        };
-        for moved in [
-            "/build/x/src/deep/a.c",
-            "deep/../src/deep/a.c",
-            "src/deep/a.c",
-        ] {
+        let below = SymbolFiles { sources: vec![at("nowhere"), at("")], ..SymbolFiles::default() };
+        for moved in ["/build/x/src/deep/a.c", "deep/../src/deep/a.c", "src/deep/a.c"] {
             assert_eq!(text(&below, moved, 3).as_deref(), Some("three"), "{moved}");
         }
         for bare in ["/build/a.c", "src/../a.c"] {

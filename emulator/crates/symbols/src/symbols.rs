@@ -111,9 +111,7 @@ impl Source {
     pub fn is_of_program(&self) -> bool {
         let starts = |folders: &[&str]| folders.iter().any(|folder| self.file.starts_with(folder));
         let is_of_system = starts(&SYSTEM_FOLDERS) && !starts(&USER_FOLDERS);
-        let is_fetched = FETCHED_FOLDERS
-            .iter()
-            .any(|folder| self.file.contains(folder));
+        let is_fetched = FETCHED_FOLDERS.iter().any(|folder| self.file.contains(folder));
         !is_of_system && !is_fetched
     }
 }
@@ -123,20 +121,13 @@ impl Location {
     /// was called. If there is none such, the innermost line of all.
     pub fn program_line(&self) -> Option<&Source> {
         let calls = self.inlined.iter().filter_map(|frame| frame.call.as_ref());
-        let mut lines = { self.source.iter() }
-            .chain(calls)
-            .filter(|source| source.line > 0);
-        lines
-            .find(|source| source.is_of_program())
-            .or(self.source.as_ref())
+        let mut lines = self.source.iter().chain(calls).filter(|source| source.line > 0);
+        lines.find(|source| source.is_of_program()).or(self.source.as_ref())
     }
 
     /// Returns the innermost line, if it is a library's that was inlined below [`Self::program_line`].
     pub fn library_line(&self) -> Option<&Source> {
-        let source = self
-            .source
-            .as_ref()
-            .filter(|source| !source.is_of_program())?;
+        let source = self.source.as_ref().filter(|source| !source.is_of_program())?;
         (self.program_line() != Some(source)).then_some(source)
     }
 }
@@ -209,33 +200,20 @@ mod tests {
     use super::*;
 
     fn at(file: &str, line: u32) -> Source {
-        Source {
-            file: file.into(),
-            line,
-        }
+        Source { file: file.into(), line }
     }
 
     #[test]
     fn inlined_library_code_has_the_programs_own_line() {
-        let map = at(
-            "/usr/riscv64-linux-gnu/include/c++/12/bits/stl_tree.h",
-            1463,
-        );
+        let map = at("/usr/riscv64-linux-gnu/include/c++/12/bits/stl_tree.h", 1463);
         let own = at("/home/me/logstat.cpp", 26);
-        let frame = |call: &Source| Frame {
-            function: "f".into(),
-            call: Some(call.clone()),
-        };
+        let frame = |call: &Source| Frame { function: "f".into(), call: Some(call.clone()) };
         let mut location = Location {
             module: ModuleId(0),
             offset: 0,
             function: FunctionId(0),
             source: Some(map.clone()),
-            inlined: vec![
-                frame(&map),
-                frame(&own),
-                frame(&at("/home/me/logstat.cpp", 80)),
-            ],
+            inlined: vec![frame(&map), frame(&own), frame(&at("/home/me/logstat.cpp", 80))],
         };
         assert_eq!(location.program_line(), Some(&own));
         assert_eq!(location.library_line(), Some(&map));
@@ -244,17 +222,11 @@ mod tests {
         assert_eq!(location.program_line(), Some(&map));
         assert_eq!(location.library_line(), None);
         location.source = Some(own.clone());
-        assert_eq!(
-            (location.program_line(), location.library_line()),
-            (Some(&own), None)
-        );
+        assert_eq!((location.program_line(), location.library_line()), (Some(&own), None));
         // A line that the compiler did not give is none.
         location.source = Some(at("/home/me/logstat.cpp", 0));
         location.inlined = vec![frame(&own)];
-        assert_eq!(
-            (location.program_line(), location.library_line()),
-            (Some(&own), None)
-        );
+        assert_eq!((location.program_line(), location.library_line()), (Some(&own), None));
     }
 
     #[test]

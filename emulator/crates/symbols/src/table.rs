@@ -76,10 +76,7 @@ impl<'data> Table<'data> {
         }
         // Best of each address first; names last so that the order never depends on the file's.
         found.sort_by(|a, b| {
-            a.start
-                .cmp(&b.start)
-                .then(b.rank.cmp(&a.rank))
-                .then(a.name.cmp(&b.name))
+            a.start.cmp(&b.start).then(b.rank.cmp(&a.rank)).then(a.name.cmp(&b.name))
         });
         found.dedup_by_key(|c| c.start);
         let mut table = Self(non_overlapping(found));
@@ -104,11 +101,7 @@ impl<'data> Table<'data> {
                 let before = self.0.partition_point(|e| e.end <= start);
                 self.0.get(before).is_none_or(|e| e.start >= end)
             })
-            .map(|(start, end)| Entry {
-                start,
-                end,
-                name: None,
-            })
+            .map(|(start, end)| Entry { start, end, name: None })
             .collect();
         self.0.append(&mut extra);
         self.0.sort_by_key(|e| e.start);
@@ -128,11 +121,7 @@ impl<'data> Table<'data> {
             extra.push((from, end));
         }
         let extra = extra.into_iter().filter(|(start, end)| start < end);
-        self.0.extend(extra.map(|(start, end)| Entry {
-            start,
-            end,
-            name: None,
-        }));
+        self.0.extend(extra.map(|(start, end)| Entry { start, end, name: None }));
         self.0.sort_by_key(|entry| entry.start);
     }
 }
@@ -177,9 +166,7 @@ fn candidates<'data: 'file, 'file>(
                 return None;
             }
             let start = s.address();
-            let &(_, limit) = sections
-                .iter()
-                .find(|(from, to)| (*from..*to).contains(&start))?;
+            let &(_, limit) = sections.iter().find(|(from, to)| (*from..*to).contains(&start))?;
             Some(Candidate {
                 start,
                 size: s.size(),
@@ -217,13 +204,7 @@ fn go_functions<'data>(
             strong: true,
             shorter: std::cmp::Reverse(name.len()),
         };
-        Some(Candidate {
-            start,
-            size: end - start,
-            limit,
-            name: name.into(),
-            rank,
-        })
+        Some(Candidate { start, size: end - start, limit, name: name.into(), rank })
     })
 }
 
@@ -247,11 +228,7 @@ fn non_overlapping(found: Vec<Candidate<'_>>) -> Vec<Entry<'_>> {
         if candidate.size != 0 {
             sized_until = end;
         }
-        entries.push(Entry {
-            start: candidate.start,
-            end,
-            name: Some(candidate.name),
-        });
+        entries.push(Entry { start: candidate.start, end, name: Some(candidate.name) });
     }
     entries
 }

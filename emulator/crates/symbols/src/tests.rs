@@ -21,10 +21,7 @@ fn root_with(elf: &SmallElf) -> tempfile::TempDir {
 }
 
 fn symbolizer(root: &Path) -> Symbolizer {
-    Symbolizer::new(SymbolFiles {
-        roots: vec![root.to_owned()],
-        ..SymbolFiles::default()
-    })
+    Symbolizer::new(SymbolFiles { roots: vec![root.to_owned()], ..SymbolFiles::default() })
 }
 
 fn tool() -> SmallElf {
@@ -74,14 +71,7 @@ fn data_objects_by_address() {
     let data = symbolizer.data_objects(&place).unwrap();
     assert_eq!(data.linked, 0x11010);
     let found = [0x11000, 0x13000, 0x1303f, 0x13040, 0x13047, 0x13048].map(|at| data.find(at));
-    let expected = [
-        None,
-        Some(("alias", 0)),
-        Some(("alias", 0x3f)),
-        None,
-        Some(("flag", 3)),
-        None,
-    ];
+    let expected = [None, Some(("alias", 0)), Some(("alias", 0x3f)), None, Some(("flag", 3)), None];
     assert_eq!(found, expected);
     let missing = Place::file("/bin/other", None, 0x1010);
     assert!(symbolizer.data_objects(&missing).is_none());
@@ -102,11 +92,7 @@ fn the_build_id_must_match() {
     assert_eq!(symbols.label(1), "tool+0x1000");
     assert_eq!(symbols.label(2), "first", "found by its build id");
     assert_eq!(symbols.warnings.len(), 1);
-    assert!(
-        symbols.warnings[0].contains("the guest ran 0101"),
-        "{:?}",
-        symbols.warnings
-    );
+    assert!(symbols.warnings[0].contains("the guest ran 0101"), "{:?}", symbols.warnings);
 }
 
 #[test]
@@ -129,19 +115,10 @@ fn kernel_firmware_and_nothing() {
     let labels: Vec<String> = (0..5).map(|n| symbols.label(n)).collect();
     assert_eq!(
         labels,
-        [
-            "first+0x4",
-            "first+0x4",
-            "lib::second()+0x4",
-            "[unknown]+0x42",
-            "[vdso]+0x10"
-        ]
+        ["first+0x4", "first+0x4", "lib::second()+0x4", "[unknown]+0x42", "[vdso]+0x10"]
     );
     assert_eq!(symbols.locations[0].function, symbols.locations[1].function);
-    assert_eq!(
-        symbols.warnings,
-        ["[vdso]: no symbols: no file found on the host"]
-    );
+    assert_eq!(symbols.warnings, ["[vdso]: no symbols: no file found on the host"]);
 }
 
 #[test]
@@ -153,9 +130,7 @@ fn stripped_files_keep_names_in_gnu_debugdata() {
     stripped.packed = xz.finish().unwrap();
     let label = |elf: &SmallElf| {
         let root = root_with(elf);
-        symbolizer(root.path())
-            .resolve(&[Place::file("/bin/tool", None, 0x1024)])
-            .label(0)
+        symbolizer(root.path()).resolve(&[Place::file("/bin/tool", None, 0x1024)]).label(0)
     };
     assert_eq!(label(&stripped), "lib::second()+0x4");
     // Damaged: as if it were not there.
@@ -186,16 +161,8 @@ fn the_kernel_holds_the_vdso_between_two_symbols() {
     bytes[0x1010..0x1018].copy_from_slice(b"\x7fELF1234");
     let vdso = |bytes: &[u8]| embedded::vdso(&elf::Elf::parse(bytes).unwrap());
     assert_eq!(vdso(&bytes).as_deref(), Some(&b"\x7fELF1234"[..]));
-    assert_eq!(
-        vdso(&symbols(0x11008).bytes()),
-        None,
-        "ends before it starts"
-    );
-    assert_eq!(
-        vdso(&symbols(0x12000).bytes()),
-        None,
-        "ends after the section"
-    );
+    assert_eq!(vdso(&symbols(0x11008).bytes()), None, "ends before it starts");
+    assert_eq!(vdso(&symbols(0x12000).bytes()), None, "ends after the section");
 }
 
 /// Never called: its address is what the test wants.
@@ -226,31 +193,15 @@ fn own_place(address: u64) -> (String, u64) {
 #[test]
 fn source_lines_and_inlined_frames_of_this_program() {
     let (path, offset) = own_place(outer as *const () as u64);
-    let places: Vec<Place> = (0..24)
-        .map(|n| Place::file(&path, None, offset + n))
-        .collect();
+    let places: Vec<Place> = (0..24).map(|n| Place::file(&path, None, offset + n)).collect();
     let symbols = symbolizer(Path::new("/")).resolve(&places);
     let function = symbols.function(symbols.locations[0].function);
     assert!(function.name.ends_with("tests::outer"), "{}", function.name);
     let source = symbols.locations[0].source.as_ref().unwrap();
-    assert!(
-        source.file.ends_with("symbols/src/tests.rs"),
-        "{}",
-        source.file
-    );
+    assert!(source.file.ends_with("symbols/src/tests.rs"), "{}", source.file);
     let inlined = symbols.locations.iter().flat_map(|l| &l.inlined);
-    let frame = inlined
-        .into_iter()
-        .find(|f| f.function.ends_with("tests::inner"))
-        .unwrap();
-    assert!(
-        frame
-            .call
-            .as_ref()
-            .unwrap()
-            .file
-            .ends_with("symbols/src/tests.rs")
-    );
+    let frame = inlined.into_iter().find(|f| f.function.ends_with("tests::inner")).unwrap();
+    assert!(frame.call.as_ref().unwrap().file.ends_with("symbols/src/tests.rs"));
 }
 
 #[test]
@@ -282,18 +233,9 @@ fn inlined_frames_of_riscv_code() {
     let symbols = symbolizer(root.path()).resolve(&places);
     let at = &symbols.locations[0];
     assert_eq!(symbols.label(0), "length+0x10");
-    assert_eq!(
-        at.source,
-        Some(Source {
-            file: "/src/inlined.c".into(),
-            line: 4
-        })
-    );
-    let frames: Vec<(&str, u32)> = at
-        .inlined
-        .iter()
-        .map(|f| (&*f.function, f.call.as_ref().unwrap().line))
-        .collect();
+    assert_eq!(at.source, Some(Source { file: "/src/inlined.c".into(), line: 4 }));
+    let frames: Vec<(&str, u32)> =
+        at.inlined.iter().map(|f| (&*f.function, f.call.as_ref().unwrap().line)).collect();
     assert_eq!(frames, [("square", 10), ("sum_of_squares", 15)]);
 }
 
@@ -331,22 +273,14 @@ fn stripped_files_keep_the_bounds_of_functions() {
 fn stripped_files_have_their_names_in_a_debug_file() {
     let root = tempfile::tempdir().unwrap();
     fs::write(root.path().join("inlined"), stripped()).unwrap();
-    let id = elf::build_id_of(&root.path().join("inlined"))
-        .unwrap()
-        .to_string();
+    let id = elf::build_id_of(&root.path().join("inlined")).unwrap().to_string();
     let folder = root.path().join("usr/lib/debug/.build-id").join(&id[..2]);
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join(format!("{}.debug", &id[2..])), INLINED).unwrap();
     let symbols = symbolizer(root.path()).resolve(&[Place::file("/inlined", None, MUL)]);
     assert_eq!(symbols.label(0), "length+0x10");
     assert_eq!(symbols.locations[0].inlined.len(), 2);
-    assert!(
-        symbols.modules[0]
-            .file
-            .as_ref()
-            .unwrap()
-            .ends_with("inlined")
-    );
+    assert!(symbols.modules[0].file.as_ref().unwrap().ends_with("inlined"));
 }
 
 #[test]
@@ -360,14 +294,10 @@ fn damage(whole: &[u8], tables: usize, offset: u64, rounds: usize) {
     let root = tempfile::tempdir().unwrap();
     let file = root.path().join("tool");
     let symbolizer = symbolizer(root.path());
-    let places: Vec<Place> = (0..16)
-        .map(|n| Place::file("/tool", None, offset + n * 4))
-        .collect();
+    let places: Vec<Place> = (0..16).map(|n| Place::file("/tool", None, offset + n * 4)).collect();
     let mut seed = 1u64;
     let mut random = || {
-        seed = seed
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (seed >> 33) as usize
     };
     for _ in 0..rounds {

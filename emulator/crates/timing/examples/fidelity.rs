@@ -48,9 +48,7 @@ fn measure(core: &str, states: bool) -> Summary {
         let got = run(&row);
         let error = row.error(&got);
         let measured = row.states();
-        let overlap = measured
-            .as_ref()
-            .map(|measured| got.states.overlap(measured));
+        let overlap = measured.as_ref().map(|measured| got.states.overlap(measured));
         let shown = overlap.map_or("–".to_owned(), |o| format!("{:.1}%", 100.0 * o));
         println!(
             "{:20} {:6} {:9} {:9} {:7.1}% {shown:>8}  {}",

@@ -31,11 +31,7 @@ fn walk(va: u64) -> PageWalk {
     let table = |level: u64| {
         0x9000_0000 + level * 0x10_0000 + (va >> (12 + 9 * (2 - level)) << 3) % 0x10_0000
     };
-    PageWalk {
-        pte: [table(0), table(1), table(2), 0, 0],
-        levels: 3,
-        page_bits: 12,
-    }
+    PageWalk { pte: [table(0), table(1), table(2), 0, 0], levels: 3, page_bits: 12 }
 }
 
 /// Where data lies.
@@ -50,36 +46,11 @@ struct Stream {
 }
 
 const STREAMS: [Stream; 5] = [
-    Stream {
-        name: "loop",
-        code: 2 << 10,
-        data: 16 << 10,
-        random: 0,
-    },
-    Stream {
-        name: "typical",
-        code: 24 << 10,
-        data: 24 << 10,
-        random: 30,
-    },
-    Stream {
-        name: "branchy",
-        code: 24 << 10,
-        data: 24 << 10,
-        random: 300,
-    },
-    Stream {
-        name: "big-code",
-        code: 256 << 10,
-        data: 64 << 10,
-        random: 30,
-    },
-    Stream {
-        name: "memory",
-        code: 8 << 10,
-        data: 32 << 20,
-        random: 30,
-    },
+    Stream { name: "loop", code: 2 << 10, data: 16 << 10, random: 0 },
+    Stream { name: "typical", code: 24 << 10, data: 24 << 10, random: 30 },
+    Stream { name: "branchy", code: 24 << 10, data: 24 << 10, random: 300 },
+    Stream { name: "big-code", code: 256 << 10, data: 64 << 10, random: 30 },
+    Stream { name: "memory", code: 8 << 10, data: 32 << 20, random: 30 },
 ];
 
 struct Random(u64);
@@ -141,21 +112,10 @@ fn generate(stream: &Stream, random: &mut Random) -> Vec<Inst> {
             _ if random.below(2) == 0 => 1000,
             _ => 0,
         };
-        code.push(Inst {
-            decoded,
-            target: (i + ahead).min(count - 1),
-            taken,
-        });
+        code.push(Inst { decoded, target: (i + ahead).min(count - 1), taken });
     }
     code[count - 1] = Inst {
-        decoded: DecodedInst {
-            class: C::Jal,
-            len: 4,
-            rd: 0,
-            rs1: 0,
-            rs2: 0,
-            ..code[0].decoded
-        },
+        decoded: DecodedInst { class: C::Jal, len: 4, rd: 0, rs1: 0, rs2: 0, ..code[0].decoded },
         target: 0,
         taken: 1000,
     };
@@ -165,11 +125,7 @@ fn generate(stream: &Stream, random: &mut Random) -> Vec<Inst> {
 /// Seconds on the CPU so far.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    stat.split(' ')
-        .next()
-        .and_then(|ns| ns.parse::<f64>().ok())
-        .unwrap_or_default()
-        / 1e9
+    stat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or_default() / 1e9
 }
 
 fn run(preset: &Preset, stream: &Stream, instructions: u64) {
@@ -217,17 +173,10 @@ fn run(preset: &Preset, stream: &Stream, instructions: u64) {
         match inst.decoded.class {
             C::Load | C::Store => {
                 let p = &mut pointers[at % 8];
-                *p = if n % 16 == 0 {
-                    random.below(stream.data)
-                } else {
-                    (*p + 8) % stream.data
-                };
+                *p = if n % 16 == 0 { random.below(stream.data) } else { (*p + 8) % stream.data };
                 let va = (DATA + *p) & !7;
-                let kind = if inst.decoded.class == C::Load {
-                    MemKind::Load
-                } else {
-                    MemKind::Store
-                };
+                let kind =
+                    if inst.decoded.class == C::Load { MemKind::Load } else { MemKind::Store };
                 let pa = va & 0x7fff_ffff | 0x8000_0000;
                 mem = MemAccess::new(kind, va, pa, 8, false);
             }
@@ -276,10 +225,7 @@ fn main() {
     let mut args = std::env::args().skip(1);
     let preset = args.next().unwrap_or_else(|| "boom-4w".to_owned());
     let only = args.next();
-    let instructions = args
-        .next()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(20_000_000);
+    let instructions = args.next().and_then(|n| n.parse().ok()).unwrap_or(20_000_000);
     let preset = match Preset::load(&preset) {
         Ok(preset) => preset,
         Err(error) => {
@@ -287,10 +233,7 @@ fn main() {
             std::process::exit(2);
         }
     };
-    for stream in STREAMS
-        .iter()
-        .filter(|s| only.as_deref().is_none_or(|o| o == s.name))
-    {
+    for stream in STREAMS.iter().filter(|s| only.as_deref().is_none_or(|o| o == s.name)) {
         run(&preset, stream, instructions);
     }
 }

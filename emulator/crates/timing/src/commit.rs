@@ -13,13 +13,8 @@ impl<S: CommitSink> Pipeline<S> {
     pub(crate) fn commit(&mut self, micro_op: &MicroOp, id: StaticId, retired: &Retired) -> u64 {
         let before = self.window.committed;
         let new_row = self.mark & FIRST_OF_ROW != 0;
-        let cycle = self.window.commit(
-            retired.done,
-            retired.class,
-            micro_op,
-            new_row,
-            &mut self.stats,
-        );
+        let cycle =
+            self.window.commit(retired.done, retired.class, micro_op, new_row, &mut self.stats);
         self.push(id, retired, before, cycle);
         cycle
     }
@@ -49,12 +44,7 @@ impl<S: CommitSink> Pipeline<S> {
     /// Sends the records to the sink.
     #[inline(always)]
     pub(crate) fn send(&mut self) {
-        let Records {
-            sent,
-            records,
-            count,
-            stages,
-        } = &mut self.records;
+        let Records { sent, records, count, stages } = &mut self.records;
         let from = std::mem::replace(sent, self.window.committed);
         let count = std::mem::take(count);
         if let Some(records) = records.get(..count)

@@ -146,7 +146,7 @@ impl<S: CommitSink> TimingModel for Core<S> {
     ) -> u64 {
         let page = pa & !0xfff;
         self.output.clear();
-        let packet = { &mut self.path }.fetch(pc, inst.len, page, translated, &mut self.output);
+        let packet = self.path.fetch(pc, inst.len, page, translated, &mut self.output);
         self.pipeline.fetch(packet, &mut self.output.read())
     }
 

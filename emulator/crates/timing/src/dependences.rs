@@ -64,10 +64,8 @@ pub(crate) struct Dependences {
 /// value is the one that it made itself.
 pub(crate) fn accumulates(inst: &isa::DecodedInst) -> bool {
     use InstClass as C;
-    matches!(
-        inst.class,
-        C::IntAlu | C::IntMul | C::IntDiv | C::FpArith | C::FpDivSqrt
-    ) && (1..NO_REG).contains(&inst.rd)
+    matches!(inst.class, C::IntAlu | C::IntMul | C::IntDiv | C::FpArith | C::FpDivSqrt)
+        && (1..NO_REG).contains(&inst.rd)
         && [inst.rs1, inst.rs2, inst.rs3].contains(&inst.rd)
 }
 
@@ -136,11 +134,7 @@ impl Dependences {
         let known = self.known.get(branch.0 as usize);
         if let Some(select) = known.and_then(|known| known.select) {
             self.open.retain(|open| open.branch != branch);
-            self.open.push(Open {
-                branch,
-                select,
-                condition,
-            });
+            self.open.push(Open { branch, select, condition });
         }
     }
 }
@@ -150,12 +144,7 @@ impl Open {
     /// written, or, of a side that was not taken, the old one. Not modelled: what the side that was not taken would
     /// have computed, its instructions and its misses.
     fn end(&self, mask: u64, ready: &mut [u64]) {
-        for (register, ready) in ready
-            .iter_mut()
-            .enumerate()
-            .take(usize::from(NO_REG))
-            .skip(1)
-        {
+        for (register, ready) in ready.iter_mut().enumerate().take(usize::from(NO_REG)).skip(1) {
             if self.select.written >> register & 1 != 0 {
                 *ready = (*ready).max(self.condition + mask) + MERGE;
             }

@@ -20,10 +20,7 @@ pub(crate) struct Excerpts {
 
 impl Default for Excerpts {
     fn default() -> Self {
-        Self {
-            look: u64::MAX,
-            left: None,
-        }
+        Self { look: u64::MAX, left: None }
     }
 }
 
@@ -67,10 +64,7 @@ impl<S: CommitSink> Pipeline<S> {
                     self.observer.forget(&mut self.front);
                 }
                 self.observer.stalls = self.stats.dispatch_stalls;
-                self.observer.excerpts = Excerpts {
-                    look: 0,
-                    left: Some(INSTRUCTIONS),
-                };
+                self.observer.excerpts = Excerpts { look: 0, left: Some(INSTRUCTIONS) };
                 self.sink.begin_excerpt();
             }
             Some(0) => self.end_excerpt(),
@@ -86,21 +80,9 @@ impl Stalls {
         let waits = [
             (self.by_lane[3], before.by_lane[3], DispatchWait::Tags),
             (self.by_lane[2], before.by_lane[2], DispatchWait::FpIssue),
-            (
-                self.by_lane[1],
-                before.by_lane[1],
-                DispatchWait::IntegerIssue,
-            ),
-            (
-                self.by_lane[0],
-                before.by_lane[0],
-                DispatchWait::MemoryIssue,
-            ),
-            (
-                self.store_queue,
-                before.store_queue,
-                DispatchWait::StoreQueue,
-            ),
+            (self.by_lane[1], before.by_lane[1], DispatchWait::IntegerIssue),
+            (self.by_lane[0], before.by_lane[0], DispatchWait::MemoryIssue),
+            (self.store_queue, before.store_queue, DispatchWait::StoreQueue),
             (self.load_queue, before.load_queue, DispatchWait::LoadQueue),
             (self.registers, before.registers, DispatchWait::Registers),
             (self.serialize, before.serialize, DispatchWait::Empty),

@@ -40,8 +40,7 @@ impl<S: CommitSink> Pipeline<S> {
     #[inline(always)]
     pub(crate) fn dispatch(&mut self, micro_op: &MicroOp, entry: u64) -> u64 {
         let after_slot = self.front.buffer.after_slot();
-        self.window
-            .dispatch(micro_op, after_slot, entry, &mut self.stats.dispatch_stalls)
+        self.window.dispatch(micro_op, after_slot, entry, &mut self.stats.dispatch_stalls)
     }
 
     /// Counts a micro-op that issued to `port` in cycle `issue`, and gave back its slot in `queue`; it was dispatched
@@ -123,12 +122,7 @@ impl<S: CommitSink> Pipeline<S> {
             (&mut self.units.divider_free, int_busy, cycles, 0)
         } else {
             let cycles = u64::from(micro_op.done);
-            (
-                &mut self.units.fp_divider_free,
-                fp_busy,
-                cycles,
-                FDIV_OVERLAP,
-            )
+            (&mut self.units.fp_divider_free, fp_busy, cycles, FDIV_OVERLAP)
         };
         *busy += cycles - overlap;
         let schedule = &mut self.window.schedule;
@@ -203,14 +197,7 @@ impl<S: CommitSink> Pipeline<S> {
             (Redirect::None, TeaEvents::default())
         };
         let class = CycleClass::Alu;
-        let retired = Retired {
-            dispatch,
-            issue,
-            done,
-            redirect,
-            class,
-            tea,
-        };
+        let retired = Retired { dispatch, issue, done, redirect, class, tea };
         self.commit(micro_op, id, &retired);
         let flushed = self.wrong_path(redirect, issue + RESOLVE);
         self.stats.wrong_path += flushed;
@@ -233,10 +220,7 @@ impl<S: CommitSink> Pipeline<S> {
     ) {
         // About when it is executed.
         let cycle = self.front.buffer.cycle();
-        let there = Access {
-            walk: None,
-            ..*access
-        };
+        let there = Access { walk: None, ..*access };
         match micro_op.class {
             InstClass::Branch | InstClass::Jal | InstClass::Jalr => {
                 let cycles = self.issue_control::<COUNTED>(micro_op);
@@ -301,9 +285,7 @@ impl<S: CommitSink> Pipeline<S> {
         let dispatch = self.dispatch(micro_op, self.window.loads.available());
         let ready = self.sources(micro_op, dispatch);
         let head = self.window.empty();
-        let issued = self
-            .lsu
-            .issue_load(micro_op, ready, &mut self.window.schedule);
+        let issued = self.lsu.issue_load(micro_op, ready, &mut self.window.schedule);
         let issue = issued.cycle;
         self.issued::<COUNTED>(issued.port, lane::MEM, dispatch, issue);
         let schedule = &mut self.window.schedule;
@@ -329,9 +311,7 @@ impl<S: CommitSink> Pipeline<S> {
         let full = entry > self.window.dispatched;
         let dispatch = self.dispatch(micro_op, entry);
         let enters = dispatch + 1;
-        let [base, data, _] = micro_op
-            .src
-            .map(|r| enters.max(self.registers[usize::from(r)]));
+        let [base, data, _] = micro_op.src.map(|r| enters.max(self.registers[usize::from(r)]));
         let fp = (micro_op.class == InstClass::FpStore).then_some(self.units.fp_data);
         let schedule = &mut self.window.schedule;
         let times = self.lsu.store(micro_op, store, (base, data), fp, schedule);
@@ -343,9 +323,7 @@ impl<S: CommitSink> Pipeline<S> {
             retired.tea |= TeaEvents::DR_SQ;
         }
         let commit = self.commit(micro_op, store.id, &retired);
-        let free = self
-            .lsu
-            .write(store, &times, commit, &mut self.window.schedule);
+        let free = self.lsu.write(store, &times, commit, &mut self.window.schedule);
         self.stats.store_queue_occupancy += free - dispatch;
         self.window.stores.take(free);
         if COUNTED {

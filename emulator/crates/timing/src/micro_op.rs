@@ -205,27 +205,12 @@ impl MicroOp {
             C::IntAlu => (Kind::Alu, ports.alu, lane::INT, CycleClass::Alu),
             C::IntMul => (Kind::Simple, ports.mul, lane::INT, CycleClass::Alu),
             C::IntDiv => (Kind::Divide, ports.div, lane::INT, CycleClass::Divider),
-            C::Branch => (
-                Kind::Branch,
-                ports.alu,
-                lane::INT | lane::TAG,
-                CycleClass::Alu,
-            ),
+            C::Branch => (Kind::Branch, ports.alu, lane::INT | lane::TAG, CycleClass::Alu),
             C::Jal => (Kind::Jump, ports.jump, lane::INT, CycleClass::Alu),
-            C::Jalr => (
-                Kind::Jump,
-                ports.jump,
-                lane::INT | lane::TAG,
-                CycleClass::Alu,
-            ),
+            C::Jalr => (Kind::Jump, ports.jump, lane::INT | lane::TAG, CycleClass::Alu),
             C::Load | C::FpLoad => (Kind::Load, ports.mem, lane::MEM, CycleClass::LoadL1),
             C::Store => (Kind::Store, ports.mem, lane::MEM, CycleClass::Store),
-            C::FpStore => (
-                Kind::Store,
-                ports.mem,
-                lane::MEM | lane::FP,
-                CycleClass::Store,
-            ),
+            C::FpStore => (Kind::Store, ports.mem, lane::MEM | lane::FP, CycleClass::Store),
             C::FpArith => (Kind::Simple, ports.fp, lane::FP, CycleClass::Alu),
             C::FpToInt => (Kind::Simple, ports.fp0, lane::FP, CycleClass::Alu),
             C::FpDivSqrt => (Kind::FpDivide, ports.fp0, lane::FP, CycleClass::Divider),
@@ -254,22 +239,13 @@ impl MicroOp {
             Kind::Store => ring::STORE,
             _ => ring::NONE,
         };
-        let stops = if lanes & lane::TAG != 0 {
-            lane::STOPS_BRANCH
-        } else {
-            lane::STOPS_ANY
-        };
+        let stops = if lanes & lane::TAG != 0 { lane::STOPS_BRANCH } else { lane::STOPS_ANY };
         let register = |r: u8| if r < 64 { r } else { 0 };
         let rd = register(d.rd);
         Self {
             ports: port,
             lanes,
-            stops: stops
-                | if preset.registers_are_scarce() {
-                    lane::ALWAYS
-                } else {
-                    0
-                },
+            stops: stops | if preset.registers_are_scarce() { lane::ALWAYS } else { 0 },
             kind,
             class: d.class,
             waits,

@@ -29,13 +29,7 @@ struct Watched {
     seen: u64,
 }
 
-snapshot::snapshot!(Watched {
-    counter,
-    selection,
-    to_go,
-    period,
-    seen
-});
+snapshot::snapshot!(Watched { counter, selection, to_go, period, seen });
 
 /// Who wants details.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -180,15 +180,8 @@ impl<S> Pipeline<S> {
 
     #[inline(never)]
     fn packet(&mut self, packet: Packet, reads: Option<&WalkReads>) {
-        let Lsu {
-            walk, l1d, lower, ..
-        } = &mut self.lsu;
-        self.front.packet(
-            packet,
-            reads,
-            self.window.committed,
-            Below { walk, l1d, lower },
-        );
+        let Lsu { walk, l1d, lower, .. } = &mut self.lsu;
+        self.front.packet(packet, reads, self.window.committed, Below { walk, l1d, lower });
         self.mark = CommitRecord::flags_of(
             Redirect::None,
             false,
@@ -208,8 +201,7 @@ impl<S> Pipeline<S> {
     #[inline(never)]
     fn start_row(&mut self) {
         let decoded = self.front.start_group(self.window.dispatched);
-        self.window
-            .new_row(decoded, &mut self.stats.dispatch_stalls);
+        self.window.new_row(decoded, &mut self.stats.dispatch_stalls);
         self.mark |= FIRST_OF_ROW;
     }
 
@@ -217,11 +209,7 @@ impl<S> Pipeline<S> {
     #[inline(never)]
     fn follow_row(&mut self, dispatched: u64) {
         if let Some(slots) = &mut self.selections.slots {
-            let group = Group {
-                decode: self.front.buffer.cycle(),
-                dispatched,
-                mark: self.mark,
-            };
+            let group = Group { decode: self.front.buffer.cycle(), dispatched, mark: self.mark };
             slots.start_group(group, &self.records, &self.window);
         }
     }
@@ -435,12 +423,7 @@ impl<S: CommitSink> Pipeline<S> {
         self.selections.sleep(from, cycle, &self.window);
         self.window.committed = cycle;
         self.records.sent = cycle;
-        self.sink.event(
-            from,
-            Event::Idle {
-                cycles: cycle - from,
-            },
-        );
+        self.sink.event(from, Event::Idle { cycles: cycle - from });
     }
 
     /// Does to the caches what other harts asked for, which may have taken lines.
@@ -474,8 +457,7 @@ impl<S: CommitSink> Pipeline<S> {
     /// Notes that the privilege changed.
     pub fn privilege(&mut self, privilege: Privilege) {
         self.selections.close_cycles(&self.window);
-        self.sink
-            .event(self.window.committed, Event::Privilege(privilege as u8));
+        self.sink.event(self.window.committed, Event::Privilege(privilege as u8));
     }
 }
 

@@ -27,12 +27,7 @@ snapshot::snapshot!(Records { sent } keeps { records, count, stages });
 
 impl Records {
     pub fn new() -> Self {
-        Self {
-            sent: 0,
-            records: [CommitRecord::default(); WAITING],
-            count: 0,
-            stages: Vec::new(),
-        }
+        Self { sent: 0, records: [CommitRecord::default(); WAITING], count: 0, stages: Vec::new() }
     }
 
     /// Returns the records of the run that is under way.
@@ -64,16 +59,7 @@ impl Retired {
     /// Returns an instruction that redirects nothing, by the answer to its access.
     #[inline(always)]
     pub fn of(answer: &Answer, dispatch: u64, issue: u64) -> Self {
-        let Answer {
-            done, class, tea, ..
-        } = *answer;
-        Self {
-            dispatch,
-            issue,
-            done,
-            redirect: Redirect::None,
-            class,
-            tea,
-        }
+        let Answer { done, class, tea, .. } = *answer;
+        Self { dispatch, issue, done, redirect: Redirect::None, class, tea }
     }
 }

@@ -17,15 +17,8 @@ snapshot::snapshot!(Ring { free_from, next } keeps { capacity });
 impl Ring {
     /// Returns a ring of `capacity` (1 to [`MAX`]) entries, all free.
     pub fn new(capacity: u32) -> Self {
-        assert!(
-            (1..=MAX as u32).contains(&capacity),
-            "ring capacity {capacity}"
-        );
-        Self {
-            free_from: [0; MAX],
-            next: 0,
-            capacity,
-        }
+        assert!((1..=MAX as u32).contains(&capacity), "ring capacity {capacity}");
+        Self { free_from: [0; MAX], next: 0, capacity }
     }
 
     /// Returns the first cycle in which the next entry can be taken.

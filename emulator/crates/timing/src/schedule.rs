@@ -54,20 +54,12 @@ pub(crate) struct Schedule {
     cycles: [u64; SPAN as usize],
 }
 
-snapshot::snapshot!(Schedule {
-    now,
-    horizon,
-    occupied,
-    cycles
-});
+snapshot::snapshot!(Schedule { now, horizon, occupied, cycles });
 
 impl Schedule {
     /// Returns a schedule whose lanes have the capacities given (at most 127 each): MEM, INT, FP, TAG.
     pub fn new(capacities: [u32; 4]) -> Self {
-        let bias = capacities
-            .iter()
-            .rev()
-            .fold(0, |word, &c| word << 8 | (128 - c));
+        let bias = capacities.iter().rev().fold(0, |word, &c| word << 8 | (128 - c));
         let bias = bias - lane::EACH_SLOT;
         Self {
             now: 0,
@@ -278,14 +270,8 @@ mod tests {
         let mut schedule = Schedule::new([4; 4]);
         schedule.take(lane::INT);
         schedule.release(9, lane::INT);
-        assert_eq!(
-            room(&mut schedule, 1, 3 * lane::EACH_SLOT, lane::STOPS_ANY),
-            1
-        );
-        assert_eq!(
-            room(&mut schedule, 1, 4 * lane::EACH_SLOT, lane::STOPS_ANY),
-            9
-        );
+        assert_eq!(room(&mut schedule, 1, 3 * lane::EACH_SLOT, lane::STOPS_ANY), 1);
+        assert_eq!(room(&mut schedule, 1, 4 * lane::EACH_SLOT, lane::STOPS_ANY), 9);
     }
 
     #[test]
@@ -293,10 +279,7 @@ mod tests {
         let mut schedule = Schedule::new([1, 4, 4, 4]);
         schedule.take(lane::MEM);
         assert_eq!(schedule.book(1 << 40, 0b110, lane::MEM), (1 << 40, 0b010));
-        assert_eq!(
-            room(&mut schedule, 0, lane::EACH_SLOT, lane::STOPS_ANY),
-            SPAN
-        );
+        assert_eq!(room(&mut schedule, 0, lane::EACH_SLOT, lane::STOPS_ANY), SPAN);
         let later = room(&mut schedule, 1 << 50, lane::EACH_SLOT, lane::STOPS_ANY);
         assert_eq!(later, 1 << 50, "a long jump is one step");
     }

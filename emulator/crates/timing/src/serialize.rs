@@ -64,14 +64,7 @@ impl<S: CommitSink> Pipeline<S> {
             self.front.clear_l1i();
         }
         let redirect = Redirect::Flush;
-        let retired = Retired {
-            dispatch,
-            issue,
-            done,
-            redirect,
-            class,
-            tea,
-        };
+        let retired = Retired { dispatch, issue, done, redirect, class, tea };
         let cycle = self.commit(micro_op, executed.id, &retired);
         self.write_register(micro_op, cycle);
         self.stats.flushes += 1;
@@ -80,12 +73,9 @@ impl<S: CommitSink> Pipeline<S> {
         self.front.redirect(cycle + 1);
         let data = match executed.mem.kind() {
             MemKind::None => DataAccess::default(),
-            _ => self.data_access(
-                micro_op,
-                access,
-                CycleClass::Serialize,
-                self.lsu.counts.forwards,
-            ),
+            _ => {
+                self.data_access(micro_op, access, CycleClass::Serialize, self.lsu.counts.forwards)
+            }
         };
         // Nothing is dispatched behind the instruction, but decode goes on.
         self.observed(micro_op, &retired, data, 0);

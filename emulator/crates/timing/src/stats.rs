@@ -130,7 +130,7 @@ impl Stats {
     /// Returns the instructions of a class that retired.
     pub(crate) fn of_class(&self, class: InstClass, lsu: &LsuCounts) -> u64 {
         use InstClass as C;
-        let jumps = |kinds: &[u8]| { kinds.iter() }.map(|&kind| self.jumps(kind)[0]).sum();
+        let jumps = |kinds: &[u8]| kinds.iter().map(|&kind| self.jumps(kind)[0]).sum();
         let (loads, stores) = (lsu.retired_loads(), lsu.stores());
         match class {
             C::Branch => self.branch_sums()[0],

@@ -35,11 +35,9 @@ fn faulting(micro_op: &MicroOp, executed: &Executed) -> DataAccess {
         | X::LoadPageFault
         | X::StoreMisaligned
         | X::StoreAccessFault
-        | X::StorePageFault => DataAccess {
-            kind: access_kind(micro_op),
-            va: trap.tval,
-            ..DataAccess::default()
-        },
+        | X::StorePageFault => {
+            DataAccess { kind: access_kind(micro_op), va: trap.tval, ..DataAccess::default() }
+        }
         _ => DataAccess::default(),
     }
 }
@@ -86,20 +84,11 @@ impl<S: CommitSink> Pipeline<S> {
         };
         self.stats.exceptions += 1;
         // An illegal instruction need not name its exception.
-        let code = { executed.trap }.map_or(Exception::IllegalInst, |trap| trap.cause);
+        let code = executed.trap.map_or(Exception::IllegalInst, |trap| trap.cause);
         self.stats.exceptions_by_code[code as usize % 16] += 1;
         self.stats.instructions -= 1;
-        let rows = if micro_op.kind == Kind::Unique {
-            1
-        } else {
-            self.window.rows_behind
-        };
-        self.trap(
-            micro_op,
-            executed.id,
-            (&retired, faulting(micro_op, executed)),
-            rows,
-        );
+        let rows = if micro_op.kind == Kind::Unique { 1 } else { self.window.rows_behind };
+        self.trap(micro_op, executed.id, (&retired, faulting(micro_op, executed)), rows);
     }
 
     /// Issues a load or store that faults, dispatched in cycle `dispatch`; returns the cycles of its issue and of the
@@ -156,12 +145,7 @@ impl<S: CommitSink> Pipeline<S> {
         };
         self.stats.order_failures += 1;
         let access = DataAccess::default();
-        self.trap(
-            micro_op,
-            load.id,
-            (&retired, access),
-            self.window.rows_behind,
-        );
+        self.trap(micro_op, load.id, (&retired, access), self.window.rows_behind);
         self.window.leave_queue(micro_op.queue);
         // Again, from fetch. Not modelled: that this clears the predictor's history, and moves the ends of packets
         // up to the next jump.
@@ -169,13 +153,7 @@ impl<S: CommitSink> Pipeline<S> {
         self.decode(Some(again), None);
         // The stores are all older than the head, and the second try finds their addresses known, and the page in
         // the TLB.
-        self.load::<COUNTED>(
-            micro_op,
-            &Access {
-                walk: None,
-                ..*load
-            },
-        );
+        self.load::<COUNTED>(micro_op, &Access { walk: None, ..*load });
     }
 
     /// Traps. The rows behind the head are not known yet, since younger instructions pass later: one is taken to have
@@ -194,13 +172,7 @@ impl<S: CommitSink> Pipeline<S> {
             true => Restart::Order,
             false => Restart::Trap,
         };
-        let cycle = { &mut self.window }.trap(
-            retired.done,
-            retired.class,
-            refill,
-            restart,
-            &mut self.stats,
-        );
+        let cycle = self.window.trap(retired.done, retired.class, refill, restart, &mut self.stats);
         self.push(id, retired, before, cycle);
         let flushed = rows * u64::from(self.preset().decode.width);
         self.stats.wrong_path += flushed;

@@ -127,9 +127,7 @@ impl Window {
         stalls: &mut Stalls,
     ) -> u64 {
         if self.schedule.full(after_slot, micro_op.stops) | (entry > self.dispatched) {
-            let MicroOp {
-                file, queue, stops, ..
-            } = *micro_op;
+            let MicroOp { file, queue, stops, .. } = *micro_op;
             self.stall(file, queue, stops, after_slot, entry, stalls);
         }
         self.schedule.take(micro_op.lanes);

@@ -143,12 +143,7 @@ impl Without {
             _ => return None,
         };
         let raw = raw.map(u32::try_from).transpose().ok()?;
-        Some(Self {
-            cause,
-            pc,
-            raw,
-            select,
-        })
+        Some(Self { cause, pc, raw, select })
     }
 }
 
@@ -161,12 +156,7 @@ impl Removed {
     pub fn of(preset: &Preset) -> Self {
         let mut removed = Self::default();
         // What does not parse is no valid preset.
-        for without in preset
-            .what_if
-            .without
-            .iter()
-            .flat_map(|text| text.parse::<Without>())
-        {
+        for without in preset.what_if.without.iter().flat_map(|text| text.parse::<Without>()) {
             removed.0.entry(without.pc).or_default().push(without);
         }
         removed
@@ -186,7 +176,7 @@ impl Removed {
         if self.0.is_empty() {
             return 0;
         }
-        { self.of_inst(inst) }.fold(0, |causes, without| causes | without.cause as u8)
+        self.of_inst(inst).fold(0, |causes, without| causes | without.cause as u8)
     }
 
     /// Returns the select in the place of an instruction.
@@ -196,12 +186,12 @@ impl Removed {
 
     /// Returns all selects.
     pub fn selects(&self) -> impl Iterator<Item = Select> {
-        { self.0.values().flatten() }.filter_map(|without| without.select)
+        self.0.values().flatten().filter_map(|without| without.select)
     }
 
     /// Returns true if the cause is gone somewhere.
     pub fn has(&self, cause: Cause) -> bool {
-        { self.0.values().flatten() }.any(|without| without.cause == cause)
+        self.0.values().flatten().any(|without| without.cause == cause)
     }
 }
 
@@ -227,22 +217,11 @@ impl MicroOp {
                 _ => (Kind::Simple, ports.fp, exec.fp),
             };
             let latency = latency as u8;
-            op = Self {
-                kind,
-                ports,
-                wake: latency,
-                done: latency,
-                ..op
-            };
+            op = Self { kind, ports, wake: latency, done: latency, ..op };
         }
         if has(causes, Cause::Flush) {
             op = match is_atomic(op.class) {
-                true => Self {
-                    kind: Kind::Ideal,
-                    lanes: lane::MEM,
-                    queue: ring::LOAD,
-                    ..op
-                },
+                true => Self { kind: Kind::Ideal, lanes: lane::MEM, queue: ring::LOAD, ..op },
                 false => Self {
                     kind: Kind::Simple,
                     lanes: lane::INT,

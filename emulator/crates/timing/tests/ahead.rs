@@ -22,8 +22,7 @@ struct Records {
 
 impl CommitSink for Records {
     fn commit(&mut self, c: &Commit) {
-        self.commits
-            .push((c.inst.0, c.decode, c.dispatch, c.commit));
+        self.commits.push((c.inst.0, c.decode, c.dispatch, c.commit));
         assert_ne!(Some(self.commits.len()), self.fails_at, "the sink fails");
     }
 
@@ -38,12 +37,7 @@ impl CommitSink for Records {
 
 /// Returns the lines of a core that says nothing.
 fn nothing(never: &SharedCycle) -> Lines<'_> {
-    Lines {
-        quiet: never,
-        raised: never,
-        irq_at: never,
-        spare: &|_| false,
-    }
+    Lines { quiet: never, raised: never, irq_at: never, spare: &|_| false }
 }
 
 /// Where the core runs.
@@ -132,10 +126,7 @@ fn a_panic_on_either_side_reaches_the_caller() {
     };
     let never = SharedCycle::new(u64::MAX);
     for fails_at in [1, 10, 1000] {
-        let sink = Records {
-            fails_at: Some(fails_at),
-            ..Records::default()
-        };
+        let sink = Records { fails_at: Some(fails_at), ..Records::default() };
         let (mut bus, mut hart, mut core) = start(sink);
         let said = message(|| {
             run_apart(

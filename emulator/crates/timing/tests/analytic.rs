@@ -51,29 +51,16 @@ fn check(commits: &[Commit], preset: &Preset) {
     let mut in_cycle = 0;
     for pair in commits.windows(2) {
         let (before, after) = (&pair[0], &pair[1]);
-        assert!(
-            after.commit >= before.commit,
-            "commit cycles never decrease"
-        );
+        assert!(after.commit >= before.commit, "commit cycles never decrease");
         assert!(after.dispatch >= before.dispatch, "dispatch is in order");
         assert!(after.decode >= before.decode, "decode is in order");
-        in_cycle = if after.commit == before.commit {
-            in_cycle + 1
-        } else {
-            0
-        };
-        assert!(
-            in_cycle < preset.decode.width,
-            "at most a row commits in a cycle"
-        );
+        in_cycle = if after.commit == before.commit { in_cycle + 1 } else { 0 };
+        assert!(in_cycle < preset.decode.width, "at most a row commits in a cycle");
         if after.redirect.is_trap() {
             assert!(after.commit > before.commit, "a trap has its own cycle");
         }
         if before.redirect != Redirect::None && before.redirect != Redirect::Mispredict {
-            assert!(
-                after.dispatch > before.commit + 6,
-                "a flush takes seven cycles to refill"
-            );
+            assert!(after.dispatch > before.commit + 6, "a flush takes seven cycles to refill");
         }
     }
     for c in commits {
@@ -97,10 +84,7 @@ fn rtl_mega() -> Preset {
 
 #[track_caller]
 fn assert_near(got: f64, want: f64, tolerance: f64) {
-    assert!(
-        (got - want).abs() <= tolerance,
-        "got {got}, want {want} ± {tolerance}"
-    );
+    assert!((got - want).abs() <= tolerance, "got {got}, want {want} ± {tolerance}");
 }
 
 /// `n` copies of a line.
@@ -110,11 +94,7 @@ fn times(n: usize, line: &str) -> String {
 
 #[test]
 fn dependent_additions_take_a_cycle_each() {
-    assert_near(
-        per_iteration(&rtl_mega(), &times(64, "addi a2,a2,1")),
-        65.0,
-        1.0,
-    );
+    assert_near(per_iteration(&rtl_mega(), &times(64, "addi a2,a2,1")), 65.0, 1.0);
 }
 
 #[test]
@@ -157,34 +137,20 @@ fn issue_width_limits_throughput() {
     assert_near(rate("ld a3,0(a1)"), 2.0, 0.2);
     assert_near(rate("sd a2,0(a1)"), 1.0, 0.06);
     let large = Preset::load("rtl-large").unwrap();
-    assert_near(
-        32.0 / per_iteration(&large, &times(32, "ld a3,0(a1)")),
-        1.0,
-        0.1,
-    );
+    assert_near(32.0 / per_iteration(&large, &times(32, "ld a3,0(a1)")), 1.0, 0.1);
 }
 
 #[test]
 fn loads_answer_in_four_cycles_from_the_l1() {
-    assert_near(
-        per_iteration(&rtl_mega(), &times(16, "ld a1,0(a1)")) / 16.0,
-        4.0,
-        0.1,
-    );
+    assert_near(per_iteration(&rtl_mega(), &times(16, "ld a1,0(a1)")) / 16.0, 4.0, 0.1);
 }
 
 #[test]
 fn a_store_is_forwarded() {
-    let cycles = per_iteration(
-        &rtl_mega(),
-        &times(8, "sd a2,0(a1); ld a2,0(a1); addi a2,a2,1"),
-    );
+    let cycles = per_iteration(&rtl_mega(), &times(8, "sd a2,0(a1); ld a2,0(a1); addi a2,a2,1"));
     assert_near(cycles / 8.0, 7.0, 0.3);
-    let (_, stats) = run_on(
-        &rtl_mega(),
-        "1: sd a2,0(a1); ld a3,0(a1); addi a0,a0,-1; bnez a0,1b",
-        50,
-    );
+    let (_, stats) =
+        run_on(&rtl_mega(), "1: sd a2,0(a1); ld a3,0(a1); addi a0,a0,-1; bnez a0,1b", 50);
     assert!(stats.forwards >= 150 - 10, "{}", stats.forwards);
     assert_eq!(stats.order_failures, 0);
 }
@@ -229,11 +195,7 @@ fn a_second_miss_of_a_line_waits_for_the_first() {
     (state.x[11], state.x[19]) = (DATA, 0x1000);
     program.run(&mut core, &mut state);
     let commits = &core.sink().commits;
-    assert_eq!(
-        commits[1].class,
-        CycleClass::LoadDram,
-        "as far away as the first"
-    );
+    assert_eq!(commits[1].class, CycleClass::LoadDram, "as far away as the first");
     assert!(commits[1].commit - commits[0].commit <= 2);
     assert_eq!(core.stats().l1d_load_misses, 1);
 }
@@ -310,13 +272,8 @@ fn a_random_branch_costs_seventeen_cycles_per_mispredict() {
     let steady = body.replace("andi a4,a2,1; beqz", "andi a4,a2,0; bnez");
     let measure = |body: &str| {
         let (commits, _) = run_on(&rtl_mega(), body, 3000);
-        let missed = commits
-            .iter()
-            .filter(|c| c.redirect == Redirect::Mispredict);
-        (
-            (commits[commits.len() - 1].commit - commits[0].commit) as f64,
-            missed.count() as f64,
-        )
+        let missed = commits.iter().filter(|c| c.redirect == Redirect::Mispredict);
+        ((commits[commits.len() - 1].commit - commits[0].commit) as f64, missed.count() as f64)
     };
     let (random, missed) = measure(body);
     let (predicted, _) = measure(&steady);
@@ -329,16 +286,10 @@ fn a_random_branch_costs_seventeen_cycles_per_mispredict() {
 #[test]
 fn a_mispredicted_branch_refills_in_eleven_cycles() {
     let (commits, _) = run_on(&rtl_mega(), "1: addi a0,a0,-1; bnez a0,1b", 100);
-    let at = commits
-        .iter()
-        .position(|c| c.redirect == Redirect::Mispredict)
-        .unwrap();
+    let at = commits.iter().position(|c| c.redirect == Redirect::Mispredict).unwrap();
     let (branch, target) = (&commits[at], &commits[at + 1]);
     assert_eq!(branch.tea, TeaEvents::FL_MB);
-    assert!(
-        target.dispatch - branch.dispatch >= 11,
-        "{branch:?} {target:?}"
-    );
+    assert!(target.dispatch - branch.dispatch >= 11, "{branch:?} {target:?}");
 }
 
 #[test]
@@ -349,17 +300,11 @@ fn the_rob_hides_a_miss_only_as_far_as_it_reaches() {
         preset.set("rob.entries", &entries.to_string()).unwrap();
         let body = format!(
             "ld a2,0(a1); addi a1,a1,4096; {}",
-            times(
-                additions / 4,
-                "addi a3,a3,1; addi a4,a4,1; addi a5,a5,1; addi a6,a6,1"
-            )
+            times(additions / 4, "addi a3,a3,1; addi a4,a4,1; addi a5,a5,1; addi a6,a6,1")
         );
         per_iteration(&preset, &body)
     };
-    assert!(
-        cost(128, 40) < cost(32, 40) * 0.6,
-        "a larger ROB overlaps misses"
-    );
+    assert!(cost(128, 40) < cost(32, 40) * 0.6, "a larger ROB overlaps misses");
     assert!(cost(32, 8) < cost(32, 40));
 }
 
@@ -370,20 +315,14 @@ fn jumps_between_packets() {
     let near = per_iteration(&rtl, &times(32, "j 3f; nop; nop; nop; 3:"));
     assert_near(near / 32.0, 1.06, 0.06);
     // Known to nobody before decode: two bubbles.
-    let far = per_iteration(
-        &rtl,
-        &times(200, &format!("j 3f; {}; 3:", times(15, "nop"))),
-    );
+    let far = per_iteration(&rtl, &times(200, &format!("j 3f; {}; 3:", times(15, "nop"))));
     assert_near(far / 200.0, 3.0, 0.6);
 }
 
 #[test]
 fn code_larger_than_the_instruction_cache_misses_per_line() {
     let eight = "addi a2,a2,1; addi a3,a3,1; addi a4,a4,1; addi a5,a5,1; addi a6,a6,1; addi a7,a7,1; addi t0,t0,1; addi t1,t1,1";
-    let body = format!(
-        "1: {}\n addi a0,a0,-1; beqz a0,2f; j 1b\n2: nop",
-        times(1536, eight)
-    );
+    let body = format!("1: {}\n addi a0,a0,-1; beqz a0,2f; j 1b\n2: nop", times(1536, eight));
     let (commits, stats) = run_on(&rtl_mega(), &body, 2);
     let lines = commits.len() as f64 / 16.0;
     let cycles = (commits[commits.len() - 1].commit - commits[0].commit) as f64;
@@ -398,33 +337,15 @@ fn a_load_that_ran_ahead_of_its_store_is_fetched_again() {
  1: div a3,a3,t0; sd a2,0(a3); ld a4,0(a1); add a2,a4,t0; addi a0,a0,-1; bnez a0,1b";
     let (commits, stats) = run_on(&rtl_mega(), body, 20);
     assert_eq!(stats.order_failures, 60);
-    let at = commits
-        .iter()
-        .position(|c| c.tea.0 & TeaEvents::FL_MO.0 != 0)
-        .unwrap();
-    assert_eq!(
-        commits[at].redirect,
-        Redirect::Exception,
-        "it left the ROB without committing"
-    );
-    assert_eq!(
-        commits[at].inst,
-        commits[at + 1].inst,
-        "and commits when it comes back"
-    );
+    let at = commits.iter().position(|c| c.tea.0 & TeaEvents::FL_MO.0 != 0).unwrap();
+    assert_eq!(commits[at].redirect, Redirect::Exception, "it left the ROB without committing");
+    assert_eq!(commits[at].inst, commits[at + 1].inst, "and commits when it comes back");
 }
 
 /// Fetches and retires `count` times the same instruction.
 fn feed(core: &mut Core<Records>, executed: &Executed, count: usize) {
     for _ in 0..count {
-        core.fetch(
-            executed.id,
-            &executed.inst,
-            executed.pc,
-            executed.pc,
-            false,
-            0,
-        );
+        core.fetch(executed.id, &executed.inst, executed.pc, executed.pc, false, 0);
         core.retire(executed);
     }
 }
@@ -452,10 +373,7 @@ fn one(line: &str) -> (Core<Records>, Program, Executed) {
 #[test]
 fn exceptions_and_interrupts_wait_for_the_head() {
     let (mut core, _, mut load) = one("ld a2,0(a1)");
-    load.trap = Some(Trap {
-        cause: Exception::LoadPageFault,
-        tval: 0,
-    });
+    load.trap = Some(Trap { cause: Exception::LoadPageFault, tval: 0 });
     feed(&mut core, &load, 2);
     core.fetch(load.id, &load.inst, load.pc, load.pc, false, 0);
     core.interrupt(load.id, load.pc, TEXT);
@@ -466,10 +384,7 @@ fn exceptions_and_interrupts_wait_for_the_head() {
     let refill = commits[1].dispatch - commits[0].commit - 1;
     assert!((7..=11).contains(&refill), "{refill}");
     let stats = core.stats();
-    assert_eq!(
-        (stats.exceptions, stats.interrupts, stats.instructions),
-        (2, 1, 0)
-    );
+    assert_eq!((stats.exceptions, stats.interrupts, stats.instructions), (2, 1, 0));
 }
 
 #[test]
@@ -509,24 +424,15 @@ fn now_is_when_a_csr_instruction_reads() {
     program.run(&mut core, &mut state);
     assert_eq!(state.x[13] - state.x[12], 12);
     let second = core.sink().commits[1];
-    assert_eq!(
-        state.x[13] + 1,
-        second.commit,
-        "write back is the cycle before commit"
-    );
+    assert_eq!(state.x[13] + 1, second.commit, "write back is the cycle before commit");
 }
 
 #[test]
 fn the_same_stream_gives_the_same_cycles() {
     let body =
         "1: ld a2,0(a1); addi a1,a1,832; mul a3,a2,a2; sd a3,0(a1); addi a0,a0,-1; bnez a0,1b";
-    let run = || {
-        run_on(&Preset::default(), body, 500)
-            .0
-            .iter()
-            .map(|c| c.commit)
-            .collect::<Vec<_>>()
-    };
+    let run =
+        || run_on(&Preset::default(), body, 500).0.iter().map(|c| c.commit).collect::<Vec<_>>();
     assert_eq!(run(), run());
 }
 
@@ -541,15 +447,8 @@ fn cycles_are_all_accounted_for() {
     computing.dedup();
     let total = stats.cycles;
     let without = stats.cycles_stalled + stats.cycles_flushed + stats.cycles_drained;
-    assert!(
-        without < total && without + computing.len() as u64 <= total,
-        "{stats:?}"
-    );
+    assert!(without < total && without + computing.len() as u64 <= total, "{stats:?}");
     assert_eq!(stats.instructions % 3, 0);
     assert!(commits.iter().all(|c| c.redirect != Redirect::Flush));
-    assert_eq!(
-        InstClass::ALL.len(),
-        25,
-        "a new class needs a kind in micro_op.rs"
-    );
+    assert_eq!(InstClass::ALL.len(), 25, "a new class needs a kind in micro_op.rs");
 }

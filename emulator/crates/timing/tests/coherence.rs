@@ -33,27 +33,12 @@ fn after(first: &str, line: &str) -> Commit {
 fn a_line_of_another_hart_is_a_wait_for_that() {
     let load = "ld a2,0(a1)";
     let class = |first: &str, line: &str| after(first, line).class;
-    assert_eq!(
-        class("sd a2,0(a1); fence", load),
-        CycleClass::LoadPeer,
-        "it modified it"
-    );
-    assert_eq!(
-        class("addi a2,a2,1", load),
-        CycleClass::LoadDram,
-        "nobody has it"
-    );
+    assert_eq!(class("sd a2,0(a1); fence", load), CycleClass::LoadPeer, "it modified it");
+    assert_eq!(class("addi a2,a2,1", load), CycleClass::LoadDram, "nobody has it");
     let waits = after("sd a2,0(a1); fence", "amoadd.d a2,a3,(a1)");
     assert_eq!(waits.class, CycleClass::LoadPeer);
     assert!(waits.tea.contains(TeaEvents::ST_L1 | TeaEvents::ST_PEER));
     let atomic = "addi a4,a4,1; ld a2,0(a1); fence";
-    assert_eq!(
-        class(atomic, "amoadd.d a2,a3,(a1)"),
-        CycleClass::LoadPeer,
-        "it has to give it up"
-    );
-    assert_eq!(
-        class("addi a2,a2,1", "amoadd.d a2,a3,(a1)"),
-        CycleClass::Serialize
-    );
+    assert_eq!(class(atomic, "amoadd.d a2,a3,(a1)"), CycleClass::LoadPeer, "it has to give it up");
+    assert_eq!(class("addi a2,a2,1", "amoadd.d a2,a3,(a1)"), CycleClass::Serialize);
 }

@@ -36,20 +36,11 @@ impl CommitSink for Records {
     }
 }
 
-const INT_PORTS: [PerfEvent; 5] = [
-    E::IssuedInt0,
-    E::IssuedInt1,
-    E::IssuedInt2,
-    E::IssuedInt3,
-    E::IssuedInt4,
-];
+const INT_PORTS: [PerfEvent; 5] =
+    [E::IssuedInt0, E::IssuedInt1, E::IssuedInt2, E::IssuedInt3, E::IssuedInt4];
 const MEM_PORTS: [PerfEvent; 2] = [E::IssuedMem0, E::IssuedMem1];
 const FP_PORTS: [PerfEvent; 2] = [E::IssuedFp0, E::IssuedFp1];
-const QUEUES: [PerfEvent; 3] = [
-    E::MemQueueOccupancy,
-    E::IntQueueOccupancy,
-    E::FpQueueOccupancy,
-];
+const QUEUES: [PerfEvent; 3] = [E::MemQueueOccupancy, E::IntQueueOccupancy, E::FpQueueOccupancy];
 
 fn sum<S: CommitSink>(core: &Core<S>, events: &[PerfEvent]) -> u64 {
     events.iter().map(|&event| core.count(event)).sum()
@@ -71,10 +62,7 @@ fn check_sums<S: CommitSink>(core: &Core<S>) {
                 E::MissesUnknown,
             ],
         ),
-        (
-            E::CondMisses,
-            &[E::MissesBimodal, E::MissesTage, E::MissesLoop],
-        ),
+        (E::CondMisses, &[E::MissesBimodal, E::MissesTage, E::MissesLoop]),
         (E::ReturnMisses, &[E::MissesReturns]),
         (E::Branches, &[E::BtbHits, E::BtbMisses]),
         (E::Branches, &[E::MicroBtbHits, E::MicroBtbMisses]),
@@ -82,12 +70,7 @@ fn check_sums<S: CommitSink>(core: &Core<S>) {
         (E::RedirectsF3, &[E::F3Address, E::F3History]),
         (
             E::StallsIssueQueue,
-            &[
-                E::StallsMemQueue,
-                E::StallsIntQueue,
-                E::StallsFpQueue,
-                E::StallsTags,
-            ],
+            &[E::StallsMemQueue, E::StallsIntQueue, E::StallsFpQueue, E::StallsTags],
         ),
     ];
     for (whole, parts) in wholes {
@@ -152,16 +135,9 @@ fn what_issues_in_random_programs_is_what_their_records_say() {
         assert_eq!(sum(&core, &INT_PORTS), int, "{seed}");
         // Data that issued before the address cannot be told from data that issued with it.
         let found = sum(&core, &MEM_PORTS);
-        assert!(
-            (mem..=mem + either).contains(&found),
-            "{seed}: {found}, {mem}, {either}"
-        );
+        assert!((mem..=mem + either).contains(&found), "{seed}: {found}, {mem}, {either}");
         assert_eq!(sum(&core, &FP_PORTS), 0);
-        assert_eq!(
-            QUEUES.map(|event| core.count(event)),
-            [waited[0], waited[1], 0],
-            "{seed}"
-        );
+        assert_eq!(QUEUES.map(|event| core.count(event)), [waited[0], waited[1], 0], "{seed}");
         for (seen, event) in seen.iter_mut().zip([
             E::StallsIssueQueue,
             E::MissesBimodal,
@@ -226,10 +202,7 @@ fn each_unit_has_its_port() {
             let least = if number == queue { n } else { 0 } + u64::from(number == 1);
             let found = core.count(event);
             assert!(found >= least, "{line}: {event:?} {found}");
-            assert!(
-                number == queue || number == 1 || found == 0,
-                "{line}: {event:?} {found}"
-            );
+            assert!(number == queue || number == 1 || found == 0, "{line}: {event:?} {found}");
         }
     }
 }
@@ -240,24 +213,12 @@ fn stores_issue_as_one_or_two() {
     let n = 16;
     let count = |line: &str| {
         let lines = vec![line; n].join("; ");
-        let core = run(
-            &preset,
-            &format!("FN(f) fence; {lines}; jalr zero,s3"),
-            true,
-        );
+        let core = run(&preset, &format!("FN(f) fence; {lines}; jalr zero,s3"), true);
         [&MEM_PORTS, &FP_PORTS].map(|ports| sum(&core, ports))
     };
     assert_eq!(count("sd a2,0(a1)"), [16, 0], "both are there");
-    assert_eq!(
-        count("div a2,a2,a3; sd a2,0(a1)"),
-        [32, 0],
-        "the data is late"
-    );
-    assert_eq!(
-        count("fadd.d fa0,fa0,fa0; fsd fa0,0(a1)"),
-        [16, 32],
-        "FP data goes by itself"
-    );
+    assert_eq!(count("div a2,a2,a3; sd a2,0(a1)"), [32, 0], "the data is late");
+    assert_eq!(count("fadd.d fa0,fa0,fa0; fsd fa0,0(a1)"), [16, 32], "FP data goes by itself");
 }
 
 #[test]
@@ -288,10 +249,7 @@ fn nothing_of_issue_is_counted_while_nobody_asks() {
 fn calls(depth: usize) -> String {
     let call = |n: usize| {
         let at = 8 * n;
-        format!(
-            "FN(f{n}) sd ra,{at}(a1); jal ra,f{}; ld ra,{at}(a1); ret\n",
-            n + 1
-        )
+        format!("FN(f{n}) sd ra,{at}(a1); jal ra,f{}; ld ra,{at}(a1); ret\n", n + 1)
     };
     let inner: String = (1..depth).map(call).collect();
     format!("FN(f) jal ra,f1; jalr zero,s3\n{inner}FN(f{depth}) ret\n")
@@ -313,20 +271,13 @@ fn a_return_stack_is_full_and_empty() {
 #[test]
 fn mispredictions_are_of_the_predictor_that_decided() {
     let preset = Preset::load("boom-4w").unwrap();
-    let core = run(
-        &preset,
-        "FN(f) 1: addi a0,a0,-1; bnez a0,1b; jalr zero,s3",
-        true,
-    );
+    let core = run(&preset, "FN(f) 1: addi a0,a0,-1; bnez a0,1b; jalr zero,s3", true);
     // The loop is taken 199 times, at first against what an empty bimodal table says.
     let by = [E::MissesBimodal, E::MissesTage, E::MissesLoop].map(|event| core.count(event));
     assert!(by[0] >= 1 && by.iter().sum::<u64>() <= 4, "{by:?}");
     // Nothing knows where the jump at the end goes, as it has never been there.
     assert_eq!(core.count(E::MissesUnknown), 1);
-    assert_eq!(
-        [E::MissesBtb, E::MissesMicroBtb].map(|event| core.count(event)),
-        [0, 0]
-    );
+    assert_eq!([E::MissesBtb, E::MissesMicroBtb].map(|event| core.count(event)), [0, 0]);
     // A jump that goes to another place each time: the buffers know where it went before.
     let target = "addi a0,a0,-1; bnez a0,1b; jalr zero,s3";
     let jump = "li a4,1; slli a4,a4,31; addi a4,a4,128; li a6,192; 1: xor a4,a4,a6; jalr zero,a4";
@@ -342,10 +293,7 @@ fn mispredictions_are_of_the_predictor_that_decided() {
     }
     let code = "FN(f) 1: andi a2,a0,1; bnez a2,2f; nop; 2: addi a0,a0,-1; bnez a0,1b; jalr zero,s3";
     let [with, without] = [&preset, &alone].map(|preset| run(preset, code, true));
-    assert_eq!(
-        without.count(E::MissesBimodal),
-        without.count(E::CondMisses)
-    );
+    assert_eq!(without.count(E::MissesBimodal), without.count(E::CondMisses));
     assert!(without.count(E::MissesBimodal) > 50);
     assert!(with.count(E::CondMisses) < 30);
 }

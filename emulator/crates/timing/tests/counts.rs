@@ -75,10 +75,7 @@ impl Cycles {
             from = woken + 1;
         }
         awake.extend(from..end);
-        Self {
-            awake,
-            events: HashMap::new(),
-        }
+        Self { awake, events: HashMap::new() }
     }
 
     fn occurs(&mut self, cycle: u64, event: PerfEvent, times: u32) {
@@ -93,7 +90,7 @@ impl Cycles {
         for &cycle in &self.awake {
             let times = |&(event, times)| if wanted.contains(&event) { times } else { 0 };
             let value: u32 =
-                { self.events.get(&cycle) }.map_or(0, |events| events.iter().map(times).sum());
+                self.events.get(&cycle).map_or(0, |events| events.iter().map(times).sum());
             let met = (value >= u32::from(condition.threshold)) != condition.invert;
             total += u64::from(met && !(condition.edge && before));
             before = met;
@@ -180,9 +177,7 @@ fn in_rob(records: &Records) -> Cycles {
 fn at_decode(records: &Records, width: u32, rob_rows: usize) -> Cycles {
     use PerfEvent as E;
     let commits = &records.commits;
-    let firsts: Vec<usize> = (0..commits.len())
-        .filter(|&n| commits[n].first_of_row)
-        .collect();
+    let firsts: Vec<usize> = (0..commits.len()).filter(|&n| commits[n].first_of_row).collect();
     let end = commits[*firsts.last().unwrap()].decode;
     let mut cycles = Cycles::before(end, records);
     let bad = |redirect: Redirect, tea: TeaEvents| match redirect {
@@ -223,14 +218,11 @@ fn at_decode(records: &Records, width: u32, rob_rows: usize) -> Cycles {
         };
         slots(decode, E::Decoded, group.len() as u32);
         slots(decode, E::SlotsRetiring, retired);
-        slots(
-            decode,
-            bad.unwrap_or(E::SlotsFetchBandwidth),
-            width - retired,
-        );
+        slots(decode, bad.unwrap_or(E::SlotsFetchBandwidth), width - retired);
         let mut wrong = 0;
         let near = pair[0].saturating_sub(1000);
-        let rows: Vec<(u64, u64)> = { firsts.windows(2) }
+        let rows: Vec<(u64, u64)> = firsts
+            .windows(2)
             .filter(|row| row[0] >= near && row[0] <= pair[0])
             .map(|row| (commits[row[0]].decode, commits[row[1] - 1].commit))
             .collect();
@@ -243,8 +235,7 @@ fn at_decode(records: &Records, width: u32, rob_rows: usize) -> Cycles {
                 Some(_) => cycle <= last.commit,
                 None => false,
             };
-            let rows =
-                { rows.iter() }.filter(|&&(decode, leaves)| decode < cycle && leaves >= cycle);
+            let rows = rows.iter().filter(|&&(decode, leaves)| decode < cycle && leaves >= cycle);
             if on_wrong_path && (bad == Some(E::SlotsFlush) || rows.count() + wrong >= rob_rows) {
                 slots(cycle, E::SlotsBackend, width);
                 continue;
@@ -304,12 +295,10 @@ fn conditions_hold_in_the_cycles_in_which_one_sees_them_hold() {
         let cycles = [
             (&of_commit[..], at_commit(records)),
             (&of_rob, in_rob(records)),
-            (
-                &of_decode,
-                at_decode(records, width, (preset.rob.entries / width) as usize),
-            ),
+            (&of_decode, at_decode(records, width, (preset.rob.entries / width) as usize)),
         ];
-        let expected = { cycles.iter() }
+        let expected = cycles
+            .iter()
             .flat_map(|(selections, cycles)| selections.iter().map(|&s| cycles.counted(s)));
         for (counter, expected) in expected.enumerate() {
             let selection = selections[counter];
@@ -338,30 +327,13 @@ fn totals_add_up() {
         let traps = stats.exceptions + stats.interrupts + stats.order_failures;
         assert_eq!(count(E::Decoded), stats.instructions + traps, "{seed}");
         assert_eq!(core.sink().commits.len() as u64, count(E::Decoded));
-        let levels = [
-            E::SlotsRetiring,
-            E::SlotsFrontend,
-            E::SlotsBackend,
-            E::SlotsBadSpeculation,
-        ];
+        let levels = [E::SlotsRetiring, E::SlotsFrontend, E::SlotsBackend, E::SlotsBadSpeculation];
         assert_eq!(sum(&levels), count(E::Slots), "{seed}");
         let parts: [(PerfEvent, &[PerfEvent]); 6] = [
-            (
-                E::SlotsFrontend,
-                &[E::SlotsFetchLatency, E::SlotsFetchBandwidth],
-            ),
-            (
-                E::SlotsFetchLatency,
-                &[E::SlotsIcache, E::SlotsItlb, E::SlotsResteer],
-            ),
-            (
-                E::SlotsBadSpeculation,
-                &[E::SlotsMispredict, E::SlotsMachineClear],
-            ),
-            (
-                E::SlotsMachineClear,
-                &[E::SlotsFlush, E::SlotsOrder, E::SlotsTrap],
-            ),
+            (E::SlotsFrontend, &[E::SlotsFetchLatency, E::SlotsFetchBandwidth]),
+            (E::SlotsFetchLatency, &[E::SlotsIcache, E::SlotsItlb, E::SlotsResteer]),
+            (E::SlotsBadSpeculation, &[E::SlotsMispredict, E::SlotsMachineClear]),
+            (E::SlotsMachineClear, &[E::SlotsFlush, E::SlotsOrder, E::SlotsTrap]),
             (E::SlotsBackend, &[E::SlotsMemory, E::SlotsCore]),
             (
                 E::SlotsMemory,
@@ -380,16 +352,9 @@ fn totals_add_up() {
         }
         // Every slot of every cycle in which the core was awake, up to its last decode; of the group that is open,
         // those that are taken.
-        let last = { core.sink().commits.iter() }
-            .rposition(|commit| commit.first_of_row)
-            .unwrap();
-        let (open, decode) = (
-            core.sink().commits[last..].iter(),
-            core.sink().commits[last].decode,
-        );
-        let asleep: u64 = { core.sink().sleeps.iter() }
-            .map(|(from, to)| to - from)
-            .sum();
+        let last = core.sink().commits.iter().rposition(|commit| commit.first_of_row).unwrap();
+        let (open, decode) = (core.sink().commits[last..].iter(), core.sink().commits[last].decode);
+        let asleep: u64 = core.sink().sleeps.iter().map(|(from, to)| to - from).sum();
         let retired = open.filter(|commit| !commit.redirect.is_trap()).count() as u64;
         let slots = (decode - 1 - asleep) * u64::from(preset.decode.width) + retired;
         assert_eq!(count(E::Slots), slots, "{seed}");

@@ -20,13 +20,7 @@ fn microkernels_take_as_long_as_on_the_rtl() {
         sum += error.abs();
         let loose = LOOSE.contains(&row.kernel.as_str());
         let limit = if loose { WORST } else { 0.05 };
-        assert!(
-            error.abs() < limit,
-            "{} on {}: {:+.1} %",
-            row.kernel,
-            row.core,
-            100.0 * error
-        );
+        assert!(error.abs() < limit, "{} on {}: {:+.1} %", row.kernel, row.core, 100.0 * error);
     }
     let mean = sum / rows.len() as f64;
     assert!(mean < MEAN, "mean error {:.2} %", 100.0 * mean);
@@ -36,9 +30,8 @@ fn microkernels_take_as_long_as_on_the_rtl() {
 fn the_commit_stage_is_in_the_measured_state_nine_tenths_of_the_time() {
     for core in ["mega", "large"] {
         let rows = Measured::all().into_iter().filter(|row| row.core == core);
-        let overlaps: Vec<_> = rows
-            .filter_map(|row| Some(run(&row).states.overlap(&row.states()?)))
-            .collect();
+        let overlaps: Vec<_> =
+            rows.filter_map(|row| Some(run(&row).states.overlap(&row.states()?))).collect();
         let mean = overlaps.iter().sum::<f64>() / overlaps.len() as f64;
         assert!(mean > 0.9, "{core}: {:.1} %", 100.0 * mean);
     }
@@ -58,11 +51,7 @@ fn commit_states_match_where_the_rtl_measured_them() {
             continue;
         }
         let empty = got.empty.abs_diff(want.empty);
-        assert!(
-            empty <= 12 + want.empty / 8,
-            "{}: {got} / {want}",
-            row.kernel
-        );
+        assert!(empty <= 12 + want.empty / 8, "{}: {got} / {want}", row.kernel);
         assert_eq!(got.flushes, want.flushes, "{}", row.kernel);
     }
 }

@@ -115,10 +115,7 @@ fn observing_takes_no_time_and_stages_are_in_order() {
                 assert!(detail.issue <= detail.complete, "{detail:?}");
             }
         }
-        let accesses = observed
-            .details
-            .iter()
-            .filter(|d| d.access.kind != AccessKind::None);
+        let accesses = observed.details.iter().filter(|d| d.access.kind != AccessKind::None);
         assert!(accesses.count() > 100, "seed {seed}");
     }
 }
@@ -156,9 +153,7 @@ fn decode_slots_follow_from_the_program() {
         program.run(&mut core, &mut state);
     }
     let records = core.into_sink();
-    let slots: Vec<u8> = { records.details[start..].iter() }
-        .map(|detail| detail.slot)
-        .collect();
+    let slots: Vec<u8> = records.details[start..].iter().map(|detail| detail.slot).collect();
     // The first fence is behind the last jump, which was predicted; a fence throws away what is behind it.
     assert_eq!(slots[1..], [0, 1, 2, 3, 0, 1, 0, 1, 2, 3, 0, 1]);
     check_slots(&records, 4);
@@ -198,10 +193,8 @@ impl Left<'_> {
         // A load that fails its order is executed twice, and its access is told with the second time.
         let twice = self.record.tea().contains(TeaEvents::FL_MO);
         let access = |kind: AccessKind| detail.access.kind == kind;
-        let missed = matches!(
-            detail.access.source,
-            DataSource::L2 | DataSource::Llc | DataSource::Memory
-        );
+        let missed =
+            matches!(detail.access.source, DataSource::L2 | DataSource::Llc | DataSource::Memory);
         let is = |class: InstClass| retires && self.class == class;
         Some(match event {
             E::Instructions => retires,
@@ -243,10 +236,8 @@ const FIRST: usize = 3;
 
 #[test]
 fn a_precise_event_names_the_instruction_that_it_is_due_to() {
-    let precise: Vec<PerfEvent> = { PerfEvent::ALL.iter() }
-        .filter(|event| event.is_precise())
-        .copied()
-        .collect();
+    let precise: Vec<PerfEvent> =
+        PerfEvent::ALL.iter().filter(|event| event.is_precise()).copied().collect();
     let mut judged = std::collections::BTreeMap::<&str, u64>::new();
     for seed in 0..6 {
         for events in precise.chunks(WATCHED) {
@@ -255,11 +246,7 @@ fn a_precise_event_names_the_instruction_that_it_is_due_to() {
             for (counter, event) in events.iter().enumerate() {
                 let selection = Selection::new(event.selector().into());
                 let (to_go, period) = (1, 1);
-                let watch = Watch {
-                    selection,
-                    to_go,
-                    period,
-                };
+                let watch = Watch { selection, to_go, period };
                 machine.core.select(counter, selection);
                 machine.core.watch(counter, Some(watch));
             }

@@ -27,16 +27,10 @@ fn every_key_is_documented_and_described() {
         assert!(!p["value"].is_null() && p["value"] != "", "{p}");
     }
     fn leaves(value: &serde_json::Value) -> usize {
-        value
-            .as_object()
-            .map_or(1, |o| o.values().map(leaves).sum())
+        value.as_object().map_or(1, |o| o.values().map(leaves).sum())
     }
     let keys = leaves(&serde_json::to_value(Preset::default()).unwrap());
-    assert_eq!(
-        parameters.len(),
-        keys,
-        "boom-4w.toml states and explains every key"
-    );
+    assert_eq!(parameters.len(), keys, "boom-4w.toml states and explains every key");
     assert!(description.to_string().contains("rob.entries"));
 }
 
@@ -66,10 +60,7 @@ fn overrides() {
     preset.set("predictor.tage", "false").unwrap();
     assert_eq!(preset.rob.entries, 96);
     let e = error(&mut preset, "rob.entires", "96");
-    assert!(
-        e.contains("`rob.entires`") && e.contains("`rob.entries`"),
-        "{e}"
-    );
+    assert!(e.contains("`rob.entires`") && e.contains("`rob.entries`"), "{e}");
     for (wrong, nearest) in [
         ("entries", "rob.entries"),
         ("issue.int", "issue.int_width"),
@@ -82,10 +73,7 @@ fn overrides() {
         assert_eq!(e, expected);
     }
     let e = error(&mut preset, "rob.entries", "97");
-    assert!(
-        e.contains("multiple of decode.width = 4") && e.contains("97"),
-        "{e}"
-    );
+    assert!(e.contains("multiple of decode.width = 4") && e.contains("97"), "{e}");
     let e = error(&mut preset, "l1d.kib", "33");
     assert!(e.contains("`l1d.kib`") && e.contains("power of two"), "{e}");
     let e = error(&mut preset, "l1d.kib", "big");
@@ -106,41 +94,19 @@ fn a_description_says_what_was_changed() {
     assert!(preset.picture().contains(changed));
     let description = serde_json::to_value(preset.describe()).unwrap();
     let parameters = description["parameters"].as_array().unwrap();
-    let changed: Vec<_> = parameters
-        .iter()
-        .filter(|p| !p["preset"].is_null())
-        .collect();
+    let changed: Vec<_> = parameters.iter().filter(|p| !p["preset"].is_null()).collect();
     assert_eq!(changed.len(), 1);
-    assert_eq!(
-        (&changed[0]["value"], &changed[0]["preset"]),
-        (&96.into(), &64.into())
-    );
+    assert_eq!((&changed[0]["value"], &changed[0]["preset"]), (&96.into(), &64.into()));
     for key in ["lsu.loads", "lsu.stores"] {
         preset.set(key, "16").unwrap();
     }
     let many = preset.describe().to_string();
-    assert!(
-        many.lines()
-            .next()
-            .unwrap()
-            .ends_with("but 3 parameters are changed")
-    );
+    assert!(many.lines().next().unwrap().ends_with("but 3 parameters are changed"));
     let mut renamed = Preset::default();
     renamed.set("summary", "\"my own\"").unwrap();
-    assert!(
-        renamed
-            .describe()
-            .to_string()
-            .starts_with("boom-4w: my own\n")
-    );
+    assert!(renamed.describe().to_string().starts_with("boom-4w: my own\n"));
     preset.name = "my-own".into();
-    assert!(
-        preset
-            .describe()
-            .parameters
-            .iter()
-            .all(|p| p.preset.is_none())
-    );
+    assert!(preset.describe().parameters.iter().all(|p| p.preset.is_none()));
 }
 
 #[test]
@@ -152,15 +118,10 @@ fn files_state_what_differs() {
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let small = write(
-        "small.toml",
-        "base = \"mega-boom\"\nname = \"small\"\n[rob]\nentries = 32\n",
-    );
+    let small =
+        write("small.toml", "base = \"mega-boom\"\nname = \"small\"\n[rob]\nentries = 32\n");
     let preset = Preset::load(&small).unwrap();
-    assert_eq!(
-        (preset.rob.entries, preset.fetch.insts, preset.name.as_str()),
-        (32, 8, "small")
-    );
+    assert_eq!((preset.rob.entries, preset.fetch.insts, preset.name.as_str()), (32, 8, "small"));
     // A base is relative to the file that names it.
     let smaller = write("smaller.toml", "base = \"small.toml\"\n[lsu]\nloads = 8\n");
     let preset = Preset::load(&smaller).unwrap();
@@ -172,19 +133,10 @@ fn files_state_what_differs() {
     );
     assert!(e.to_string().contains("typo.toml"), "{e}");
     let broken = write("broken.toml", "[rob\n");
-    assert!(matches!(
-        Preset::load(&broken),
-        Err(PresetError::Syntax { .. })
-    ));
+    assert!(matches!(Preset::load(&broken), Err(PresetError::Syntax { .. })));
     let circle = dir.join("circle.toml");
-    let circle = write(
-        "circle.toml",
-        &format!("base = {:?}\n", circle.to_str().unwrap()),
-    );
-    assert!(matches!(
-        Preset::load(&circle),
-        Err(PresetError::Value { .. })
-    ));
+    let circle = write("circle.toml", &format!("base = {:?}\n", circle.to_str().unwrap()));
+    assert!(matches!(Preset::load(&circle), Err(PresetError::Value { .. })));
     std::fs::remove_dir_all(&dir).unwrap();
     let e = Preset::load("no-such-core").unwrap_err().to_string();
     assert!(e.contains("boom-4w, mega-boom"), "{e}");
@@ -202,10 +154,7 @@ impl CommitSink for InOrder {
     fn commit(&mut self, commit: &Commit) {
         let same = commit.commit == self.last;
         self.in_cycle = if same { self.in_cycle + 1 } else { 1 };
-        assert!(
-            self.in_cycle <= self.width,
-            "at most a row commits in a cycle"
-        );
+        assert!(self.in_cycle <= self.width, "at most a row commits in a cycle");
         assert!(commit.commit >= self.last && commit.dispatch <= commit.commit);
         self.last = commit.commit;
     }
@@ -214,16 +163,7 @@ impl CommitSink for InOrder {
 /// Numbers at the edges of what is allowed, powers of two, and what is no number.
 fn any_value() -> impl Strategy<Value = String> {
     let power = (0..33u32).prop_map(|n| (1u64 << n).to_string());
-    let odd = [
-        "",
-        "-1",
-        "0",
-        "4.5",
-        "\"x\"",
-        "true",
-        "[1]",
-        "99999999999999999999",
-    ];
+    let odd = ["", "-1", "0", "4.5", "\"x\"", "true", "[1]", "99999999999999999999"];
     prop_oneof![
         (0..300u32).prop_map(|n| n.to_string()),
         power,
@@ -268,7 +208,7 @@ fn every_extension_has_its_key() {
     use isa::{Extension, Extensions};
     let mut preset = Preset::default();
     let off = [Extension::Sv48, Extension::Svadu];
-    let default = { off.into_iter() }.fold(Extensions::ALL, |set, e| set.with(e, false));
+    let default = off.into_iter().fold(Extensions::ALL, |set, e| set.with(e, false));
     assert_eq!(preset.isa.extensions(), default);
     let key = |extension: Extension| format!("isa.{}", extension.name());
     let on: Vec<_> = off.iter().map(|e| (key(*e), "true")).collect();
@@ -276,10 +216,7 @@ fn every_extension_has_its_key() {
     set_all.unwrap();
     assert_eq!(preset.isa.extensions(), Extensions::ALL);
     let e = error(&mut preset, "isa.smcsrind", "false");
-    assert!(
-        e.contains("`isa.smcdeleg`: expected false without isa.smcsrind"),
-        "{e}"
-    );
+    assert!(e.contains("`isa.smcdeleg`: expected false without isa.smcsrind"), "{e}");
     // Extensions that need others go first.
     for extension in [
         &[

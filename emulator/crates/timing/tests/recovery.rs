@@ -14,9 +14,7 @@ const ROUND: u64 = 0x10_0000;
 const SHADOW: u64 = 30;
 
 fn presets() -> impl Iterator<Item = Preset> {
-    ["boom-4w", "large-boom", "mega-boom"]
-        .map(|n| Preset::load(n).unwrap())
-        .into_iter()
+    ["boom-4w", "large-boom", "mega-boom"].map(|n| Preset::load(n).unwrap()).into_iter()
 }
 
 /// Instructions `line` that dispatch behind a load that misses every cache, before one must wait for it.
@@ -37,9 +35,7 @@ fn in_the_shadow(preset: &Preset, miss: &str, line: &str) -> u32 {
         program.run(&mut core, &mut state);
     }
     let run = &core.sink().0[start..];
-    let stop = run
-        .windows(2)
-        .position(|p| p[1].dispatch - p[0].dispatch > SHADOW);
+    let stop = run.windows(2).position(|p| p[1].dispatch - p[0].dispatch > SHADOW);
     stop.expect("dispatch stops in the shadow of the miss") as u32
 }
 
@@ -213,12 +209,7 @@ fn tlb_entries() {
         };
         let walk = slowest(1 << 20);
         let shared = (0..20).map(|bits| 1 << bits).find(|&s| slowest(s) == walk);
-        assert_eq!(
-            shared,
-            Some(u64::from(preset.l2tlb.entries)),
-            "{}",
-            preset.name
-        );
+        assert_eq!(shared, Some(u64::from(preset.l2tlb.entries)), "{}", preset.name);
     }
 }
 
@@ -239,7 +230,7 @@ fn misses_in_parallel(preset: &Preset) -> u32 {
         program.run(&mut core, &mut state);
     }
     let run = &core.sink().0[start..];
-    let late = { run.windows(2) }.position(|p| p[1].commit - p[0].commit > 200);
+    let late = run.windows(2).position(|p| p[1].commit - p[0].commit > 200);
     late.map_or(u32::MAX, |n| n as u32 + 1)
 }
 
@@ -301,13 +292,7 @@ fn floating_point_issue_queue_entries() {
 
 /// Mispredicted returns of `depth` calls inside each other.
 fn wrong_returns(preset: &Preset, depth: usize) -> usize {
-    let call = |i| {
-        format!(
-            "FN(f{i}) sd ra,{}(s1); jal ra,f{}; ld ra,{0}(s1); ret\n",
-            8 * i,
-            i + 1
-        )
-    };
+    let call = |i| format!("FN(f{i}) sd ra,{}(s1); jal ra,f{}; ld ra,{0}(s1); ret\n", 8 * i, i + 1);
     let calls: String = (0..depth).map(call).collect();
     let start = "FN(start) jal ra,f0; jalr zero,s3\n";
     let program = Program::new(&format!("{start}{calls}FN(f{depth}) ret\n"));
@@ -358,9 +343,7 @@ fn slow_jumps(preset: &Preset, count: usize, limit: u64) -> usize {
     let commits = counted(preset, &source, 30, false);
     let round = count + 2;
     let run = &commits[commits.len() - 1 - 2 * round..][..count + 1];
-    run.windows(2)
-        .filter(|p| p[1].commit - p[0].commit > limit)
-        .count()
+    run.windows(2).filter(|p| p[1].commit - p[0].commit > limit).count()
 }
 
 /// Ways are chosen by hashes of tags, so a buffer that is just full loses some branches: what tells its size is
@@ -370,9 +353,7 @@ fn target_buffer_capacity() {
     for mut preset in presets() {
         let most_are_slow = |preset: &Preset, limit| {
             let counts = (1..12).map(|bits| 1 << bits);
-            { counts }
-                .find(|&n| slow_jumps(preset, n, limit) > n / 2)
-                .unwrap()
+            { counts }.find(|&n| slow_jumps(preset, n, limit) > n / 2).unwrap()
         };
         let ways = preset.predictor.micro_btb as usize;
         assert_eq!(most_are_slow(&preset, 1), 2 * ways, "{}", preset.name);
@@ -419,12 +400,7 @@ fn size_and_ways_of_the_instruction_cache() {
         let strides = (6..17).map(|bits| 1 << bits);
         let span = { strides }.find(|&stride| !fits(ways + 1, stride)).unwrap();
         let found = (span * ways as u64 / 1024, ways as u32);
-        assert_eq!(
-            found,
-            (preset.l1i.kib.into(), preset.l1i.ways),
-            "{}",
-            preset.name
-        );
+        assert_eq!(found, (preset.l1i.kib.into(), preset.l1i.ways), "{}", preset.name);
     }
 }
 
@@ -450,9 +426,7 @@ fn bimodal_rows() {
             preset.set(key, "false").unwrap();
         }
         for rows in [preset.predictor.bimodal_sets, 256] {
-            preset
-                .set("predictor.bimodal_sets", &rows.to_string())
-                .unwrap();
+            preset.set("predictor.bimodal_sets", &rows.to_string()).unwrap();
             let disturb = |span: u64| {
                 let skip = span - 8;
                 let source = format!(
@@ -460,10 +434,7 @@ fn bimodal_rows() {
                 );
                 let commits = counted(&preset, &source, 60, false);
                 let late = &commits[commits.len() / 2..];
-                late.iter()
-                    .filter(|c| c.redirect == Redirect::Mispredict)
-                    .count()
-                    > 20
+                late.iter().filter(|c| c.redirect == Redirect::Mispredict).count() > 20
             };
             let spans = (6..20).map(|bits| 1 << bits);
             let shared = { spans }.find(|&span| disturb(span)).unwrap();

@@ -18,11 +18,7 @@ impl<const STAGED: bool> CommitSink for Sink<STAGED> {
         self.commits.push(*commit);
     }
     fn stages(&mut self, stages: &[Stages]) {
-        assert_eq!(
-            self.commits.len(),
-            self.stages.len(),
-            "stages come before their commits"
-        );
+        assert_eq!(self.commits.len(), self.stages.len(), "stages come before their commits");
         self.stages.extend_from_slice(stages);
     }
 }
@@ -50,30 +46,19 @@ fn stages_are_in_order_and_change_nothing() {
     let (program, staged) = run::<true>();
     let (_, plain) = run::<false>();
     assert!(plain.stages.is_empty());
-    assert_eq!(
-        format!("{:?}", plain.commits),
-        format!("{:?}", staged.commits)
-    );
+    assert_eq!(format!("{:?}", plain.commits), format!("{:?}", staged.commits));
     assert_eq!(staged.commits.len(), staged.stages.len());
     let mut fetched = 0;
     let mut traps = 0;
     for (commit, stages) in staged.commits.iter().zip(&staged.stages) {
-        let StageCycles {
-            fetch,
-            issue,
-            complete,
-        } = stages.at(commit.commit);
+        let StageCycles { fetch, issue, complete } = stages.at(commit.commit);
         let what = || format!("{commit:?}, {:?}", stages.at(commit.commit));
         assert!(fetched <= fetch, "fetch is in order: {}", what());
         fetched = fetch;
         // README: in the fetch buffer from f + 4, decoded from f + 5.
         assert!(fetch + 5 <= commit.decode, "{}", what());
         let issues = issue.unwrap_or(commit.dispatch);
-        assert!(
-            commit.dispatch <= issues && issues <= complete,
-            "{}",
-            what()
-        );
+        assert!(commit.dispatch <= issues && issues <= complete, "{}", what());
         assert!(complete <= commit.commit, "{}", what());
         let action = program.insts[commit.inst.0 as usize].action;
         let latency = complete - issues;

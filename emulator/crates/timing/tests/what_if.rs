@@ -51,10 +51,7 @@ fn is_like(source: &str, cause: Cause, without_it: &str, tolerance: f64) {
     let lines = if cause == Cause::Miss { LINES } else { 1 };
     let [with, ideal] = [None, Some(cause)].map(|without| cycles(source, without, lines));
     let wanted = cycles(without_it, None, 1);
-    assert!(
-        with > 1.2 * wanted,
-        "{with} with the cause, {wanted} if the program has it not"
-    );
+    assert!(with > 1.2 * wanted, "{with} with the cause, {wanted} if the program has it not");
     assert!(
         (ideal / wanted - 1.0).abs() <= tolerance,
         "{ideal} without the cause, {wanted} if the program has it not; {with} with it"
@@ -77,23 +74,13 @@ fn an_access_that_does_not_flush_is_like_any_other_instruction() {
     let fence = plain.replacen("addi a2,a3,1", "fence", 1);
     is_like(&fence, Cause::Flush, &plain, 0.1);
     let atomic = rounds("amoadd.d a2,a3,(a1); add a4,a4,a2");
-    is_like(
-        &atomic,
-        Cause::Flush,
-        &rounds("ld a2,0(a1); add a4,a4,a2"),
-        0.05,
-    );
+    is_like(&atomic, Cause::Flush, &rounds("ld a2,0(a1); add a4,a4,a2"), 0.05);
 }
 
 #[test]
 fn a_division_is_like_a_multiplication() {
     let divide = rounds("div a2,a0,a3; add a3,a2,a4; addi a3,a3,3");
-    is_like(
-        &divide,
-        Cause::Division,
-        &divide.replacen("div", "mul", 1),
-        0.01,
-    );
+    is_like(&divide, Cause::Division, &divide.replacen("div", "mul", 1), 0.01);
     let sqrt = rounds("fsqrt.d fa1,fa2; fadd.d fa2,fa1,fa3");
     is_like(
         &sqrt,
@@ -109,9 +96,7 @@ fn without_its_chain_a_sum_has_many_accumulators() {
         let add = |n: usize| format!("fadd.d {0},{0},fa0", to[n % to.len()]);
         rounds(&(0..12).map(add).collect::<Vec<_>>().join("; "))
     };
-    let many = [
-        "fa1", "fa2", "fa3", "fa4", "fa5", "fa6", "fa7", "ft0", "ft1", "ft2", "ft3", "ft4",
-    ];
+    let many = ["fa1", "fa2", "fa3", "fa4", "fa5", "fa6", "fa7", "ft0", "ft1", "ft2", "ft3", "ft4"];
     // Two ports: 6 cycles a round. Sums that wait four cycles for themselves now and then miss their turn.
     let ideal = cycles(&adds(&["fa1"]), Some(Cause::Chain), 1);
     assert!((ideal / 6000.0 - 1.0).abs() < 0.01, "{ideal}");
@@ -122,10 +107,7 @@ fn without_its_chain_a_sum_has_many_accumulators() {
 fn what_waits_for_another_instruction_is_no_chain() {
     let unchanged = |source: &str| {
         let [with, ideal] = [None, Some(Cause::Chain)].map(|without| cycles(source, without, 1));
-        assert!(
-            (ideal / with - 1.0).abs() < 0.01,
-            "{ideal}, {with}: {source}"
-        );
+        assert!((ideal / with - 1.0).abs() < 0.01, "{ideal}, {with}: {source}");
     };
     // Each instruction but the loop's counter writes the register that it reads, and that another one has written: a
     // load, whose own address is chased; what follows a load; and two operations in turn, as in a generator of
@@ -155,18 +137,9 @@ fn a_foreseen_branch_costs_what_it_skips() {
     let [with, ideal] = [None, Some(Cause::Mispredict)].map(|without| cycles(&branch, without, 1));
     let mean = (always + never) / 2.0;
     assert!(with > 1.5 * mean, "{with}, {always}, {never}");
-    assert!(
-        (ideal / mean - 1.0).abs() < 0.15,
-        "{ideal}, {always}, {never}"
-    );
+    assert!((ideal / mean - 1.0).abs() < 0.15, "{ideal}, {always}, {never}");
     let missed = |commit: &&Commit| commit.redirect == Redirect::Mispredict;
-    assert_eq!(
-        run(&branch, Some(Cause::Mispredict), 1)
-            .iter()
-            .filter(missed)
-            .count(),
-        0
-    );
+    assert_eq!(run(&branch, Some(Cause::Mispredict), 1).iter().filter(missed).count(), 0);
 }
 
 /// Runs a program with a select in the place of its first branch, whose sides write `t1` and meet at the label `join`;
@@ -174,15 +147,15 @@ fn a_foreseen_branch_costs_what_it_skips() {
 fn cycles_of_select(source: &str) -> f64 {
     let text = format!("FN(f) {source}\n jalr zero,s3\n");
     let program = Program::new(&text);
-    let branch = { program.insts.iter() }
+    let branch = program
+        .insts
+        .iter()
         .find(|inst| matches!(inst.action, asm::Action::Branch { .. }))
         .unwrap();
     let (pc, join, t1) = (branch.pc, program.labels["join"], 1_u64 << 6);
     let mut preset = Preset::load("rtl-mega").unwrap();
     let select = format!("select {pc:#x} {:#x} {join:#x} {t1:#x}", branch.decoded.raw);
-    preset
-        .set("what_if.without", &format!("[{select:?}]"))
-        .unwrap();
+    preset.set("what_if.without", &format!("[{select:?}]")).unwrap();
     let mut core = Core::new(&preset, Commits::default());
     program.define(&mut core);
     let mut state = State::new();
@@ -226,10 +199,7 @@ fn a_select_costs_what_branchless_code_does() {
     let select = cycles_of_select(&random_sum(branch, then));
     let branchless = cycles(&random_sum(mask, then), None, 1);
     assert!(ideal < 0.85 * branchless, "{ideal}, {branchless}");
-    assert!(
-        (select / branchless - 1.0).abs() < 0.1,
-        "{select}, {branchless}"
-    );
+    assert!((select / branchless - 1.0).abs() < 0.1, "{select}, {branchless}");
 }
 
 #[test]
@@ -243,20 +213,13 @@ fn only_the_named_instruction_changes() {
         let mut state = State::new();
         (state.x[19], state.pc) = (0x1000, TEXT);
         program.run(&mut core, &mut state);
-        let access =
-            { program.insts.iter() }.find(|inst| matches!(inst.action, asm::Action::Csr(_)));
-        (
-            core.stats().flushes,
-            access.unwrap().pc,
-            access.unwrap().decoded.raw,
-        )
+        let access = program.insts.iter().find(|inst| matches!(inst.action, asm::Action::Csr(_)));
+        (core.stats().flushes, access.unwrap().pc, access.unwrap().decoded.raw)
     };
     let (all, pc, raw) = flushes(&preset);
     assert_eq!(all, 4000);
     let mut without = |text: &str| {
-        preset
-            .set("what_if.without", &format!("[{text:?}]"))
-            .unwrap();
+        preset.set("what_if.without", &format!("[{text:?}]")).unwrap();
         flushes(&preset).0
     };
     assert_eq!(without(&format!("flush {pc:#x} {raw:#x}")), 2000);
@@ -285,9 +248,6 @@ fn what_is_no_cause_is_told() {
     ] {
         let error = preset.set("what_if.without", &format!("[{bad:?}]"));
         let text = error.unwrap_err().to_string();
-        assert!(
-            text.contains("what_if.without") && text.contains("mispredict, miss"),
-            "{text}"
-        );
+        assert!(text.contains("what_if.without") && text.contains("mispredict, miss"), "{text}");
     }
 }

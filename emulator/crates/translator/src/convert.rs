@@ -92,11 +92,7 @@ impl Emitter<'_> {
         } else {
             self.b.ins().fcvt_from_sint(ty, a)
         };
-        if single {
-            self.boxed_single(value)
-        } else {
-            value
-        }
+        if single { self.boxed_single(value) } else { value }
     }
 
     /// Truncates; goes to `cold` if the integer is out of range, or close to what 64 bits hold.

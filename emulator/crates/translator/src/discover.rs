@@ -117,9 +117,8 @@ pub(crate) fn discover(slots: &[Slot; SLOTS], entry: usize, kind: CodeKind) -> V
     let rest: Vec<usize> = leaders.iter().copied().filter(|&l| l != entry).collect();
     let starts = leaders.contains(&entry).then_some(entry);
     let starts = starts.into_iter().chain(rest);
-    let blocks: Vec<Block> = starts
-        .map(|start| block(slots, start, kind, &leaders, &reached))
-        .collect();
+    let blocks: Vec<Block> =
+        starts.map(|start| block(slots, start, kind, &leaders, &reached)).collect();
     // Blocks that decode the same bytes from different places can have much in common. A region that does not fit
     // between two checks of the interpreter would never get past its own first check.
     let length: usize = blocks.iter().map(Block::len).sum();

@@ -104,9 +104,7 @@ pub(crate) fn region(
         emitter.block(block);
     }
     emitter.emit_return();
-    let Emitter {
-        mut b, fallbacks, ..
-    } = emitter;
+    let Emitter { mut b, fallbacks, .. } = emitter;
     b.seal_all_blocks();
     b.finalize();
     fallbacks
@@ -211,11 +209,8 @@ impl Emitter<'_> {
         let Some(state) = float::needs(block) else {
             return self.instructions(block);
         };
-        let (fast, slow, end) = (
-            self.b.create_block(),
-            self.b.create_block(),
-            self.b.create_block(),
-        );
+        let (fast, slow, end) =
+            (self.b.create_block(), self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(slow);
         let holds = self.frame_flag(state);
         self.b.ins().brif(holds, fast, &[], slow, &[]);
@@ -251,8 +246,7 @@ impl Emitter<'_> {
 
     /// True if a block that follows this one at a slot is in the same loop.
     fn in_same_loop(&self, index: isize) -> bool {
-        self.known(index)
-            .is_some_and(|(_, block_loop)| self.block_loop.keeps(block_loop))
+        self.known(index).is_some_and(|(_, block_loop)| self.block_loop.keeps(block_loop))
     }
 
     /// The block at a slot, or else a new one from which [`Self::jump_to_slot`] has to go there.

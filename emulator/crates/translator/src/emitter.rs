@@ -105,12 +105,7 @@ impl Emitter<'_> {
     }
 
     pub fn load_register(&mut self, reg: Reg) -> Value {
-        self.b.ins().load(
-            register_type(reg),
-            hart_memory(),
-            self.hart,
-            self.layout.register(reg),
-        )
+        self.b.ins().load(register_type(reg), hart_memory(), self.hart, self.layout.register(reg))
     }
 
     /// Stores every dirty register in the hart and marks it clean.
@@ -123,30 +118,18 @@ impl Emitter<'_> {
         let dirty = self.dirty;
         for reg in (1..64).filter(|reg| dirty >> reg & 1 != 0) {
             let value = self.get(reg);
-            self.b
-                .ins()
-                .store(hart_memory(), value, self.hart, self.layout.register(reg));
+            self.b.ins().store(hart_memory(), value, self.hart, self.layout.register(reg));
         }
     }
 
     /// A field of the frame that does not change while regions run.
     pub fn frame_constant(&mut self, offset: usize) -> Value {
-        self.b.ins().load(
-            types::I64,
-            hart_constant(),
-            self.hart,
-            self.layout.frame(offset),
-        )
+        self.b.ins().load(types::I64, hart_constant(), self.hart, self.layout.frame(offset))
     }
 
     /// A flag of the frame.
     pub fn frame_flag(&mut self, offset: usize) -> Value {
-        self.b.ins().load(
-            types::I8,
-            hart_memory(),
-            self.hart,
-            self.layout.frame(offset),
-        )
+        self.b.ins().load(types::I8, hart_memory(), self.hart, self.layout.frame(offset))
     }
 }
 

@@ -74,11 +74,7 @@ impl Emitter<'_> {
         let inst = placed.inst;
         [inst.rs1, inst.rs2].map(|reg| {
             let value = self.get(reg);
-            if is_single(&inst) {
-                self.unboxed(value, cold)
-            } else {
-                value
-            }
+            if is_single(&inst) { self.unboxed(value, cold) } else { value }
         })
     }
 
@@ -122,20 +118,13 @@ impl Emitter<'_> {
             let equal = self.b.ins().fcmp(FloatCC::Equal, a, b);
             self.b.ins().select(equal, zero, unequal)
         };
-        if single {
-            self.boxed(bits)
-        } else {
-            self.double(bits)
-        }
+        if single { self.boxed(bits) } else { self.double(bits) }
     }
 
     /// `magnitude` with the sign of another value, both as bits.
     fn with_sign(&mut self, magnitude: Value, sign: Value, single: bool) -> Value {
-        let (sign_bit, others) = if single {
-            (1 << 31, i64::from(i32::MAX))
-        } else {
-            (i64::MIN, i64::MAX)
-        };
+        let (sign_bit, others) =
+            if single { (1 << 31, i64::from(i32::MAX)) } else { (i64::MIN, i64::MAX) };
         let sign = self.b.ins().band_imm(sign, sign_bit);
         let magnitude = self.b.ins().band_imm(magnitude, others);
         self.b.ins().bor(sign, magnitude)

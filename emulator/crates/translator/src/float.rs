@@ -55,11 +55,7 @@ impl Emitter<'_> {
             let [a, b, c] = [inst.rs1, inst.rs2, inst.rs3].map(|reg| {
                 (reg != 0).then(|| {
                     let value = e.get(reg);
-                    if single {
-                        e.unboxed(value, cold)
-                    } else {
-                        value
-                    }
+                    if single { e.unboxed(value, cold) } else { value }
                 })
             });
             let result = e.compute(inst.op, a, b, c);
@@ -117,10 +113,7 @@ impl Emitter<'_> {
             ResultCondition::NotTiny => 2,
         };
         let magnitude = self.b.ins().ishl_imm(bits, 1);
-        let above = self
-            .b
-            .ins()
-            .iadd_imm(magnitude, -(lowest << (fraction_bits + 1)));
+        let above = self.b.ins().iadd_imm(magnitude, -(lowest << (fraction_bits + 1)));
         let limit = (top - lowest) << (fraction_bits + 1);
         let limit = self.b.ins().iconst(types::I32, limit);
         self.b.ins().icmp(IntCC::UnsignedLessThan, above, limit)

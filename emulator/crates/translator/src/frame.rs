@@ -87,11 +87,7 @@ pub struct Frame {
 
 impl Default for Frame {
     fn default() -> Self {
-        let none = Entry {
-            pc: 1,
-            key: 0,
-            code: std::ptr::null(),
-        };
+        let none = Entry { pc: 1, key: 0, code: std::ptr::null() };
         Self {
             load_base: std::ptr::null(),
             store_base: std::ptr::null(),

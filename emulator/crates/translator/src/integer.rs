@@ -148,11 +148,7 @@ impl Emitter<'_> {
             }
             Op::CzeroEqz | Op::CzeroNez => {
                 let zero = self.b.ins().iconst(types::I64, 0);
-                let (yes, no) = if op == Op::CzeroEqz {
-                    (a, zero)
-                } else {
-                    (zero, a)
-                };
+                let (yes, no) = if op == Op::CzeroEqz { (a, zero) } else { (zero, a) };
                 self.b.ins().select(b, yes, no)
             }
             _ => return None,

@@ -75,16 +75,11 @@ impl Emitter<'_> {
         let result = writes(rd).then(|| self.b.append_block_param(done, register_type(rd)));
         let value = fast(self, cold);
         let value = value.filter(|_| writes(rd));
-        self.b
-            .ins()
-            .jump(done, &value.map(Into::into).into_iter().collect::<Vec<_>>());
+        self.b.ins().jump(done, &value.map(Into::into).into_iter().collect::<Vec<_>>());
         self.switch_to(cold);
         self.store_dirty();
         let interpreted = self.call_interpreter(placed, true);
-        self.b.ins().jump(
-            done,
-            &interpreted.map(Into::into).into_iter().collect::<Vec<_>>(),
-        );
+        self.b.ins().jump(done, &interpreted.map(Into::into).into_iter().collect::<Vec<_>>());
         self.switch_to(done);
         if let Some(value) = result {
             self.put(rd, value);
@@ -108,17 +103,12 @@ impl Emitter<'_> {
         let arguments = [self.hart, self.vpage, fallback, left];
         let returned = if is_cold {
             let to = self.b.ins().iconst(types::I64, self.preserving_call as i64);
-            self.b
-                .ins()
-                .call_indirect(self.execute_preserving, to, &arguments);
+            self.b.ins().call_indirect(self.execute_preserving, to, &arguments);
             let at = self.layout.frame(offset_of!(Frame, returned));
             self.b.ins().load(types::I64, hart_memory(), self.hart, at)
         } else {
             let at = self.layout.frame(offset_of!(Frame, execute));
-            let to = self
-                .b
-                .ins()
-                .load(types::I64, hart_constant(), self.hart, at);
+            let to = self.b.ins().load(types::I64, hart_constant(), self.hart, at);
             let call = self.b.ins().call_indirect(self.execute, to, &arguments);
             self.b.inst_results(call)[0]
         };
@@ -126,9 +116,7 @@ impl Emitter<'_> {
         if is_cold {
             self.b.set_cold_block(on);
         }
-        self.b
-            .ins()
-            .brif(returned, self.return_block, &[returned.into()], on, &[]);
+        self.b.ins().brif(returned, self.return_block, &[returned.into()], on, &[]);
         self.switch_to(on);
         let rd = placed.inst.rd;
         writes(rd).then(|| self.load_register(rd))

@@ -15,14 +15,10 @@ impl Emitter<'_> {
         let entries = self.b.ins().load(types::I64, hart_constant(), hart, at);
         let shift = size_of::<Entry>().trailing_zeros() - 1;
         let scaled = self.b.ins().ishl_imm(pc, i64::from(shift));
-        let offset = self
-            .b
-            .ins()
-            .band_imm(scaled, ((ENTRIES - 1) * size_of::<Entry>()) as i64);
+        let offset = self.b.ins().band_imm(scaled, ((ENTRIES - 1) * size_of::<Entry>()) as i64);
         let entry = self.b.ins().iadd(entries, offset);
         let entry_field = |e: &mut Self, offset: usize| {
-            e.b.ins()
-                .load(types::I64, hart_memory(), entry, offset as i32)
+            e.b.ins().load(types::I64, hart_memory(), entry, offset as i32)
         };
         let entry_pc = entry_field(self, offset_of!(Entry, pc));
         let entry_key = entry_field(self, offset_of!(Entry, key));
@@ -35,9 +31,7 @@ impl Emitter<'_> {
         self.b.ins().brif(other, unknown, &[], known, &[]);
         self.switch_to(known);
         let code = entry_field(self, offset_of!(Entry, code));
-        self.b
-            .ins()
-            .return_call_indirect(self.region, code, &[hart, pc, left]);
+        self.b.ins().return_call_indirect(self.region, code, &[hart, pc, left]);
         self.switch_to(unknown);
         self.leave(pc, left);
     }

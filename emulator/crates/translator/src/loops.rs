@@ -84,6 +84,5 @@ fn spread(blocks: &[Block], block_loops: &mut [BlockInLoop]) {
 
 fn written(block: &Block) -> u64 {
     let rds = block.instructions().map(|placed| placed.inst.rd);
-    rds.filter(|&rd| writes(rd))
-        .fold(0, |set, rd| set | 1 << rd)
+    rds.filter(|&rd| writes(rd)).fold(0, |set, rd| set | 1 << rd)
 }

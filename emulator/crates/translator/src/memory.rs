@@ -14,9 +14,7 @@ const PAGE_BITS: u32 = 12;
 
 /// Guest memory: any alignment, and faults have been excluded.
 fn guest() -> MemFlags {
-    MemFlags::new()
-        .with_notrap()
-        .with_alias_region(Some(ir::AliasRegion::Heap))
+    MemFlags::new().with_notrap().with_alias_region(Some(ir::AliasRegion::Heap))
 }
 
 impl Emitter<'_> {
@@ -80,9 +78,7 @@ impl Emitter<'_> {
         let va = b.ins().iadd_imm(rs1, i64::from(placed.inst.imm));
         let shift = PAGE_BITS - tlb.entry_size.trailing_zeros();
         let scaled = b.ins().ushr_imm(va, i64::from(shift));
-        let offset = b
-            .ins()
-            .band_imm(scaled, ((tlb.entries - 1) * tlb.entry_size) as i64);
+        let offset = b.ins().band_imm(scaled, ((tlb.entries - 1) * tlb.entry_size) as i64);
         let entry = b.ins().iadd(base, offset);
         let tag = b.ins().load(types::I64, hart_memory(), entry, tlb.tag);
         let last = b.ins().iadd_imm(va, i64::from(ty.bytes()) - 1);

@@ -14,11 +14,8 @@ impl Emitter<'_> {
     /// Writes the steps of a block. Leaves the region before it if there is no room for them, or one has no number yet: the
     /// interpreter goes on.
     pub fn begin_recording(&mut self, block: &Block, left: Value) {
-        let (early, room, on) = (
-            self.b.create_block(),
-            self.b.create_block(),
-            self.b.create_block(),
-        );
+        let (early, room, on) =
+            (self.b.create_block(), self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(early);
         let (ids, end) = (
             self.frame_constant(offset_of!(Frame, ids)),
@@ -39,9 +36,7 @@ impl Emitter<'_> {
             let written = Step::new(StaticId(0), 2 * placed.index as u16, inst.class, inst.len);
             let rest = self.b.ins().iconst(types::I32, i64::from(written.rest()));
             for (value, at) in [(id, offset_of!(Step, id)), (rest, Step::REST)] {
-                self.b
-                    .ins()
-                    .store(hart_memory(), value, steps, (step + at) as i32);
+                self.b.ins().store(hart_memory(), value, steps, (step + at) as i32);
             }
             all = Some(match all {
                 Some(all) => self.b.ins().bor(all, id),
@@ -70,10 +65,7 @@ impl Emitter<'_> {
     /// Accesses so far, and where the next one is written.
     fn next_access(&mut self) -> (Value, Value) {
         let kept = self.layout.access_count;
-        let kept = self
-            .b
-            .ins()
-            .load(types::I64, hart_memory(), self.hart, kept);
+        let kept = self.b.ins().load(types::I64, hart_memory(), self.hart, kept);
         let before = self.b.ins().imul_imm(kept, size_of::<MemAccess>() as i64);
         let place = self.b.ins().iadd(self.hart, before);
         (kept, place)
@@ -81,26 +73,17 @@ impl Emitter<'_> {
 
     /// Writes an access to RAM.
     pub fn record_access(&mut self, va: Value, host: Value, kind: MemKind, ty: ir::Type) {
-        let Some(Recording {
-            first: Some((_, place)),
-            accesses,
-        }) = self.recording
-        else {
+        let Some(Recording { first: Some((_, place)), accesses }) = self.recording else {
             return;
         };
         let to_pa = self.layout.host_to_pa;
-        let to_pa = self
-            .b
-            .ins()
-            .load(types::I64, hart_constant(), self.hart, to_pa);
+        let to_pa = self.b.ins().load(types::I64, hart_constant(), self.hart, to_pa);
         let pa = self.b.ins().iadd(host, to_pa);
         let above = MemAccess::above(kind, ty.bytes() as u8, false);
         let packed = self.b.ins().bor_imm(pa, above as i64);
         let at = self.layout.accesses as usize + accesses as usize * size_of::<MemAccess>();
         for (value, offset) in [(va, offset_of!(MemAccess, va)), (packed, MemAccess::PACKED)] {
-            self.b
-                .ins()
-                .store(hart_memory(), value, place, (at + offset) as i32);
+            self.b.ins().store(hart_memory(), value, place, (at + offset) as i32);
         }
     }
 
@@ -113,11 +96,7 @@ impl Emitter<'_> {
 
     /// Says how many accesses there were so far.
     pub fn record_accesses(&mut self) {
-        if let Some(Recording {
-            first: Some((before, _)),
-            accesses,
-        }) = self.recording
-        {
+        if let Some(Recording { first: Some((before, _)), accesses }) = self.recording {
             let kept = self.b.ins().iadd_imm(before, accesses);
             let at = self.layout.access_count;
             self.b.ins().store(hart_memory(), kept, self.hart, at);

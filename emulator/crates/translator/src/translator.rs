@@ -147,11 +147,7 @@ impl Translator {
         emit::trampoline(&mut translator.context.func, &mut translator.builder);
         let call = translator.compile().ok_or_else(failed)?;
         translator.context.clear();
-        interpret::preserving_call(
-            &layout,
-            &mut translator.context.func,
-            &mut translator.builder,
-        );
+        interpret::preserving_call(&layout, &mut translator.context.func, &mut translator.builder);
         translator.preserving_call = translator.compile().ok_or_else(failed)?;
         // SAFETY: the code was compiled with this signature in the host's C convention.
         translator.call = unsafe { std::mem::transmute::<*const u8, Call>(call) };
@@ -162,10 +158,8 @@ impl Translator {
     /// Compiles the function in the context into the arena; `None` if it does not fit or cannot be compiled.
     fn compile(&mut self) -> Option<*const u8> {
         const ALIGN: usize = 16;
-        let compiled = self.context.compile(
-            &*self.targets[self.kind as usize],
-            &mut ControlPlane::default(),
-        );
+        let compiled =
+            self.context.compile(&*self.targets[self.kind as usize], &mut ControlPlane::default());
         let code = match &compiled {
             Ok(code) if code.buffer.relocs().is_empty() => code.code_buffer(),
             Ok(_) => return None,
@@ -175,9 +169,7 @@ impl Translator {
             }
         };
         let at = self.used.next_multiple_of(ALIGN);
-        let end = at
-            .checked_add(code.len())
-            .filter(|&end| end <= self.arena.len())?;
+        let end = at.checked_add(code.len()).filter(|&end| end <= self.arena.len())?;
         let place = self.arena.as_mut_ptr::<u8>().wrapping_add(at);
         // SAFETY: the bytes from `at` to `end` lie in the arena, and no region there is in use.
         unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), place, code.len()) };

@@ -103,9 +103,7 @@ impl Counts {
 
 /// Adds each number to the one at its place.
 fn add_each(own: &mut [u64], other: &[u64]) {
-    own.iter_mut()
-        .zip(other)
-        .for_each(|(own, other)| *own += other);
+    own.iter_mut().zip(other).for_each(|(own, other)| *own += other);
 }
 
 impl Counts {

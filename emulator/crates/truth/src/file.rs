@@ -49,42 +49,21 @@ impl Truth {
             true => Ok(()),
             false => Err(format!("{field}: expected {expected}, found {found}")),
         };
-        let Self {
-            format, line_bytes, ..
-        } = self;
-        expect(
-            *format == FORMAT,
-            "format",
-            FORMAT.to_string(),
-            format.to_string(),
-        )?;
+        let Self { format, line_bytes, .. } = self;
+        expect(*format == FORMAT, "format", FORMAT.to_string(), format.to_string())?;
         let lines = LINE_BYTES.to_string();
-        expect(
-            *line_bytes == LINE_BYTES,
-            "line_bytes",
-            lines,
-            line_bytes.to_string(),
-        )?;
+        expect(*line_bytes == LINE_BYTES, "line_bytes", lines, line_bytes.to_string())?;
         let below = |field: &str, found: u32, limit: usize| {
             let expected = format!("a number below {limit}");
             expect((found as usize) < limit, field, expected, found.to_string())
         };
         for instruction in &self.instructions {
-            below(
-                "instructions.function",
-                instruction.function,
-                self.functions.len(),
-            )?;
+            below("instructions.function", instruction.function, self.functions.len())?;
             if let Some(process) = instruction.process {
                 below("instructions.process", process, self.processes.len())?;
             }
         }
-        for process in self
-            .lines
-            .iter()
-            .flat_map(|line| &line.uses)
-            .filter_map(|own| own.process)
-        {
+        for process in self.lines.iter().flat_map(|line| &line.uses).filter_map(|own| own.process) {
             below("lines.uses.process", process, self.processes.len())?;
         }
         Ok(())
@@ -237,16 +216,9 @@ impl Line {
         for own in &line.uses {
             let hart = own.hart as u32;
             let process = own.process.and_then(|id| process(hart, id));
-            match uses
-                .iter_mut()
-                .find(|known| (known.hart, known.process) == (hart, process))
-            {
+            match uses.iter_mut().find(|known| (known.hart, known.process) == (hart, process)) {
                 Some(known) => known.counts.merge(&own.counts),
-                None => uses.push(LineAccess {
-                    hart,
-                    process,
-                    counts: own.counts.clone(),
-                }),
+                None => uses.push(LineAccess { hart, process, counts: own.counts.clone() }),
             }
         }
         let mut line = Self {
@@ -256,10 +228,8 @@ impl Line {
             uses,
             exchanges: Vec::new(),
         };
-        let (of_data, of_line) = (
-            line.sum(|own| own.true_sharing),
-            line.sum(|own| own.false_sharing),
-        );
+        let (of_data, of_line) =
+            (line.sum(|own| own.true_sharing), line.sum(|own| own.false_sharing));
         line.sharing = match (of_data, of_line) {
             (0, 0) => Sharing::None,
             _ if of_data >= of_line => Sharing::True,
@@ -288,11 +258,10 @@ impl Lines {
         inst: impl Fn(u32, InstId) -> InstId,
     ) -> (Vec<Line>, LeftOut) {
         self.finish();
-        let mut left_out = LeftOut {
-            untracked_accesses: self.untracked,
-            ..LeftOut::default()
-        };
-        let mut order: Vec<_> = { self.lines.iter() }
+        let mut left_out = LeftOut { untracked_accesses: self.untracked, ..LeftOut::default() };
+        let mut order: Vec<_> = self
+            .lines
+            .iter()
             .map(|(number, line)| {
                 let sum =
                     |of: fn(&LineUse) -> u64| line.uses.iter().map(|own| of(&own.counts)).sum();
@@ -310,7 +279,8 @@ impl Lines {
             left_out.accesses += accesses;
             left_out.cycles += waited;
         }
-        let mut lines: Vec<Line> = { order.iter() }
+        let mut lines: Vec<Line> = order
+            .iter()
             .map(|(_, number)| Line::of(*number, &self.lines[number], &process))
             .collect();
         self.lines = rustc_hash::FxHashMap::default();
@@ -319,9 +289,7 @@ impl Lines {
         for line in &mut lines {
             let number = line.pa / LINE_BYTES;
             let from = exchanges.partition_point(|(key, _)| key.line < number);
-            let own = exchanges[from..]
-                .iter()
-                .take_while(|(key, _)| key.line == number);
+            let own = exchanges[from..].iter().take_while(|(key, _)| key.line == number);
             line.exchanges = own
                 .take(MAX_EXCHANGES)
                 .map(|(key, counts)| Exchange {

@@ -11,9 +11,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D:
     let text = String::deserialize(deserializer)?;
     let digits = text.strip_prefix("0x").unwrap_or_default();
     u64::from_str_radix(digits, 16).map_err(|_| {
-        D::Error::custom(format!(
-            "expected an address such as 0x80000000, found {text:?}"
-        ))
+        D::Error::custom(format!("expected an address such as 0x80000000, found {text:?}"))
     })
 }
 

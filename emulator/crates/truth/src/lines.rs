@@ -119,10 +119,7 @@ pub(crate) struct TrackedUse {
 
 impl TrackedLine {
     fn new(harts: usize) -> Self {
-        Self {
-            harts: vec![HartState::default(); harts].into_boxed_slice(),
-            uses: Vec::new(),
-        }
+        Self { harts: vec![HartState::default(); harts].into_boxed_slice(), uses: Vec::new() }
     }
 
     /// Returns the index of the use of the line by `by`, which is added if the line has fewer than `most` uses.
@@ -140,10 +137,7 @@ impl TrackedLine {
         self.uses.push(TrackedUse {
             hart: by.hart,
             process: by.process,
-            counts: LineUse {
-                va: va & !(LINE_BYTES - 1),
-                ..LineUse::default()
-            },
+            counts: LineUse { va: va & !(LINE_BYTES - 1), ..LineUse::default() },
         });
         self.uses.len() - 1
     }
@@ -216,10 +210,7 @@ pub struct SharedLines(Arc<Mutex<Lines>>);
 impl SharedLines {
     /// Returns the empty lines of a machine of `harts` harts.
     pub fn new(harts: usize) -> Self {
-        Self(Arc::new(Mutex::new(Lines {
-            harts,
-            ..Lines::default()
-        })))
+        Self(Arc::new(Mutex::new(Lines { harts, ..Lines::default() })))
     }
 
     /// Calls `with` with the lines, locked, and returns its result.
@@ -254,10 +245,7 @@ impl Lines {
 
     /// Forgets everything: the region begins anew.
     pub fn clear(&mut self) {
-        *self = Self {
-            harts: self.harts,
-            ..Self::default()
-        };
+        *self = Self { harts: self.harts, ..Self::default() };
     }
 
     /// Counts the sharing misses that are still pending as false sharing.
@@ -303,23 +291,15 @@ impl Lines {
         let fresh = || TrackedLine::new(harts);
         let tracked = self.lines.entry(line).or_insert_with(fresh);
         let before = tracked.uses.len();
-        let most = if self.all_uses < MAX_ALL_USES {
-            MAX_USES
-        } else {
-            0
-        };
+        let most = if self.all_uses < MAX_ALL_USES { MAX_USES } else { 0 };
         let used = tracked.use_of(by, access.va, most);
         self.all_uses += tracked.uses.len() - before;
         if let Some(cycles) = cycles {
             tracked.uses[used].counts.add(access, cycles);
             if is_exchange(access.source) {
-                let key = ExchangeKey {
-                    line,
-                    hart: by.hart as u32,
-                    inst: by.inst,
-                };
+                let key = ExchangeKey { line, hart: by.hart as u32, inst: by.inst };
                 if self.exchanges.len() < MAX_EXCHANGES || self.exchanges.contains_key(&key) {
-                    { self.exchanges.entry(key).or_default() }.add(access, cycles.execution);
+                    self.exchanges.entry(key).or_default().add(access, cycles.execution);
                 }
             }
         }
@@ -352,12 +332,7 @@ impl TrackedLine {
             }
         }
         if stores {
-            for (_, other) in self
-                .harts
-                .iter_mut()
-                .enumerate()
-                .filter(|(n, _)| *n != hart)
-            {
+            for (_, other) in self.harts.iter_mut().enumerate().filter(|(n, _)| *n != hart) {
                 other.foreign |= bytes;
             }
         }
@@ -366,10 +341,7 @@ impl TrackedLine {
 
 /// Returns whether an access loads, and whether it stores.
 fn kinds(access: &DataAccess) -> (bool, bool) {
-    (
-        access.kind != AccessKind::Store,
-        access.kind != AccessKind::Load,
-    )
+    (access.kind != AccessKind::Store, access.kind != AccessKind::Load)
 }
 
 impl LineUse {
@@ -437,10 +409,7 @@ fn is_hit(source: DataSource) -> bool {
 /// Returns whether the L1 data cache neither had the line nor had asked for it already.
 pub(crate) fn is_l1d_miss(source: DataSource) -> bool {
     use DataSource as S;
-    matches!(
-        source,
-        S::L2 | S::Llc | S::Memory | S::PeerClean | S::PeerModified
-    )
+    matches!(source, S::L2 | S::Llc | S::Memory | S::PeerClean | S::PeerModified)
 }
 
 /// Returns whether other harts' caches were involved in an access.

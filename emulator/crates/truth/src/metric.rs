@@ -100,10 +100,8 @@ impl Metric {
 
     fn counted(self, instruction: &Instruction) -> u64 {
         let counts = &instruction.counts;
-        let transfers = matches!(
-            instruction.class,
-            Class::Branch | Class::Jump | Class::IndirectJump
-        );
+        let transfers =
+            matches!(instruction.class, Class::Branch | Class::Jump | Class::IndirectJump);
         match self {
             Self::Cycles => counts.head_cycles,
             Self::Instructions => counts.executed,
@@ -119,10 +117,7 @@ impl Metric {
                 let records = counts.records.iter();
                 records.map(|own| filter.passing(own).0).sum()
             }
-            _ => counts
-                .memory
-                .as_ref()
-                .map_or(0, |memory| self.in_memory(memory)),
+            _ => counts.memory.as_ref().map_or(0, |memory| self.in_memory(memory)),
         }
     }
 
@@ -216,11 +211,7 @@ impl Metric {
 
 /// Returns the filter that lets slow accesses of type `select` pass, whatever their events.
 fn slow(select: u8) -> RecordFilter {
-    RecordFilter {
-        select,
-        threshold: SLOW as u16,
-        ..RecordFilter::default()
-    }
+    RecordFilter { select, threshold: SLOW as u16, ..RecordFilter::default() }
 }
 
 impl Counts {

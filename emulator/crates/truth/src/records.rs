@@ -74,20 +74,13 @@ impl Executions {
         let at = known.unwrap_or_else(|| {
             // Most instructions have a single header, and there are very many instructions.
             all.reserve_exact(1);
-            all.push(Self {
-                header: record.header,
-                ..Self::default()
-            });
+            all.push(Self { header: record.header, ..Self::default() });
             all.len() - 1
         });
         let weight = latencies.execution.unwrap_or(latencies.total).min(LONGEST);
         let latencies = latencies.by_number();
         for (counts, cycles) in all[at].latencies.iter_mut().zip(latencies) {
-            let one = LatencyCount {
-                from: step(cycles),
-                times: 1,
-                weight,
-            };
+            let one = LatencyCount { from: step(cycles), times: 1, weight };
             one.add_to(counts);
         }
     }
@@ -191,7 +184,5 @@ impl RecordFilter {
 
 /// Returns the sums of the executions and of their weights.
 fn sum<'a>(counts: impl Iterator<Item = &'a LatencyCount>) -> (u64, u64) {
-    counts.fold((0, 0), |(times, weight), count| {
-        (times + count.times, weight + count.weight)
-    })
+    counts.fold((0, 0), |(times, weight), count| (times + count.times, weight + count.weight))
 }

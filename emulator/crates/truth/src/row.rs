@@ -43,26 +43,13 @@ const COUNTS: [&str; 10] = [
     "replayed",
 ];
 /// Names of the entries of `memory`.
-const MEMORY: [&str; 6] = [
-    "loads",
-    "stores",
-    "translating",
-    "sources",
-    "translations",
-    "latencies",
-];
+const MEMORY: [&str; 6] =
+    ["loads", "stores", "translating", "sources", "translations", "latencies"];
 
 /// Names of the entries of one of `records`; `events` are the header's bits from 32 up. Each latency has numbers for each step: its least,
 /// how often, and of accesses and fetches the sum of perf's weights.
-const RECORD: [&str; 2 + LATENCIES] = [
-    "type",
-    "events",
-    "total",
-    "dispatch",
-    "issue",
-    "execution",
-    "oldest",
-];
+const RECORD: [&str; 2 + LATENCIES] =
+    ["type", "events", "total", "dispatch", "issue", "execution", "oldest"];
 
 /// The names of all entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,12 +85,7 @@ impl<'de> Deserialize<'de> for Columns {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (found, own) = (Names::deserialize(deserializer)?, Names::new());
         let all = |names: &Names| {
-            let Names {
-                instruction,
-                counts,
-                memory,
-                record,
-            } = names;
+            let Names { instruction, counts, memory, record } = names;
             [&instruction[..], counts, memory, record].concat()
         };
         match all(&found) == all(&own) {
@@ -155,9 +137,7 @@ impl From<&Executions> for RecordRow {
         let [total, dispatch, issue, execution, oldest] = [0, 1, 2, 3, 4].map(|latency: usize| {
             let counts = own.latencies[latency].iter();
             let all = |count: &LatencyCount| [count.from.into(), count.times, count.weight];
-            counts
-                .flat_map(|count| all(count).into_iter().take(width))
-                .collect()
+            counts.flat_map(|count| all(count).into_iter().take(width)).collect()
         });
         let (kind, events) = ((own.header & TYPE) as u8, (own.header >> 32) as u32);
         Self(kind, events, total, dispatch, issue, execution, oldest)
@@ -269,14 +249,7 @@ impl From<Row> for Instruction {
         ] = counts;
         let memory = memory.map(
             |MemoryRow(loads, stores, translating, sources, translations, latencies)| {
-                Box::new(Memory {
-                    loads,
-                    stores,
-                    sources,
-                    translations,
-                    translating,
-                    latencies,
-                })
+                Box::new(Memory { loads, stores, sources, translations, translating, latencies })
             },
         );
         Self {

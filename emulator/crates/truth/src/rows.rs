@@ -26,11 +26,8 @@ struct Program {
 
 impl Program {
     fn of(process: &Process) -> Self {
-        let executable = { process.mappings.first() }.map_or("", |mapping| &mapping.path);
-        Self {
-            command: process.name.clone(),
-            executable: executable.to_owned(),
-        }
+        let executable = process.mappings.first().map_or("", |mapping| &mapping.path);
+        Self { command: process.name.clone(), executable: executable.to_owned() }
     }
 }
 
@@ -165,10 +162,7 @@ impl Rows {
     /// Counts of user code that there are.
     #[cfg(test)]
     pub fn held(&self) -> usize {
-        let lie = self
-            .rows
-            .iter()
-            .filter(|row| row.owner != Owner::Kernel && row.counts.is_some());
+        let lie = self.rows.iter().filter(|row| row.owner != Owner::Kernel && row.counts.is_some());
         assert_eq!(lie.count() + self.parked.len(), self.held);
         self.held
     }
@@ -335,10 +329,7 @@ impl Rows {
         let known = self.programs.iter().position(|own| own.program == of);
         let program = known.unwrap_or(self.programs.len());
         if known.is_none() {
-            self.programs.push(MergedProgram {
-                program: of,
-                processes: 0,
-            });
+            self.programs.push(MergedProgram { program: of, processes: 0 });
         }
         self.programs[program].processes += 1;
         self.merged.insert(process, program);
@@ -354,7 +345,7 @@ impl Rows {
 
     fn place(&self, inst: u32, mapped_in: ProcessId, program: usize) -> CodePlace {
         // Counts of a process are of instructions whose address space was told.
-        let (pc, raw) = { self.rows[inst as usize].info }.map_or((0, 0), |own| (own.pc, own.raw));
+        let (pc, raw) = self.rows[inst as usize].info.map_or((0, 0), |own| (own.pc, own.raw));
         let process = &self.context.processes()[mapped_in.0 as usize];
         let mapping = process.mapping_at(pc, u64::MAX);
         CodePlace {
@@ -370,26 +361,23 @@ impl Rows {
         let mut by_program: FxHashMap<Program, Vec<ProcessId>> = FxHashMap::default();
         for process in self.context.processes() {
             if self.instructions.contains_key(&Owner::Process(process.id)) && !keep(process) {
-                by_program
-                    .entry(Program::of(process))
-                    .or_default()
-                    .push(process.id);
+                by_program.entry(Program::of(process)).or_default().push(process.id);
             }
         }
         let mut alike: Vec<_> = by_program.into_iter().collect();
         alike.sort_by(|(_, a), (_, b)| a.cmp(b));
         for (program, processes) in alike {
             if processes.len() > 1 || self.programs.iter().any(|own| own.program == program) {
-                processes
-                    .into_iter()
-                    .for_each(|process| self.merge(process));
+                processes.into_iter().for_each(|process| self.merge(process));
             }
         }
         self.into_counts()
     }
 
     fn into_counts(mut self) -> HartCounts {
-        let mapped_in: FxHashMap<(usize, u32), ProcessId> = { self.places.iter() }
+        let mapped_in: FxHashMap<(usize, u32), ProcessId> = self
+            .places
+            .iter()
             .map(|(place, (inst, process))| ((place.program, *inst), *process))
             .collect();
         let (mut processes, _) = std::mem::take(&mut self.context).into_processes();
@@ -406,9 +394,14 @@ impl Rows {
                 stands_for: Some(own.processes),
             });
         }
-        let lie = { self.rows.iter_mut().zip(0..) }
+        let lie = self
+            .rows
+            .iter_mut()
+            .zip(0..)
             .filter_map(|(row, inst)| Some(((row.owner, inst), row.counts.take()?)));
-        let mut instructions: Vec<Counted> = { lie.collect::<Vec<_>>().into_iter() }
+        let mut instructions: Vec<Counted> = lie
+            .collect::<Vec<_>>()
+            .into_iter()
             .chain(self.parked.drain())
             .map(|((owner, inst), counts)| {
                 let (mapped_in, process) = match owner {
@@ -432,10 +425,14 @@ impl Rows {
         HartCounts {
             processes,
             instructions,
-            aliases: { self.aliases.into_iter() }
+            aliases: self
+                .aliases
+                .into_iter()
                 .map(|((_, inst), canonical)| (inst, canonical))
                 .collect(),
-            merged: { self.merged.iter() }
+            merged: self
+                .merged
+                .iter()
                 .map(|(process, program)| (*process, first + *program as u32))
                 .collect(),
         }

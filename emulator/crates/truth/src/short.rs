@@ -24,10 +24,7 @@ pub(crate) mod trimmed {
         let mut values = Vec::<u64>::deserialize(deserializer)?;
         if values.len() > N {
             let found = values.len();
-            return Err(D::Error::invalid_length(
-                found,
-                &"an array that is not longer",
-            ));
+            return Err(D::Error::invalid_length(found, &"an array that is not longer"));
         }
         values.resize(N, 0);
         Ok(values.try_into().unwrap_or([0; N]))

@@ -22,20 +22,12 @@ impl Hart {
     fn new(hart: usize, lines: &SharedLines) -> Self {
         let mut collector = Collector::new(hart, lines.clone());
         collector.open();
-        Self {
-            collector,
-            cycle: 100,
-        }
+        Self { collector, cycle: 100 }
     }
 
     fn leaves(&mut self, inst: u32, redirect: Redirect, tea: TeaEvents, detail: Detail) {
         let start = self.cycle;
-        let detail = Detail {
-            decode: start,
-            slot: 3,
-            dispatch: start + 1,
-            ..detail
-        };
+        let detail = Detail { decode: start, slot: 3, dispatch: start + 1, ..detail };
         let class = CycleClass::Alu;
         let record = CommitRecord::new(InstId(inst), 10, 9, 1, redirect, true, class, tea);
         self.collector.commits(start, &[record], &[detail]);
@@ -44,12 +36,7 @@ impl Hart {
 
     fn accesses(&mut self, inst: u32, access: DataAccess, latency: u64) {
         let issue = self.cycle + 2;
-        let detail = Detail {
-            issue,
-            complete: issue + latency,
-            access,
-            ..Detail::default()
-        };
+        let detail = Detail { issue, complete: issue + latency, access, ..Detail::default() };
         self.leaves(inst, Redirect::None, TeaEvents::default(), detail);
     }
 
@@ -63,14 +50,7 @@ impl Hart {
 }
 
 fn access(kind: AccessKind, pa: u64, source: DataSource) -> DataAccess {
-    DataAccess {
-        kind,
-        size: 8,
-        va: 0x4000_0000 + pa,
-        pa,
-        source,
-        ..DataAccess::default()
-    }
+    DataAccess { kind, size: 8, va: 0x4000_0000 + pa, pa, source, ..DataAccess::default() }
 }
 
 /// Returns what was counted, by the instruction's number.
@@ -99,20 +79,12 @@ fn counts(hart: Hart, inst: usize) -> Counts {
 #[test]
 fn how_an_instruction_leaves_is_counted() {
     let mut hart = Hart::new(0, &SharedLines::new(1));
-    let flushing = Detail {
-        flushed: 7,
-        ..Detail::default()
-    };
+    let flushing = Detail { flushed: 7, ..Detail::default() };
     hart.leaves(0, Redirect::None, TeaEvents::default(), Detail::default());
     hart.leaves(0, Redirect::Mispredict, TeaEvents::FL_MB, flushing);
     hart.leaves(0, Redirect::Exception, TeaEvents::FL_MO, Detail::default());
     hart.leaves(0, Redirect::Exception, TeaEvents::FL_EX, Detail::default());
-    hart.leaves(
-        0,
-        Redirect::Interrupt,
-        TeaEvents::default(),
-        Detail::default(),
-    );
+    hart.leaves(0, Redirect::Interrupt, TeaEvents::default(), Detail::default());
     let expected = Counts {
         executed: 2,
         trapped: 2,
@@ -131,21 +103,14 @@ fn how_an_instruction_leaves_is_counted() {
 fn of_a_commit_group_the_first_was_the_oldest() {
     let mut collector = Collector::new(0, SharedLines::new(1));
     collector.open();
-    let detail = |decode| Detail {
-        decode,
-        dispatch: decode + 2,
-        ..Detail::default()
-    };
+    let detail = |decode| Detail { decode, dispatch: decode + 2, ..Detail::default() };
     let details = [detail(10), detail(10), detail(40)];
     let record = |inst, delta| CommitRecord::from_packed(InstId(inst), delta, 0, 0);
     // Cycles 30, 30 and 50.
     collector.commits(20, &[record(0, 10), record(1, 0), record(2, 20)], &details);
     let found = by_number(collector);
     let cycles = |n: usize| (found[n].counts.head_cycles, found[n].counts.total_cycles);
-    assert_eq!(
-        [cycles(0), cycles(1), cycles(2)],
-        [(10, 20), (0, 20), (8, 10)]
-    );
+    assert_eq!([cycles(0), cycles(1), cycles(2)], [(10, 20), (0, 20), (8, 10)]);
 }
 
 #[test]
@@ -169,10 +134,7 @@ fn accesses_are_told_apart_by_source_translation_and_latency() {
     assert_eq!((loads.loads, loads.stores, loads.translating), (3, 0, 44));
     assert_eq!(loads.sources, [0, 1, 0, 1, 0, 0, 1, 0, 0, 0, 0]);
     assert_eq!(loads.translations, [2, 0, 1]);
-    assert_eq!(
-        (loads.latencies[bucket(30)], loads.latencies[bucket(200)]),
-        (2, 1)
-    );
+    assert_eq!((loads.latencies[bucket(30)], loads.latencies[bucket(200)]), (2, 1));
     assert_eq!(found[2].counts.execution_cycles, 100, "until it is written");
     assert_eq!((memory(3).loads, memory(3).stores), (1, 1));
 
@@ -211,17 +173,11 @@ fn fetches_are_counted_of_the_first_instruction_of_a_packet() {
         translation: Translation::Walk,
         translating: 3,
     };
-    let first = Detail {
-        packet,
-        ..Detail::default()
-    };
+    let first = Detail { packet, ..Detail::default() };
     hart.leaves(0, Redirect::None, TeaEvents::default(), first);
     hart.leaves(0, Redirect::None, TeaEvents::default(), Detail::default());
     let found = counts(hart, 0);
-    assert_eq!(
-        (found.executed, found.l1i_misses, found.itlb_misses),
-        (2, 1, 1)
-    );
+    assert_eq!((found.executed, found.l1i_misses, found.itlb_misses), (2, 1, 1));
 }
 
 #[test]
@@ -233,16 +189,10 @@ fn only_the_region_counts() {
     hart.load(0x1000, DataSource::L1);
     hart.collector.event(&Event::Region(true));
     hart.load(0x1000, DataSource::L1);
-    assert_eq!(
-        lines.with(|lines| lines.lines[&0x40].uses[0].counts.loads),
-        2
-    );
+    assert_eq!(lines.with(|lines| lines.lines[&0x40].uses[0].counts.loads), 2);
     hart.collector.event(&Event::RegionAnew);
     hart.load(0x1000, DataSource::L1);
-    assert_eq!(
-        lines.with(|lines| lines.lines[&0x40].uses[0].counts.loads),
-        1
-    );
+    assert_eq!(lines.with(|lines| lines.lines[&0x40].uses[0].counts.loads), 1);
     assert_eq!(counts(hart, 1).executed, 1);
 }
 
@@ -283,10 +233,7 @@ fn words_of_one_line_are_shared_falsely() {
     assert_eq!((first.counts.read, first.counts.written), (0xff, 0xff));
     assert_eq!((second.counts.read, second.counts.written), (0, 0xff00));
     assert_eq!(first.counts.va, 0x4000_1000);
-    assert_eq!(
-        (first.counts.peer_modified, second.counts.peer_modified),
-        (10, 11)
-    );
+    assert_eq!((first.counts.peer_modified, second.counts.peer_modified), (10, 11));
     assert_eq!(second.counts.peer_cycles, 11 * 30);
     let [most, least] = &line.exchanges[..] else {
         panic!("two instructions: {:?}", line.exchanges);
@@ -320,10 +267,7 @@ fn the_byte_may_be_accessed_later_than_the_miss() {
     one.load(0x1008, DataSource::PeerModified);
     one.load(0x1000, DataSource::L1);
     let line = only_line(lines);
-    assert_eq!(
-        (line.sharing, line.sum(|own| own.true_sharing)),
-        (Sharing::True, 1)
-    );
+    assert_eq!((line.sharing, line.sum(|own| own.true_sharing)), (Sharing::True, 1));
 }
 
 #[test]
@@ -353,20 +297,13 @@ fn programs_are_told_apart_though_the_hart_is_the_same() {
     hart.load(0x1010, DataSource::L1);
     let process = |_, id: ProcessId| Some(id.0);
     let (found, _) = lines.with(|lines| std::mem::take(lines).into_file(process, |_, inst| inst));
-    let uses: Vec<_> = { found[0].uses.iter() }
-        .map(|own| {
-            (
-                own.process,
-                own.counts.va,
-                own.counts.read,
-                own.counts.written,
-            )
-        })
+    let uses: Vec<_> = found[0]
+        .uses
+        .iter()
+        .map(|own| (own.process, own.counts.va, own.counts.read, own.counts.written))
         .collect();
-    let expected = [
-        (None, 0xffff_ffff_0000_1000, 0, u64::MAX),
-        (Some(0), 0x4000_1000, 0xff_ff00, 0),
-    ];
+    let expected =
+        [(None, 0xffff_ffff_0000_1000, 0, u64::MAX), (Some(0), 0x4000_1000, 0xff_ff00, 0)];
     assert_eq!(uses, expected);
 }
 
@@ -379,13 +316,7 @@ fn an_access_over_two_lines_touches_both() {
         lines.with(|lines| std::mem::take(lines).into_file(|_, _| Some(3), |_, inst| inst));
     let masks: Vec<_> = found
         .iter()
-        .map(|line| {
-            (
-                line.pa,
-                line.sum(|own| own.written),
-                line.sum(|own| own.stores),
-            )
-        })
+        .map(|line| (line.pa, line.sum(|own| own.written), line.sum(|own| own.stores)))
         .collect();
     // The access is the first one's.
     assert_eq!(masks, [(0x1000, 0xf << 60, 1), (0x1040, 0xf, 0)]);
@@ -457,10 +388,7 @@ fn the_file_reads_back() {
     assert_eq!(back, truth);
     let error =
         serde_json::from_str::<Truth>(&text.replace("0xffffffff80001234", "12")).unwrap_err();
-    assert!(
-        error.to_string().contains("expected an address such as"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("expected an address such as"), "{error}");
 }
 
 #[test]
@@ -481,17 +409,10 @@ fn slow_accesses_are_counted_by_line() {
         }
     }
     let line = only_line(lines);
-    assert_eq!(
-        (line.sum(|own| own.slow), line.sum(|own| own.slow_loads)),
-        (2, 1)
-    );
+    assert_eq!((line.sum(|own| own.slow), line.sum(|own| own.slow_loads)), (2, 1));
     let perf_mem = |select, threshold| {
-        Metric::Filtered(RecordFilter {
-            select,
-            threshold,
-            ..RecordFilter::default()
-        })
-        .of_line(&line.uses[0].counts)
+        Metric::Filtered(RecordFilter { select, threshold, ..RecordFilter::default() })
+            .of_line(&line.uses[0].counts)
     };
     assert_eq!([perf_mem(1, 30), perf_mem(3, 30)], [Some(1), Some(2)]);
     assert_eq!([perf_mem(1, 31), perf_mem(2, 30)], [None, None]);
@@ -527,16 +448,10 @@ fn a_file_that_does_not_hold_together_is_refused() {
         change(&mut changed);
         // Through a file, as it comes.
         let text = serde_json::to_string(&changed).unwrap();
-        serde_json::from_str::<Truth>(&text)
-            .unwrap()
-            .check()
-            .unwrap_err()
+        serde_json::from_str::<Truth>(&text).unwrap().check().unwrap_err()
     };
     assert_eq!(error(|t| t.format = 1), "format: expected 2, found 1");
-    assert_eq!(
-        error(|t| t.line_bytes = 0),
-        "line_bytes: expected 64, found 0"
-    );
+    assert_eq!(error(|t| t.line_bytes = 0), "line_bytes: expected 64, found 0");
     assert_eq!(
         error(|t| t.instructions[0].function = 1),
         "instructions.function: expected a number below 1, found 1"
@@ -549,19 +464,12 @@ fn a_file_that_does_not_hold_together_is_refused() {
         pa: 0,
         object: String::new(),
         sharing: Sharing::None,
-        uses: vec![LineAccess {
-            hart: 0,
-            process,
-            counts: LineUse::default(),
-        }],
+        uses: vec![LineAccess { hart: 0, process, counts: LineUse::default() }],
         exchanges: Vec::new(),
     };
     let mut used = truth();
     used.lines = vec![line(None), line(Some(0))];
     assert_eq!(used.check(), Ok(()));
     used.lines.push(line(Some(1)));
-    assert_eq!(
-        used.check(),
-        Err("lines.uses.process: expected a number below 1, found 1".into())
-    );
+    assert_eq!(used.check(), Err("lines.uses.process: expected a number below 1, found 1".into()));
 }

@@ -32,13 +32,7 @@ pub(crate) struct Counter {
     pub counts: bool,
 }
 
-snapshot::snapshot!(Counter {
-    select,
-    value,
-    at,
-    began,
-    counts
-});
+snapshot::snapshot!(Counter { select, value, at, began, counts });
 
 impl Counter {
     pub fn event(&self, unit: Unit) -> Option<Event> {

@@ -18,18 +18,11 @@ pub fn c_header() -> String {
     let _ = writeln!(out, "#define UNCORE_MAGIC 0x{MAGIC:x}ULL");
     let _ = writeln!(out, "#define UNCORE_VERSION {VERSION}");
     out += &c_defines("UNCORE", TABLE);
-    for (unit, prefix) in [
-        (Unit::Llc, "UNCORE_LLC"),
-        (Unit::MemoryController, "UNCORE_MEMORY"),
-    ] {
+    for (unit, prefix) in [(Unit::Llc, "UNCORE_LLC"), (Unit::MemoryController, "UNCORE_MEMORY")] {
         let _ = writeln!(out, "\n/* Events of unit {}. */", unit as u8);
         for row in Event::TABLE.iter().filter(|row| row.unit == unit) {
             let name = row.name.to_uppercase();
-            let _ = writeln!(
-                out,
-                "#define {prefix}_{name} {} /* {} */",
-                row.number, row.doc
-            );
+            let _ = writeln!(out, "#define {prefix}_{name} {} /* {} */", row.number, row.doc);
         }
     }
     out.push_str("\n#endif\n");
@@ -49,22 +42,12 @@ pub fn markdown() -> String {
         (Unit::Llc, "last-level cache (unit 1)"),
         (Unit::MemoryController, "memory controller (unit 2)"),
     ] {
-        let _ = writeln!(
-            out,
-            "\n## Events: {title}\n\n| number | name | meaning |\n|---|---|---|"
-        );
+        let _ = writeln!(out, "\n## Events: {title}\n\n| number | name | meaning |\n|---|---|---|");
         for row in Event::TABLE.iter().filter(|row| row.unit == unit) {
             let level = if row.level { " (a level)" } else { "" };
-            let whole = if row.filtered {
-                ""
-            } else {
-                "; of no hart and origin"
-            };
-            let _ = writeln!(
-                out,
-                "| {} | `{}` | {}{level}{whole} |",
-                row.number, row.name, row.doc
-            );
+            let whole = if row.filtered { "" } else { "; of no hart and origin" };
+            let _ =
+                writeln!(out, "| {} | `{}` | {}{level}{whole} |", row.number, row.name, row.doc);
         }
     }
     out.push_str(

@@ -13,10 +13,7 @@ pub enum Unit {
 pub const ORIGINS: [(&str, &str); 6] = [
     ("fetch", "misses of the instruction cache"),
     ("load", "loads"),
-    (
-        "store",
-        "stores and atomics: lines, and leave to write to them",
-    ),
+    ("store", "stores and atomics: lines, and leave to write to them"),
     ("walk", "page-table walks"),
     ("prefetch", "prefetchers of the L1 caches"),
     (

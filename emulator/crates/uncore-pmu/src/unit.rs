@@ -25,12 +25,7 @@ pub struct Tally {
 }
 
 snapshot::snapshot!(RequestFilter { harts, origins });
-snapshot::snapshot!(Tally {
-    event,
-    of,
-    times,
-    count
-});
+snapshot::snapshot!(Tally { event, of, times, count });
 
 /// A monitoring unit with its counters.
 #[derive(Clone, Debug)]
@@ -240,12 +235,7 @@ impl UncorePmu {
             tally.times += 1;
             tally.count = tally.count.wrapping_add(count);
         } else if self.tallies.len() < MAX_TALLIES {
-            self.tallies.push(Tally {
-                event,
-                of,
-                times: 1,
-                count,
-            });
+            self.tallies.push(Tally { event, of, times: 1, count });
         }
     }
 }

@@ -27,10 +27,7 @@ fn registers_do_not_overlap() {
         assert!(row.offset >= end && row.offset % 8 == 0, "{}", row.name);
         end = row.offset + 8 * row.count;
     }
-    assert_eq!(
-        register_table::find(regs::TABLE, 0xb8),
-        Some((Reg::Count, 7))
-    );
+    assert_eq!(register_table::find(regs::TABLE, 0xb8), Some((Reg::Count, 7)));
     assert_eq!(register_table::find(regs::TABLE, end), None);
     assert_eq!(register_table::find(regs::TABLE, 4), None);
 }

@@ -44,20 +44,12 @@ impl Connection {
     pub fn new(handle: SocketHandle, stream: TcpStream) -> Self {
         // A failure costs latency only.
         let _ = stream.set_nodelay(true);
-        Self {
-            handle,
-            stream,
-            host_ended: false,
-            guest_ended: false,
-            broken: false,
-        }
+        Self { handle, stream, host_ended: false, guest_ended: false, broken: false }
     }
 
     /// Moves the data that can be moved, in both directions. If one half fails, the other is reset.
     pub fn transfer(&mut self, socket: &mut Socket<'_>) {
-        let moved = self
-            .guest_to_host(socket)
-            .and_then(|()| self.host_to_guest(socket));
+        let moved = self.guest_to_host(socket).and_then(|()| self.host_to_guest(socket));
         if moved.is_err() {
             self.broken = true;
             socket.abort();
@@ -127,8 +119,6 @@ fn made_progress(result: io::Result<usize>) -> io::Result<bool> {
 /// The guest has sent its FIN, and all data before the FIN has been read.
 fn guest_ended(socket: &Socket<'_>) -> bool {
     let state = socket.state();
-    matches!(
-        state,
-        State::CloseWait | State::LastAck | State::Closing | State::TimeWait
-    ) && socket.recv_queue() == 0
+    matches!(state, State::CloseWait | State::LastAck | State::Closing | State::TimeWait)
+        && socket.recv_queue() == 0
 }

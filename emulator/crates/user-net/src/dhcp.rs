@@ -27,10 +27,7 @@ pub fn answer(message: &[u8]) -> Option<Vec<u8>> {
         _ => return None,
     };
     let grants = message_type != DhcpMessageType::Nak;
-    let name_server = [DhcpOption {
-        kind: DNS_SERVERS_OPTION,
-        data: &NAME_SERVER.octets(),
-    }];
+    let name_server = [DhcpOption { kind: DNS_SERVERS_OPTION, data: &NAME_SERVER.octets() }];
     let reply = DhcpRepr {
         message_type,
         transaction_id: request.transaction_id,
@@ -55,8 +52,6 @@ pub fn answer(message: &[u8]) -> Option<Vec<u8>> {
         additional_options: if grants { &name_server } else { &[] },
     };
     let mut bytes = vec![0; reply.buffer_len().max(MESSAGE_MIN)];
-    reply
-        .emit(&mut DhcpPacket::new_unchecked(&mut bytes[..]))
-        .ok()?;
+    reply.emit(&mut DhcpPacket::new_unchecked(&mut bytes[..])).ok()?;
     Some(frame::datagram(SERVER, CLIENT, &bytes))
 }

@@ -32,10 +32,7 @@ impl FromStr for Forward {
     fn from_str(text: &str) -> Result<Self, BadForward> {
         let parse = || {
             let (host, guest) = text.split_once(':')?;
-            let forward = Self {
-                host: host.parse().ok()?,
-                guest: guest.parse().ok()?,
-            };
+            let forward = Self { host: host.parse().ok()?, guest: guest.parse().ok()? };
             (forward.guest != 0).then_some(forward)
         };
         parse().ok_or_else(|| BadForward(text.to_owned()))
@@ -61,10 +58,7 @@ impl Listener {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, forward.host))?;
         listener.set_nonblocking(true)?;
         let host = listener.local_addr()?.port();
-        Ok(Self {
-            forward: Forward { host, ..forward },
-            listener,
-        })
+        Ok(Self { forward: Forward { host, ..forward }, listener })
     }
 
     /// Accepts the next pending connection, if there is one.

@@ -45,11 +45,7 @@ pub enum Received<'a> {
     /// A UDP datagram.
     Udp { flow: Flow, payload: &'a [u8] },
     /// An IP packet with a TCP segment.
-    Tcp {
-        flow: Flow,
-        kind: Segment,
-        packet: &'a [u8],
-    },
+    Tcp { flow: Flow, kind: Segment, packet: &'a [u8] },
     /// An IP packet with an ICMP message to the gateway or the name server.
     Icmp(&'a [u8]),
 }
@@ -144,11 +140,7 @@ pub fn ipv4_frame(length: usize) -> Vec<u8> {
 
 fn ethernet_frame(ethertype: EthernetProtocol, to: EthernetAddress, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; ETHERNET_HEADER + length];
-    let header = EthernetRepr {
-        src_addr: EthernetAddress(GATEWAY_MAC),
-        dst_addr: to,
-        ethertype,
-    };
+    let header = EthernetRepr { src_addr: EthernetAddress(GATEWAY_MAC), dst_addr: to, ethertype };
     header.emit(&mut EthernetFrame::new_unchecked(&mut bytes[..]));
     bytes
 }
@@ -171,11 +163,8 @@ pub fn arp_reply(question: ArpRepr) -> Option<Vec<u8>> {
         target_hardware_addr: source_hardware_addr,
         target_protocol_addr: source_protocol_addr,
     };
-    let mut frame = ethernet_frame(
-        EthernetProtocol::Arp,
-        source_hardware_addr,
-        answer.buffer_len(),
-    );
+    let mut frame =
+        ethernet_frame(EthernetProtocol::Arp, source_hardware_addr, answer.buffer_len());
     answer.emit(&mut ArpPacket::new_unchecked(&mut frame[ETHERNET_HEADER..]));
     Some(frame)
 }
@@ -190,10 +179,7 @@ pub fn datagram(from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) -> Vec<u8>
         payload_len: UDP_HEADER + payload.len(),
         hop_limit: 64,
     };
-    let udp = UdpRepr {
-        src_port: from.port(),
-        dst_port: to.port(),
-    };
+    let udp = UdpRepr { src_port: from.port(), dst_port: to.port() };
     let mut frame = ipv4_frame(IP_HEADER + ip.payload_len);
     let mut packet = Ipv4Packet::new_unchecked(&mut frame[ETHERNET_HEADER..]);
     ip.emit(&mut packet, &checksums);

@@ -33,9 +33,7 @@ pub fn address(peer: SocketAddrV4, name_server: Option<SocketAddr>) -> Option<So
 pub fn name_server(resolv_conf: &str) -> Option<SocketAddr> {
     let mut lines = resolv_conf.lines().map(str::split_whitespace);
     let address = lines.find_map(|mut words| {
-        (words.next() == Some("nameserver"))
-            .then(|| words.next()?.parse::<IpAddr>().ok())
-            .flatten()
+        (words.next() == Some("nameserver")).then(|| words.next()?.parse::<IpAddr>().ok()).flatten()
     });
     address.map(|ip| (ip, DNS).into())
 }

@@ -26,10 +26,7 @@ impl Config {
     /// A network whose name server is that of the host, the first in `/etc/resolv.conf`.
     pub fn of_host(forwards: Vec<Forward>) -> Self {
         let resolv_conf = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-        Self {
-            forwards,
-            name_server: host::name_server(&resolv_conf),
-        }
+        Self { forwards, name_server: host::name_server(&resolv_conf) }
     }
 }
 

@@ -44,10 +44,7 @@ impl Tcp {
     /// A stack without connections.
     pub fn new() -> Self {
         let mut nowhere = Outbox::default();
-        let mut wire = Wire {
-            packet: None,
-            out: &mut nowhere,
-        };
+        let mut wire = Wire { packet: None, out: &mut nowhere };
         let config = Config::new(HardwareAddress::Ip);
         let mut interface = Interface::new(config, &mut wire, Instant::ZERO);
         // The stack accepts packets to every address, not only to the gateway's.
@@ -110,10 +107,7 @@ impl Tcp {
             };
             let mut socket = connection::socket();
             let context = self.interface.context();
-            if socket
-                .connect(context, endpoint(guest), endpoint(peer))
-                .is_ok()
-            {
+            if socket.connect(context, endpoint(guest), endpoint(peer)).is_ok() {
                 let handle = self.sockets.add(socket);
                 let flow = Flow { guest, peer };
                 self.open.insert(flow, Connection::new(handle, stream));
@@ -123,12 +117,8 @@ impl Tcp {
 
     /// Gives the stack an IP packet, and puts its immediate answers into `out`.
     pub fn receive(&mut self, packet: Vec<u8>, now: Instant, out: &mut Outbox) {
-        let mut wire = Wire {
-            packet: Some(packet),
-            out,
-        };
-        self.interface
-            .poll_ingress_single(now, &mut wire, &mut self.sockets);
+        let mut wire = Wire { packet: Some(packet), out };
+        self.interface.poll_ingress_single(now, &mut wire, &mut self.sockets);
     }
 
     /// Moves data between the two halves of every connection, and removes those that are done.

@@ -58,8 +58,7 @@ impl UdpFlows {
                 }
             }
         }
-        self.0
-            .retain(|_, exchange| nanos.saturating_sub(exchange.used) < IDLE_LIMIT_NANOS);
+        self.0.retain(|_, exchange| nanos.saturating_sub(exchange.used) < IDLE_LIMIT_NANOS);
     }
 
     /// Flows that exist.

@@ -117,13 +117,12 @@ fn replace(value: &mut Value, replacement: Replacement) {
 /// Evaluations of two harts with everything that a run asks for, and one of several programs.
 pub fn evaluations() -> Vec<Evaluation> {
     let hart = |seed| {
-        let samplers: Vec<Sampler> = { Profiler::ALL.into_iter() }
+        let samplers: Vec<Sampler> = Profiler::ALL
+            .into_iter()
             .map(|profiler| Sampler::new(profiler, Schedule::every(50)))
             .collect();
-        let mut evaluator = Evaluator::new(&samplers, Region::Whole)
-            .in_detail(4)
-            .with_call_stacks()
-            .keep_samples();
+        let mut evaluator =
+            Evaluator::new(&samplers, Region::Whole).in_detail(4).with_call_stacks().keep_samples();
         for batch in synthetic::program(2_000, seed) {
             evaluator.batch(&batch).unwrap();
         }

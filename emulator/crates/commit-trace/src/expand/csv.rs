@@ -38,22 +38,13 @@ struct Row {
 impl<'a, W: io::Write> Csv<'a, W> {
     /// Writes to `out`.
     pub fn new(out: W, disassemble: &'a Disassembler<'a>) -> Self {
-        Self {
-            out: csv::Writer::from_writer(out),
-            disassemble,
-        }
+        Self { out: csv::Writer::from_writer(out), disassemble }
     }
 }
 
 impl<W: io::Write> RecordSink for Csv<'_, W> {
     fn record(&mut self, retired: &Retired<'_>) -> io::Result<()> {
-        let Retired {
-            seq,
-            commit,
-            stages,
-            static_info,
-            ..
-        } = retired;
+        let Retired { seq, commit, stages, static_info, .. } = retired;
         self.out
             .serialize(Row {
                 record: seq.0,

@@ -67,15 +67,11 @@ impl<'a, W: io::Write> Konata<'a, W> {
     /// Returns the instructions that wrote an instruction's operands, the oldest first, and notes what it writes itself, unless
     /// it traps.
     fn producers(&mut self, id: u64, retired: &Retired<'_>) -> Vec<u64> {
-        let Registers {
-            sources,
-            destination,
-        } = (self.registers_of)(retired.static_info);
+        let Registers { sources, destination } = (self.registers_of)(retired.static_info);
         let known = |register: &u8| (1..64).contains(register);
         let sources = sources.into_iter().filter(known);
-        let mut found: Vec<u64> = sources
-            .filter_map(|register| self.writers[usize::from(register)])
-            .collect();
+        let mut found: Vec<u64> =
+            sources.filter_map(|register| self.writers[usize::from(register)]).collect();
         found.sort_unstable();
         found.dedup();
         if known(&destination) && !retired.commit.redirect.is_trap() {
@@ -146,10 +142,7 @@ impl<W: io::Write> RecordSink for Konata<'_, W> {
         let issue = retired.stages.and_then(|stages| stages.issue);
         let woken = issue.unwrap_or(retired.dispatched());
         for producer in producers {
-            self.line(
-                woken.min(commit.commit).max(first),
-                format!("W\t{id}\t{producer}\t0\n"),
-            );
+            self.line(woken.min(commit.commit).max(first), format!("W\t{id}\t{producer}\t0\n"));
         }
         let end = commit.commit.saturating_add(1);
         let mut start = first;

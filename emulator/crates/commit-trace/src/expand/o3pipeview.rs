@@ -26,13 +26,7 @@ impl<'a, W: io::Write> O3PipeView<'a, W> {
 
 impl<W: io::Write> RecordSink for O3PipeView<'_, W> {
     fn record(&mut self, retired: &Retired<'_>) -> io::Result<()> {
-        let Retired {
-            seq,
-            commit,
-            stages,
-            static_info,
-            ..
-        } = retired;
+        let Retired { seq, commit, stages, static_info, .. } = retired;
         let tick = |cycle: u64| cycle.saturating_mul(TICKS);
         let fetch = tick(stages.map_or(commit.decode, |s| s.fetch));
         let text = (self.disassemble)(static_info);
@@ -45,11 +39,7 @@ impl<W: io::Write> RecordSink for O3PipeView<'_, W> {
             false => tick(commit.commit),
         };
         let out = &mut self.out;
-        writeln!(
-            out,
-            "O3PipeView:fetch:{fetch}:{:#010x}:0:{}:{text}",
-            static_info.pc, seq.0
-        )?;
+        writeln!(out, "O3PipeView:fetch:{fetch}:{:#010x}:0:{}:{text}", static_info.pc, seq.0)?;
         for (stage, tick) in [
             ("decode", decode),
             ("rename", decode),

@@ -26,15 +26,9 @@ pub(super) fn small(staged: bool) -> Vec<Batch> {
         (0, 37, 42, 44, 44, 47, 47, Redirect::None, true),
     ];
     let (mut recorder, stream) = recording(HartId(0), 0, 4);
-    for (id, class) in [
-        Class::Int,
-        Class::Load,
-        Class::Branch,
-        Class::System,
-        Class::System,
-    ]
-    .into_iter()
-    .enumerate()
+    for (id, class) in [Class::Int, Class::Load, Class::Branch, Class::System, Class::System]
+        .into_iter()
+        .enumerate()
     {
         recorder.define(&StaticInfo {
             id: InstId(id as u32),
@@ -49,11 +43,7 @@ pub(super) fn small(staged: bool) -> Vec<Batch> {
     }
     for (inst, fetch, decode, dispatch, issue, complete, commit, redirect, first_of_row) in lines {
         if staged {
-            let cycles = StageCycles {
-                fetch,
-                issue: (issue != 0).then_some(issue),
-                complete,
-            };
+            let cycles = StageCycles { fetch, issue: (issue != 0).then_some(issue), complete };
             recorder.stages(&[Stages::new(&cycles, commit)]);
         }
         if commit == 47 {
@@ -98,12 +88,7 @@ fn text(static_info: &StaticInfo) -> String {
 
 fn csv(bytes: &[u8], range: &Range) -> (String, Result<ControlFlow<()>, WalkError>) {
     let mut out = Vec::new();
-    let read = expand(
-        &mut open(bytes),
-        HartId(0),
-        range,
-        &mut Csv::new(&mut out, &text),
-    );
+    let read = expand(&mut open(bytes), HartId(0), range, &mut Csv::new(&mut out, &text));
     (String::from_utf8(out).unwrap(), read)
 }
 
@@ -133,10 +118,7 @@ record,fetch,decode,dispatch,issue,complete,commit,space,privilege,pc,raw,class,
 /// complete:tick; retire:tick:store:tick.
 #[test]
 fn golden_o3pipeview() {
-    let range = Range {
-        from: Position::Record(Seq(3)),
-        to: Some(Position::Record(Seq(5))),
-    };
+    let range = Range { from: Position::Record(Seq(3)), to: Some(Position::Record(Seq(5))) };
     let mut out = Vec::new();
     let bytes = file(&small(true));
     let mut sink = O3PipeView::new(&mut out, &text);
@@ -166,18 +148,13 @@ O3PipeView:retire:0:store:0
     let mut sink = O3PipeView::new(&mut out, &text);
     let _ = expand(&mut open(&bytes), HartId(0), &Range::ALL, &mut sink).unwrap();
     let out = String::from_utf8(out).unwrap();
-    let zeros = out
-        .lines()
-        .filter(|line| line.split(':').nth(2) == Some("0"));
+    let zeros = out.lines().filter(|line| line.split(':').nth(2) == Some("0"));
     assert_eq!(zeros.count(), 1, "the trap's retirement: {out}");
 }
 
 /// Each instruction reads register 5 twice, and all but the third one write it.
 fn registers(static_info: &StaticInfo) -> Registers {
-    Registers {
-        sources: [5, 0, 5],
-        destination: if static_info.id.0 == 2 { 0 } else { 5 },
-    }
+    Registers { sources: [5, 0, 5], destination: if static_info.id.0 == 2 { 0 } else { 5 } }
 }
 
 fn konata(batches: &[Batch], range: &Range) -> String {
@@ -192,10 +169,7 @@ fn konata(batches: &[Batch], range: &Range) -> String {
 /// retirement type; W consumer producer type; C= cycle; C cycles.
 #[test]
 fn golden_konata() {
-    let range = Range {
-        from: Position::Record(Seq(1)),
-        to: Some(Position::Record(Seq(3))),
-    };
+    let range = Range { from: Position::Record(Seq(1)), to: Some(Position::Record(Seq(3))) };
     let expected = "\
 Kanata\t0004
 C=\t0
@@ -241,24 +215,13 @@ R\t1\t1\t0
     assert_eq!(konata(&small(true), &range), expected);
     let plain = konata(&small(false), &Range::ALL);
     // Instruction 2 writes nothing, and 4 traps.
-    let dependences: Vec<&str> = { plain.lines() }
-        .filter(|line| line.starts_with("W\t"))
-        .collect();
-    let expected = [
-        "W\t1\t0\t0",
-        "W\t2\t1\t0",
-        "W\t3\t1\t0",
-        "W\t4\t3\t0",
-        "W\t5\t3\t0",
-    ];
+    let dependences: Vec<&str> = plain.lines().filter(|line| line.starts_with("W\t")).collect();
+    let expected = ["W\t1\t0\t0", "W\t2\t1\t0", "W\t3\t1\t0", "W\t4\t3\t0", "W\t5\t3\t0"];
     assert_eq!(dependences, expected);
     for stage in ["\tDc", "\tDs", "\tCm"] {
         assert!(plain.contains(stage), "{plain}");
     }
-    assert!(
-        !plain.contains("\tF\n") && !plain.contains("\tX\n"),
-        "{plain}"
-    );
+    assert!(!plain.contains("\tF\n") && !plain.contains("\tX\n"), "{plain}");
     assert!(
         plain.contains("R\t4\t4\t1\n") && plain.contains("R\t5\t4\t0\n"),
         "a trap is flushed: {plain}"
@@ -268,9 +231,7 @@ R\t1\t1\t0
 /// A log must not go back in time, whatever the stream; every instruction begins, and ends once.
 #[test]
 fn konata_goes_forward() {
-    let words: Vec<u32> = (0..5000u32)
-        .map(|n| n.wrapping_mul(2_654_435_761))
-        .collect();
+    let words: Vec<u32> = (0..5000u32).map(|n| n.wrapping_mul(2_654_435_761)).collect();
     let log = konata(&batches_of(SyntheticCore::new(4), &words), &Range::ALL);
     let count = |command: &str| log.lines().filter(|l| l.starts_with(command)).count();
     assert_eq!((count("I\t"), count("R\t")), (5000, 5000));
@@ -283,31 +244,21 @@ fn konata_goes_forward() {
             ["I", id, ..] => assert!(begun.insert(id), "{line}"),
             ["R", id, ..] => assert!(retired.insert(id), "{line}"),
             ["W", consumer, producer, "0"] => {
-                assert!(
-                    begun.contains(consumer) && begun.contains(producer),
-                    "{line}"
-                );
-                assert!(
-                    !retired.contains(consumer) && producer != consumer,
-                    "{line}"
-                );
+                assert!(begun.contains(consumer) && begun.contains(producer), "{line}");
+                assert!(!retired.contains(consumer) && producer != consumer, "{line}");
             }
             _ => {}
         }
     }
     assert!(count("W\t") > 1000, "{} dependences", count("W\t"));
     assert!(
-        log.lines()
-            .filter_map(|l| l.strip_prefix("C\t"))
-            .all(|n| n.parse::<u64>().unwrap() > 0)
+        log.lines().filter_map(|l| l.strip_prefix("C\t")).all(|n| n.parse::<u64>().unwrap() > 0)
     );
 }
 
 /// A trace of several chunks.
 fn long() -> Vec<Batch> {
-    let words: Vec<u32> = (0..700_000u32)
-        .map(|n| n.wrapping_mul(2_654_435_761) >> 3)
-        .collect();
+    let words: Vec<u32> = (0..700_000u32).map(|n| n.wrapping_mul(2_654_435_761) >> 3).collect();
     batches_of(SyntheticCore::by_rows(4), &words)
 }
 
@@ -320,10 +271,7 @@ fn parts_are_what_the_whole_says() {
     let rows: Vec<&str> = all.lines().skip(1).collect();
     let middle = commit(rows[600_000]);
     let parts = [
-        (
-            Position::Record(Seq(600_000)),
-            Position::Record(Seq(600_100)),
-        ),
+        (Position::Record(Seq(600_000)), Position::Record(Seq(600_100))),
         (Position::Cycle(middle), Position::Cycle(middle + 500)),
         (Position::Cycle(middle), Position::Record(Seq(600_100))),
     ];
@@ -334,24 +282,13 @@ fn parts_are_what_the_whole_says() {
             let at = |place: Position| place.reached(Seq(*n as u64), commit(line));
             at(from) && !at(to)
         };
-        let expected: Vec<&str> = rows
-            .iter()
-            .enumerate()
-            .filter(inside)
-            .map(|(_, l)| *l)
-            .collect();
+        let expected: Vec<&str> = rows.iter().enumerate().filter(inside).map(|(_, l)| *l).collect();
         assert!(expected.len() > 50);
         assert!(found.lines().skip(1).eq(expected), "{from:?} {to:?}");
     }
-    let beyond = Range {
-        from: Position::Record(Seq(1 << 40)),
-        to: None,
-    };
+    let beyond = Range { from: Position::Record(Seq(1 << 40)), to: None };
     let (_, read) = csv(&bytes, &beyond);
-    assert!(matches!(
-        read,
-        Err(WalkError::Trace(TraceError::OutOfRange { .. }))
-    ));
+    assert!(matches!(read, Err(WalkError::Trace(TraceError::OutOfRange { .. }))));
 }
 
 #[test]
@@ -363,12 +300,7 @@ fn a_cut_or_damaged_trace_is_expanded_up_to_there() {
 
     let (found, read) = csv(&bytes[..at], &Range::ALL);
     assert!(read.unwrap().is_continue());
-    assert_eq!(
-        open(&bytes[..at]).end(),
-        TraceEnd::Cut {
-            offset: second.offset
-        }
-    );
+    assert_eq!(open(&bytes[..at]).end(), TraceEnd::Cut { offset: second.offset });
     assert_eq!(found.lines().count() as u64, second.first_seq.0 + 1);
     assert!(all.starts_with(&found));
 

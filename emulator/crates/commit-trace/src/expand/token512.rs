@@ -28,10 +28,7 @@ impl RobShape {
         let fits = (1..=layout::SLOTS as u64).contains(&width)
             && entries >= width
             && entries <= u64::from(u16::MAX);
-        fits.then(|| Self {
-            width: width as u16,
-            rows: (entries / width) as u16,
-        })
+        fits.then(|| Self { width: width as u16, rows: (entries / width) as u16 })
     }
 }
 
@@ -130,10 +127,7 @@ impl<W: io::Write> Token512<W> {
     /// Writes the tokens of a sleeping hart up to `last`.
     fn asleep(&mut self, last: u64) -> io::Result<()> {
         while let Some(cycle) = self.next(last) {
-            let token = Token {
-                csr_stall: true,
-                ..self.rob.token(cycle)
-            };
+            let token = Token { csr_stall: true, ..self.rob.token(cycle) };
             self.out.write_all(&token.bytes())?;
         }
         Ok(())

@@ -43,18 +43,9 @@ fn channel(in_flight: usize) -> (To, BatchStream) {
     let in_flight = in_flight.max(1);
     let (full_sender, full_receiver) = bounded(in_flight);
     // One more than can wait: the one that the reader holds.
-    let empty = Empty {
-        batches: Arc::default(),
-        most: in_flight + 1,
-    };
-    let to = To {
-        full: full_sender,
-        empty: empty.clone(),
-    };
-    let stream = BatchStream {
-        full: full_receiver,
-        empty,
-    };
+    let empty = Empty { batches: Arc::default(), most: in_flight + 1 };
+    let to = To { full: full_sender, empty: empty.clone() };
+    let stream = BatchStream { full: full_receiver, empty };
     (to, stream)
 }
 
@@ -93,11 +84,7 @@ impl Empty {
 
 impl To {
     fn recorder(&self, hart: HartId, start_cycle: u64) -> Recorder {
-        let batch = Batch {
-            hart,
-            start_cycle,
-            ..new_batch(BATCH_RECORDS)
-        };
+        let batch = Batch { hart, start_cycle, ..new_batch(BATCH_RECORDS) };
         Recorder::new(batch, Some(self.clone()))
     }
 }

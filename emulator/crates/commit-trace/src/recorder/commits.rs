@@ -78,14 +78,7 @@ impl Recorder {
         let (seq, reached) = (self.next_seq(), self.reached);
         let cycle = commit.commit;
         if cycle < reached || cycle == reached && !self.group {
-            self.refuse(
-                commit,
-                RecordError::BackInTime {
-                    seq,
-                    commit: cycle,
-                    reached,
-                },
-            );
+            self.refuse(commit, RecordError::BackInTime { seq, commit: cycle, reached });
             return false;
         }
         if cycle - reached > u64::from(u32::MAX) {
@@ -119,7 +112,7 @@ impl Recorder {
             return self.append(records, to);
         };
         let (these, others) = records.split_at(room + after);
-        let cycles: u64 = { these.iter() }.map(|r| u64::from(r.commit_delta)).sum();
+        let cycles: u64 = these.iter().map(|r| u64::from(r.commit_delta)).sum();
         self.append(these, from + cycles);
         self.send();
         self.commits(from + cycles, others, to);

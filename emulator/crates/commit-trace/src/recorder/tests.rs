@@ -19,11 +19,7 @@ fn commit(cycle: u64) -> Commit {
 #[test]
 fn stages_stay_with_their_records() {
     let (mut recorder, stream) = recording(HartId(0), 0, 32);
-    let stages = |n: u64| Stages {
-        fetch: n as u32 + 20,
-        issue: n as u32 % 3,
-        complete: n as u32,
-    };
+    let stages = |n: u64| Stages { fetch: n as u32 + 20, issue: n as u32 % 3, complete: n as u32 };
     for first in (0..40_000u64).step_by(32) {
         let run: Vec<Stages> = (first..first + 32).map(stages).collect();
         recorder.stages(&run);
@@ -43,24 +39,11 @@ fn a_record_keeps_what_it_was_given() {
     recorder.commit(&commit(110));
     assert_eq!(recorder.finish(), Ok(Seq(1)));
     let batch = stream.next().unwrap();
-    assert_eq!(
-        (batch.hart, batch.start_cycle, batch.first_seq),
-        (HartId(3), 100, Seq(0))
-    );
+    assert_eq!((batch.hart, batch.start_cycle, batch.first_seq), (HartId(3), 100, Seq(0)));
     let record = batch.records[0];
-    assert_eq!(
-        (
-            record.commit_delta,
-            record.residence(),
-            record.decode_lead()
-        ),
-        (10, 6, 2)
-    );
+    assert_eq!((record.commit_delta, record.residence(), record.decode_lead()), (10, 6, 2));
     assert_eq!((record.dispatch(110), record.decode(110)), (104, 102));
-    assert_eq!(
-        (record.class(), record.tea()),
-        (CycleClass::LoadL2, TeaEvents::ST_L1)
-    );
+    assert_eq!((record.class(), record.tea()), (CycleClass::LoadL2, TeaEvents::ST_L1));
     assert_eq!(batch.events, [(1, Event::End)]);
     assert_eq!(stream.next(), None);
 }
@@ -78,12 +61,7 @@ fn batches_follow_each_other_and_never_split_a_group() {
     let (mut seq, mut cycle) = (0, 0);
     while let Some(batch) = stream.next() {
         assert_eq!((batch.first_seq, batch.start_cycle), (Seq(seq), cycle));
-        assert!(
-            batch
-                .records
-                .first()
-                .is_none_or(|record| record.commit_delta > 0)
-        );
+        assert!(batch.records.first().is_none_or(|record| record.commit_delta > 0));
         seq += batch.records.len() as u64;
         cycle = batch.end_cycle().unwrap();
         stream.recycle(batch);
@@ -100,10 +78,7 @@ fn a_requested_flush_waits_for_the_end_of_the_group() {
     recorder.commit(&commit(10));
     recorder.commit(&commit(11));
     recorder.finish().unwrap();
-    assert_eq!(
-        stream.map(|batch| batch.records.len()).collect::<Vec<_>>(),
-        [2, 1]
-    );
+    assert_eq!(stream.map(|batch| batch.records.len()).collect::<Vec<_>>(), [2, 1]);
 }
 
 #[test]
@@ -116,10 +91,7 @@ fn idle_time_moves_the_stream_on() {
     recorder.finish().unwrap();
     let batch = stream.next().unwrap();
     assert_eq!(batch.records[1].commit_delta, 5);
-    assert_eq!(
-        batch.events,
-        [(1, Event::Idle { cycles: 1 << 20 }), (2, Event::End)]
-    );
+    assert_eq!(batch.events, [(1, Event::Idle { cycles: 1 << 20 }), (2, Event::End)]);
 }
 
 #[test]
@@ -128,10 +100,7 @@ fn a_stall_beyond_32_bits_ends_the_recording_and_says_so() {
     recorder.commit(&commit(10));
     recorder.commit(&commit(10 + u64::from(u32::MAX)));
     recorder.commit(&commit(11 + 2 * u64::from(u32::MAX)));
-    let error = RecordError::LongStall {
-        seq: Seq(2),
-        cycles: 1 + u64::from(u32::MAX),
-    };
+    let error = RecordError::LongStall { seq: Seq(2), cycles: 1 + u64::from(u32::MAX) };
     assert_eq!(recorder.error(), Some(&error));
     recorder.commit(&commit(u64::MAX));
     recorder.event(0, Event::Region(true));
@@ -150,11 +119,7 @@ fn a_commit_in_the_past_ends_the_recording() {
         let (mut recorder, _stream) = recording(HartId(0), 0, 4);
         recorder.commit(&first);
         recorder.commit(&commit(second));
-        let error = RecordError::BackInTime {
-            seq: Seq(1),
-            commit: second,
-            reached: 10,
-        };
+        let error = RecordError::BackInTime { seq: Seq(1), commit: second, reached: 10 };
         assert_eq!(recorder.finish(), Err(error));
     }
 }
@@ -166,10 +131,7 @@ fn without_a_reader_the_run_goes_on() {
     for n in 0..2 * BATCH_RECORDS as u64 {
         recorder.commit(&commit(10 + n));
     }
-    assert_eq!(
-        recorder.finish(),
-        Err(RecordError::ReaderGone { seq: Seq(0) })
-    );
+    assert_eq!(recorder.finish(), Err(RecordError::ReaderGone { seq: Seq(0) }));
 }
 
 #[test]
@@ -185,18 +147,10 @@ fn a_dropped_recorder_delivers_what_it_has() {
 fn a_hart_that_sleeps_does_not_hold_its_records_back() {
     let (mut recorder, stream) = recording(HartId(0), 0, 4);
     recorder.commit(&commit(10));
-    recorder.event(
-        10,
-        Event::Idle {
-            cycles: BATCH_CYCLES,
-        },
-    );
+    recorder.event(10, Event::Idle { cycles: BATCH_CYCLES });
     recorder.commit(&commit(BATCH_CYCLES + 20));
     recorder.finish().unwrap();
-    assert_eq!(
-        stream.map(|batch| batch.records.len()).collect::<Vec<_>>(),
-        [1, 1]
-    );
+    assert_eq!(stream.map(|batch| batch.records.len()).collect::<Vec<_>>(), [1, 1]);
 }
 
 proptest::proptest! {

@@ -14,8 +14,7 @@ struct Collected {
 impl SpanSink for Collected {
     fn span(&mut self, span: &Span<'_>) {
         let insts = span.records.iter().map(|record| record.inst.0).collect();
-        self.spans
-            .push((span.state, span.start, span.cycles, insts));
+        self.spans.push((span.state, span.start, span.cycles, insts));
     }
     fn trap(&mut self, commit: u64, record: &CommitRecord) {
         self.traps.push((commit, record.inst.0));
@@ -53,12 +52,7 @@ fn batch(records: Vec<CommitRecord>) -> Batch {
             target: None,
         })
         .collect();
-    Batch {
-        start_cycle: 100,
-        static_info,
-        records,
-        ..Batch::default()
-    }
+    Batch { start_cycle: 100, static_info, records, ..Batch::default() }
 }
 
 fn collect(batch: &Batch) -> Collected {
@@ -68,9 +62,7 @@ fn collect(batch: &Batch) -> Collected {
 }
 
 fn refused(batch: &Batch) -> StreamError {
-    SpanBuilder::new()
-        .batch(batch, &mut Collected::default())
-        .unwrap_err()
+    SpanBuilder::new().batch(batch, &mut Collected::default()).unwrap_err()
 }
 
 use Redirect::{Exception, Flush, Interrupt, Mispredict, None as No};
@@ -79,10 +71,7 @@ use State::{Computing, Drained, Flushed, Idle, Stalled};
 #[test]
 fn instructions_that_commit_together_are_one_computing_span() {
     let records = [(0, 1), (1, 0), (2, 0), (3, 1), (4, 1)];
-    let spans = collect(&batch(
-        records.map(|(i, delta)| record(i, delta, 9, No)).into(),
-    ))
-    .spans;
+    let spans = collect(&batch(records.map(|(i, delta)| record(i, delta, 9, No)).into())).spans;
     let expected = [
         (Computing, 101, 1, vec![0, 1, 2]),
         (Computing, 102, 1, vec![3]),
@@ -95,11 +84,8 @@ fn instructions_that_commit_together_are_one_computing_span() {
 fn a_load_that_misses_stalls_at_the_head() {
     // The load waits 40 cycles; the instruction behind it has long been in the ROB.
     let spans = collect(&batch(vec![record(0, 1, 5, No), record(1, 40, 45, No)])).spans;
-    let expected = [
-        (Computing, 101, 1, vec![0]),
-        (Stalled, 102, 39, vec![1]),
-        (Computing, 141, 1, vec![1]),
-    ];
+    let expected =
+        [(Computing, 101, 1, vec![0]), (Stalled, 102, 39, vec![1]), (Computing, 141, 1, vec![1])];
     assert_eq!(spans, expected);
 }
 
@@ -119,11 +105,7 @@ fn an_instruction_cache_miss_drains_and_is_charged_to_the_next_instruction() {
 #[test]
 fn empty_cycles_after_a_mispredict_or_a_flush_belong_to_it() {
     for redirect in [Mispredict, Flush] {
-        let spans = collect(&batch(vec![
-            record(0, 1, 5, redirect),
-            record(1, 12, 5, No),
-        ]))
-        .spans;
+        let spans = collect(&batch(vec![record(0, 1, 5, redirect), record(1, 12, 5, No)])).spans;
         let expected = [
             (Computing, 101, 1, vec![0]),
             (Flushed, 102, 6, vec![0]),
@@ -136,11 +118,7 @@ fn empty_cycles_after_a_mispredict_or_a_flush_belong_to_it() {
 
 #[test]
 fn only_the_youngest_of_a_group_decides_why_the_rob_is_empty() {
-    let records = vec![
-        record(0, 1, 5, Mispredict),
-        record(1, 0, 5, No),
-        record(2, 8, 5, No),
-    ];
+    let records = vec![record(0, 1, 5, Mispredict), record(1, 0, 5, No), record(2, 8, 5, No)];
     let spans = collect(&batch(records)).spans;
     assert_eq!(spans[1], (Drained, 102, 2, vec![2]));
 }
@@ -148,11 +126,7 @@ fn only_the_youngest_of_a_group_decides_why_the_rob_is_empty() {
 #[test]
 fn a_trap_takes_its_own_cycle_and_the_empty_ones_after_it() {
     for redirect in [Exception, Interrupt] {
-        let records = vec![
-            record(0, 1, 5, No),
-            record(1, 4, 9, redirect),
-            record(2, 12, 5, No),
-        ];
+        let records = vec![record(0, 1, 5, No), record(1, 4, 9, redirect), record(2, 12, 5, No)];
         let collected = collect(&batch(records));
         let expected = [
             (Computing, 101, 1, vec![0]),
@@ -169,11 +143,7 @@ fn a_trap_takes_its_own_cycle_and_the_empty_ones_after_it() {
 
 #[test]
 fn a_trap_may_share_the_cycle_of_older_commits() {
-    let records = vec![
-        record(0, 1, 5, No),
-        record(1, 0, 5, Exception),
-        record(2, 9, 2, No),
-    ];
+    let records = vec![record(0, 1, 5, No), record(1, 0, 5, Exception), record(2, 9, 2, No)];
     let collected = collect(&batch(records));
     let expected = [
         (Computing, 101, 1, vec![0]),
@@ -188,10 +158,7 @@ fn a_trap_may_share_the_cycle_of_older_commits() {
 #[test]
 fn sleeping_is_idle_and_the_refill_after_it_is_the_flush_of_wfi() {
     let mut batch = batch(vec![record(0, 1, 5, Flush), record(1, 10, 4, No)]);
-    batch.events = vec![
-        (1, Event::Idle { cycles: 1 << 40 }),
-        (1, Event::Privilege(1)),
-    ];
+    batch.events = vec![(1, Event::Idle { cycles: 1 << 40 }), (1, Event::Privilege(1))];
     let collected = collect(&batch);
     let wake = 101 + (1 << 40);
     let expected = [
@@ -208,47 +175,25 @@ fn sleeping_is_idle_and_the_refill_after_it_is_the_flush_of_wfi() {
 #[test]
 fn a_residence_that_saturated_still_means_stalled() {
     let long = 1 << 30;
-    let spans = collect(&batch(vec![
-        record(0, 1, 5, No),
-        record(1, long, 1 << 30, No),
-    ]))
-    .spans;
+    let spans = collect(&batch(vec![record(0, 1, 5, No), record(1, long, 1 << 30, No)])).spans;
     assert_eq!(spans[1], (Stalled, 102, u64::from(long) - 1, vec![1]));
 }
 
 #[test]
 fn events_in_a_group_come_after_its_cycle() {
-    let mut batch = batch(vec![
-        record(0, 1, 5, No),
-        record(1, 0, 5, No),
-        record(2, 1, 5, No),
-    ]);
+    let mut batch = batch(vec![record(0, 1, 5, No), record(1, 0, 5, No), record(2, 1, 5, No)]);
     batch.events = vec![(1, Event::Region(true)), (3, Event::End)];
-    assert_eq!(
-        collect(&batch).events,
-        [(101, Event::Region(true)), (102, Event::End)]
-    );
+    assert_eq!(collect(&batch).events, [(101, Event::Region(true)), (102, Event::End)]);
 }
 
 #[test]
 fn what_no_commit_stage_can_produce_is_refused() {
     let seq = Seq(0);
-    assert_eq!(
-        refused(&batch(vec![record(0, 0, 5, No)])),
-        StreamError::NoCycle { seq }
-    );
+    assert_eq!(refused(&batch(vec![record(0, 0, 5, No)])), StreamError::NoCycle { seq });
     let after_trap = vec![record(0, 1, 5, Exception), record(1, 0, 5, No)];
-    assert_eq!(
-        refused(&batch(after_trap)),
-        StreamError::NoCycle { seq: Seq(1) }
-    );
-    let wide = (0..9)
-        .map(|i| record(i, u32::from(i == 0), 5, No))
-        .collect();
-    assert_eq!(
-        refused(&batch(wide)),
-        StreamError::WideGroup { seq, width: 9 }
-    );
+    assert_eq!(refused(&batch(after_trap)), StreamError::NoCycle { seq: Seq(1) });
+    let wide = (0..9).map(|i| record(i, u32::from(i == 0), 5, No)).collect();
+    assert_eq!(refused(&batch(wide)), StreamError::WideGroup { seq, width: 9 });
     let undefined = StreamError::UndefinedInst { inst: 10, seq };
     assert_eq!(refused(&batch(vec![record(10, 1, 5, No)])), undefined);
 
@@ -261,13 +206,7 @@ fn what_no_commit_stage_can_produce_is_refused() {
     assert_eq!(refused(&asleep), StreamError::CycleOverflow { seq });
     asleep.static_info.remove(3);
     asleep.events.clear();
-    assert_eq!(
-        refused(&asleep),
-        StreamError::StaticInfoOutOfOrder {
-            expected: 3,
-            found: 4
-        }
-    );
+    assert_eq!(refused(&asleep), StreamError::StaticInfoOutOfOrder { expected: 3, found: 4 });
 }
 
 #[test]
@@ -282,23 +221,10 @@ fn a_stream_whose_first_batch_breaks_off_ends_where_it_began() {
 #[test]
 fn a_gap_between_batches_is_refused() {
     let mut spans = SpanBuilder::new();
-    spans
-        .batch(&batch(vec![record(0, 1, 5, No)]), &mut Collected::default())
-        .unwrap();
-    let mut later = Batch {
-        start_cycle: 101,
-        first_seq: Seq(2),
-        ..Batch::default()
-    };
-    let expected = StreamError::Gap {
-        expected: Seq(1),
-        found: Seq(2),
-        cycle: 101,
-    };
-    assert_eq!(
-        spans.batch(&later, &mut Collected::default()),
-        Err(expected)
-    );
+    spans.batch(&batch(vec![record(0, 1, 5, No)]), &mut Collected::default()).unwrap();
+    let mut later = Batch { start_cycle: 101, first_seq: Seq(2), ..Batch::default() };
+    let expected = StreamError::Gap { expected: Seq(1), found: Seq(2), cycle: 101 };
+    assert_eq!(spans.batch(&later, &mut Collected::default()), Err(expected));
     later.first_seq = Seq(1);
     assert_eq!(spans.batch(&later, &mut Collected::default()), Ok(()));
 }

@@ -33,10 +33,7 @@ impl ChunkHeader {
     pub(super) const BYTES: usize = 56 + 8 * Column::COUNT;
 
     pub(super) fn payload_bytes(&self) -> u64 {
-        self.columns
-            .iter()
-            .map(|(_, packed)| u64::from(*packed))
-            .sum()
+        self.columns.iter().map(|(_, packed)| u64::from(*packed)).sum()
     }
 
     fn put(&self, out: &mut Vec<u8>) {
@@ -47,10 +44,7 @@ impl ChunkHeader {
         for word in [self.first_seq, self.start_cycle, self.end_cycle] {
             body.extend(word.to_le_bytes());
         }
-        let columns = self
-            .columns
-            .iter()
-            .flat_map(|(raw, packed)| [*raw, *packed]);
+        let columns = self.columns.iter().flat_map(|(raw, packed)| [*raw, *packed]);
         for word in [self.first_inst, self.insts].into_iter().chain(columns) {
             body.extend(word.to_le_bytes());
         }
@@ -88,11 +82,7 @@ impl ChunkHeader {
             Some(header)
         };
         let header = header().ok_or(short)?;
-        let largest = header
-            .columns
-            .iter()
-            .map(|(raw, packed)| (*raw).max(*packed))
-            .max();
+        let largest = header.columns.iter().map(|(raw, packed)| (*raw).max(*packed)).max();
         if header.records > MAX_CHUNK_RECORDS || largest > Some(MAX_COLUMN_BYTES) {
             return Err("the chunk is larger than any writer makes it");
         }

@@ -27,10 +27,7 @@ pub(super) fn put_static_info(
         | u64::from(static_info.privilege) << 16
         | u64::from(static_info.target.is_some()) << 24;
     put(out, head);
-    put_signed(
-        out,
-        i64::from(static_info.id.0.wrapping_sub(state.id) as i32),
-    );
+    put_signed(out, i64::from(static_info.id.0.wrapping_sub(state.id) as i32));
     put(out, u64::from(static_info.space));
     put_signed(out, static_info.pc.wrapping_sub(state.pc) as i64);
     out.extend(static_info.raw.to_le_bytes());
@@ -56,16 +53,7 @@ pub(super) fn take_static_info(
     };
     let class = *Class::ALL.get((head >> 8 & 0xff) as usize)?;
     let (len, privilege) = (head as u8, (head >> 16) as u8);
-    let static_info = StaticInfo {
-        id,
-        space,
-        pc,
-        raw,
-        len,
-        privilege,
-        class,
-        target,
-    };
+    let static_info = StaticInfo { id, space, pc, raw, len, privilege, class, target };
     state.advance(&static_info);
     Some(static_info)
 }
@@ -99,17 +87,12 @@ pub(super) fn put_event(out: &mut Vec<u8>, before: u32, index: u32, event: &Even
 pub(super) fn take_event(input: &mut Cursor<'_>, before: u32) -> Option<(u32, Event)> {
     let index = u32::try_from(i64::from(before).checked_add(input.signed()?)?).ok()?;
     let event = match input.byte()? {
-        IDLE => Event::Idle {
-            cycles: input.number()?,
-        },
+        IDLE => Event::Idle { cycles: input.number()? },
         PRIVILEGE => Event::Privilege(input.byte()?),
         SIDE_BAND => {
             let kind = input.byte()?;
             let len = input.narrow()?;
-            Event::SideBand {
-                kind,
-                bytes: input.bytes(len)?.to_vec(),
-            }
+            Event::SideBand { kind, bytes: input.bytes(len)?.to_vec() }
         }
         REGION => match input.byte()? {
             0 => Event::Region(false),

@@ -49,10 +49,7 @@ impl Display for TraceEnd {
             Self::Cut { offset } => write!(f, "cut at offset {offset}"),
             Self::Damaged { offset, what } => write!(f, "damaged at offset {offset}: {what}"),
             Self::Newer { version } => {
-                write!(
-                    f,
-                    "version {version} at offset 8, which this build cannot read"
-                )
+                write!(f, "version {version} at offset 8, which this build cannot read")
             }
         }
     }
@@ -98,12 +95,8 @@ impl<R: Read + Seek> TraceReader<R> {
     pub fn new(mut input: R, file: String) -> Result<Self, TraceError> {
         let header = header::read(&mut input, &file)?;
         let (chunks, end) = match header.version {
-            VERSION => {
-                index::read(&mut input, header.bytes).map_err(|source| TraceError::Read {
-                    file: file.clone(),
-                    source,
-                })?
-            }
+            VERSION => index::read(&mut input, header.bytes)
+                .map_err(|source| TraceError::Read { file: file.clone(), source })?,
             version => (Vec::new(), TraceEnd::Newer { version }),
         };
         Ok(Self {
@@ -154,9 +147,7 @@ impl<R: Read + Seek> TraceReader<R> {
         }
         if let Some((static_info, events)) = self.context.take() {
             batch.static_info.splice(0..0, static_info);
-            batch
-                .events
-                .splice(0..0, events.into_iter().map(|event| (0, event)));
+            batch.events.splice(0..0, events.into_iter().map(|event| (0, event)));
         }
         Ok(true)
     }
@@ -188,20 +179,12 @@ impl<R: Read + Seek> TraceReader<R> {
         target: u64,
         holds: impl Fn(&ChunkInfo) -> bool,
     ) -> Result<(), TraceError> {
-        let found = self
-            .chunks
-            .iter()
-            .position(|chunk| chunk.hart == hart && holds(chunk));
+        let found = self.chunks.iter().position(|chunk| chunk.hart == hart && holds(chunk));
         let Some(found) = found else {
             self.reported = false;
             self.finished()?;
             let (file, hart) = (self.file.clone(), hart.0);
-            return Err(TraceError::OutOfRange {
-                file,
-                hart,
-                what,
-                target,
-            });
+            return Err(TraceError::OutOfRange { file, hart, what, target });
         };
         let (mut static_info, mut side_band) = (Vec::new(), Vec::new());
         let (mut privilege, mut region) = (None, None);
@@ -246,15 +229,10 @@ impl<R: Read + Seek> TraceReader<R> {
                 return Err(self.damaged(offset, "the chunk is cut"));
             }
             Err(source) => {
-                return Err(TraceError::Read {
-                    file: self.file.clone(),
-                    source,
-                });
+                return Err(TraceError::Read { file: self.file.clone(), source });
             }
         };
-        self.chunk
-            .start(&header, &self.payload, columns)
-            .map_err(|what| self.damaged(offset, what))
+        self.chunk.start(&header, &self.payload, columns).map_err(|what| self.damaged(offset, what))
     }
 
     fn finished(&mut self) -> Result<bool, TraceError> {
@@ -269,11 +247,7 @@ impl<R: Read + Seek> TraceReader<R> {
     }
 
     fn damaged(&self, offset: u64, what: &'static str) -> TraceError {
-        TraceError::Damaged {
-            file: self.file.clone(),
-            offset,
-            what,
-        }
+        TraceError::Damaged { file: self.file.clone(), offset, what }
     }
 }
 
@@ -292,10 +266,7 @@ fn read_chunk(
         Ok(header) => header,
         Err(what) => return Ok(Err(what)),
     };
-    let len: u64 = header.columns[..columns]
-        .iter()
-        .map(|(_, packed)| u64::from(*packed))
-        .sum();
+    let len: u64 = header.columns[..columns].iter().map(|(_, packed)| u64::from(*packed)).sum();
     payload.clear();
     // Grows with what is really there, whatever the header says.
     if input.by_ref().take(len).read_to_end(payload)? as u64 != len {

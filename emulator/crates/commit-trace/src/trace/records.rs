@@ -70,10 +70,7 @@ struct Tables {
 }
 
 impl Tables {
-    const EMPTY: Self = Self {
-        steps: [0; ENTRIES],
-        flags: [0; ENTRIES],
-    };
+    const EMPTY: Self = Self { steps: [0; ENTRIES], flags: [0; ENTRIES] };
 }
 
 /// Returns the decode lead that follows from a dispatch delta: a row was decoded when the last one was dispatched, or, by its

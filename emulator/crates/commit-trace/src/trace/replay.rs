@@ -90,11 +90,7 @@ impl Iterator for Replay {
         match &mut self.0 {
             Source::Ahead { full, .. } => full.recv().ok(),
             Source::SameThread { failed: true, .. } => None,
-            Source::SameThread {
-                read,
-                spare,
-                failed,
-            } => {
+            Source::SameThread { read, spare, failed } => {
                 let item = read(std::mem::take(spare));
                 *failed = matches!(item, Some(Err(_)));
                 item

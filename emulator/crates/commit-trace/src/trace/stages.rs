@@ -19,10 +19,7 @@ fn before_commit(record: &CommitRecord) -> (i64, i64) {
 pub(super) fn encode(records: &[CommitRecord], stages: &[Stages], columns: &mut Columns) {
     for (record, stages) in records.iter().zip(stages) {
         let (decode, dispatch) = before_commit(record);
-        put_signed(
-            &mut columns[Column::Fetches],
-            i64::from(stages.fetch) - decode,
-        );
+        put_signed(&mut columns[Column::Fetches], i64::from(stages.fetch) - decode);
         let issues = &mut columns[Column::Issues];
         match stages.issue {
             0 => issues.push(0),

@@ -51,11 +51,7 @@ fn long() -> (Vec<Batch>, Vec<u8>) {
         .map(|_| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             // Few batches are cut short, so that chunks fill up by their records.
-            if state >> 24 == 251 {
-                state & 0x00ff_ffff
-            } else {
-                state ^ state >> 15
-            }
+            if state >> 24 == 251 { state & 0x00ff_ffff } else { state ^ state >> 15 }
         })
         .collect();
     let batches = synthetic::batches(&words, 4);
@@ -118,10 +114,7 @@ fn cut_anywhere_it_reads_up_to_the_last_whole_chunk() {
     });
     for cut in cuts.chain([bytes.len() - 1, bytes.len() - 24, bytes.len() - 30]) {
         let whole = chunks.iter().filter(|chunk| {
-            let next = chunks
-                .iter()
-                .map(|c| c.offset)
-                .find(|at| *at > chunk.offset);
+            let next = chunks.iter().map(|c| c.offset).find(|at| *at > chunk.offset);
             next.is_some_and(|next| next as usize <= cut)
         });
         let mut records: u64 = whole.map(|chunk| u64::from(chunk.records)).sum();
@@ -129,16 +122,10 @@ fn cut_anywhere_it_reads_up_to_the_last_whole_chunk() {
             records = chunks.iter().map(|chunk| u64::from(chunk.records)).sum();
         }
         let cut_bytes = &bytes[..cut];
-        assert!(
-            matches!(open(cut_bytes).unwrap().end(), TraceEnd::Cut { .. }),
-            "cut at {cut}"
-        );
+        assert!(matches!(open(cut_bytes).unwrap().end(), TraceEnd::Cut { .. }), "cut at {cut}");
         let (found, error) = read(cut_bytes);
         assert!(error.is_none(), "cut at {cut}: {error:?}");
-        assert_eq!(
-            found.iter().map(|b| b.records.len() as u64).sum::<u64>(),
-            records
-        );
+        assert_eq!(found.iter().map(|b| b.records.len() as u64).sum::<u64>(), records);
         assert!(batches.starts_with(&found));
     }
 }
@@ -149,14 +136,9 @@ fn damage_is_reported_where_it_is() {
     let chunk = open(&bytes).unwrap().chunks()[1];
     bytes[chunk.offset as usize + 5000] ^= 4;
     let (found, error) = read(&bytes);
-    let Some(TraceError::Damaged { offset, .. }) = error else {
-        panic!("{error:?}")
-    };
+    let Some(TraceError::Damaged { offset, .. }) = error else { panic!("{error:?}") };
     assert_eq!(offset, chunk.offset);
-    assert_eq!(
-        found.iter().map(|b| b.records.len()).sum::<usize>() as u64,
-        chunk.first_seq.0
-    );
+    assert_eq!(found.iter().map(|b| b.records.len()).sum::<usize>() as u64, chunk.first_seq.0);
     // A reader that goes on finds the next chunk, and the spans notice the gap.
     let mut reader = open(&bytes).unwrap();
     let mut batch = Batch::default();
@@ -174,10 +156,7 @@ fn damage_is_reported_where_it_is() {
 
 #[test]
 fn other_files_are_refused() {
-    assert!(matches!(
-        open(b"").err(),
-        Some(TraceError::NotATrace { .. })
-    ));
+    assert!(matches!(open(b"").err(), Some(TraceError::NotATrace { .. })));
     assert!(matches!(
         open(b"\x7fELF and so on, for a while").err(),
         Some(TraceError::NotATrace { .. })
@@ -185,16 +164,10 @@ fn other_files_are_refused() {
     let mut bytes = write(&[]);
     assert!(read(&bytes).0.is_empty());
     bytes[8] = 9;
-    assert!(matches!(
-        open(&bytes).err(),
-        Some(TraceError::Version { found: 9, .. })
-    ));
+    assert!(matches!(open(&bytes).err(), Some(TraceError::Version { found: 9, .. })));
     bytes[8] = 1;
     let error = open(&bytes).err().unwrap().to_string();
-    assert_eq!(
-        error,
-        "test: trace version 1 at offset 8, this build reads version 4"
-    );
+    assert_eq!(error, "test: trace version 1 at offset 8, this build reads version 4");
 }
 
 #[test]
@@ -264,31 +237,20 @@ fn seeking_brings_the_context_along() {
     reader.seek_cycle(HartId(0), chunk.end_cycle).unwrap();
     let mut batch = Batch::default();
     assert!(reader.next_batch(&mut batch).unwrap());
-    assert_eq!(
-        (batch.first_seq, batch.start_cycle),
-        (chunk.first_seq, chunk.start_cycle)
-    );
+    assert_eq!((batch.first_seq, batch.start_cycle), (chunk.first_seq, chunk.start_cycle));
     SpanBuilder::new().batch(&batch, &mut Nothing).unwrap();
     let switches = |batches: &[Batch]| {
         let events = batches.iter().flat_map(|batch| &batch.events);
-        events
-            .filter(|(_, event)| matches!(event, Event::SideBand { .. }))
-            .count()
+        events.filter(|(_, event)| matches!(event, Event::SideBand { .. })).count()
     };
-    let until = batches
-        .iter()
-        .position(|b| b.first_seq == chunk.first_seq)
-        .unwrap();
+    let until = batches.iter().position(|b| b.first_seq == chunk.first_seq).unwrap();
     assert_eq!(switches(&[batch]), switches(&batches[..=until]));
 
     reader.seek_seq(HartId(0), Seq(0)).unwrap();
     let mut first = Batch::default();
     assert!(reader.next_batch(&mut first).unwrap());
     assert!(first == batches[0]);
-    assert!(matches!(
-        reader.seek_cycle(HartId(1), 5),
-        Err(TraceError::OutOfRange { hart: 1, .. })
-    ));
+    assert!(matches!(reader.seek_cycle(HartId(1), 5), Err(TraceError::OutOfRange { hart: 1, .. })));
     assert!(reader.seek_seq(HartId(0), Seq(LONG as u64)).is_err());
 }
 
@@ -316,10 +278,7 @@ impl Write for FullDisk {
 /// A trace's second chunk, and a disk with room for a part of it.
 fn full_within_the_second_chunk(bytes: &[u8]) -> (ChunkInfo, FullDisk) {
     let second = open(bytes).unwrap().chunks()[1];
-    let disk = FullDisk {
-        written: Vec::new(),
-        room: second.offset as usize + 77,
-    };
+    let disk = FullDisk { written: Vec::new(), room: second.offset as usize + 77 };
     (second, disk)
 }
 
@@ -328,24 +287,14 @@ fn a_full_disk_is_an_error_and_leaves_what_fitted() {
     let (batches, bytes) = long();
     let (second, mut disk) = full_within_the_second_chunk(&bytes);
     let mut writer = TraceWriter::new(&mut disk, "full".into(), METADATA).unwrap();
-    let error = batches
-        .iter()
-        .find_map(|batch| writer.batch(batch).err())
-        .unwrap();
+    let error = batches.iter().find_map(|batch| writer.batch(batch).err()).unwrap();
     assert!(matches!(error, TraceError::Write { offset, .. } if offset == second.offset));
-    assert!(
-        error
-            .to_string()
-            .starts_with("full: cannot write at offset")
-    );
+    assert!(error.to_string().starts_with("full: cannot write at offset"));
     assert!(writer.batch(&batches[0]).is_ok());
     writer.finish().unwrap();
     let (found, error) = read(&disk.written);
     assert!(error.is_none());
-    assert_eq!(
-        found.iter().map(|b| b.records.len() as u64).sum::<u64>(),
-        second.first_seq.0
-    );
+    assert_eq!(found.iter().map(|b| b.records.len() as u64).sum::<u64>(), second.first_seq.0);
 }
 
 #[test]
@@ -434,10 +383,7 @@ fn a_dispatch_delta_beyond_32_bits_is_not_taken_for_a_small_one() {
     const FIRST_OF_ROW: u32 = 1 << 3;
     let records = [(1, 9, 0), (u32::MAX, 0, FIRST_OF_ROW)]
         .map(|(delta, lead, flags)| CommitRecord::from_packed(InstId(0), delta, lead, flags));
-    let batch = Batch {
-        records: records.into(),
-        ..Batch::default()
-    };
+    let batch = Batch { records: records.into(), ..Batch::default() };
     let (found, error) = read(&write(std::slice::from_ref(&batch)));
     assert!(error.is_none());
     assert_eq!(found, [batch]);

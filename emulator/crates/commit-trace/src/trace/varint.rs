@@ -37,11 +37,7 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(super) fn number(&mut self) -> Option<u64> {
         let first = self.byte()?;
-        if first < 0x80 {
-            Some(u64::from(first))
-        } else {
-            self.long(first)
-        }
+        if first < 0x80 { Some(u64::from(first)) } else { self.long(first) }
     }
 
     fn long(&mut self, first: u8) -> Option<u64> {

@@ -80,11 +80,7 @@ impl TraceWriter<File> {
         let file = path.display().to_string();
         match File::create(path) {
             Ok(output) => Self::new(output, file, metadata),
-            Err(source) => Err(TraceError::Write {
-                file,
-                offset: 0,
-                source,
-            }),
+            Err(source) => Err(TraceError::Write { file, offset: 0, source }),
         }
     }
 }
@@ -163,10 +159,7 @@ impl<W: Write> TraceWriter<W> {
     /// # Errors
     /// As of [`Self::batch`].
     pub fn begin(&mut self, batch: &Batch) -> Result<Written, TraceError> {
-        let mut written = Written {
-            slot: 0,
-            records: 0,
-        };
+        let mut written = Written { slot: 0, records: 0 };
         if self.closed {
             return Ok(written);
         }
@@ -205,7 +198,7 @@ impl<W: Write> TraceWriter<W> {
         let Written { slot, records } = written;
         let chunk = &mut self.open[*slot].1;
         let is_whole =
-            { chunk.go_on(batch, records, most) }.map_err(|what| self.refused(batch, what))?;
+            chunk.go_on(batch, records, most).map_err(|what| self.refused(batch, what))?;
         if is_whole && self.open[*slot].1.is_full() {
             self.close_chunk(*slot)?;
         }
@@ -250,7 +243,7 @@ impl<W: Write> TraceWriter<W> {
             let index = &output.index;
             Ok(TraceSummary {
                 bytes: output.offset,
-                records: { index.iter() }.map(|(_, h)| u64::from(h.records)).sum(),
+                records: index.iter().map(|(_, h)| u64::from(h.records)).sum(),
                 chunks: index.len() as u64,
             })
         })
@@ -358,21 +351,14 @@ impl<W: Write> Output<W> {
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), TraceError> {
-        let written = self
-            .output
-            .write_all(bytes)
-            .and_then(|()| self.output.flush());
+        let written = self.output.write_all(bytes).and_then(|()| self.output.flush());
         written.map_err(|source| self.failed(source))?;
         self.offset += bytes.len() as u64;
         Ok(())
     }
 
     fn failed(&self, source: std::io::Error) -> TraceError {
-        TraceError::Write {
-            file: self.file.clone(),
-            offset: self.offset,
-            source,
-        }
+        TraceError::Write { file: self.file.clone(), offset: self.offset, source }
     }
 }
 

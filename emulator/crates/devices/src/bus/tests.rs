@@ -38,12 +38,8 @@ impl Device for Ticker {
 fn bus() -> (Bus, Rc<RefCell<Vec<u64>>>) {
     let mut bus = Bus::new(1 << 20, 1, Clock::default()).unwrap();
     let seen = Rc::new(RefCell::new(Vec::new()));
-    let ticker = Ticker {
-        seen: seen.clone(),
-        level: false,
-    };
-    bus.add_device(0x5000_0000, 0x100, Some(4), Box::new(ticker))
-        .unwrap();
+    let ticker = Ticker { seen: seen.clone(), level: false };
+    bus.add_device(0x5000_0000, 0x100, Some(4), Box::new(ticker)).unwrap();
     (bus, seen)
 }
 
@@ -89,13 +85,8 @@ fn timer_and_software_lines() {
 #[test]
 fn holes_and_misalignment_fault() {
     let (mut bus, _) = bus();
-    for (pa, size) in [
-        (0, 8),
-        (0x5000_0100, 1),
-        (0x5000_0001, 2),
-        (0x5000_0000, 3),
-        (u64::MAX, 1),
-    ] {
+    for (pa, size) in [(0, 8), (0x5000_0100, 1), (0x5000_0001, 2), (0x5000_0000, 3), (u64::MAX, 1)]
+    {
         assert_eq!(bus.load(pa, size), Err(AccessFault), "{pa:#x}");
         assert_eq!(bus.store(pa, size, 0), Err(AccessFault), "{pa:#x}");
     }
@@ -104,17 +95,8 @@ fn holes_and_misalignment_fault() {
 #[test]
 fn overlaps_are_refused() {
     let (mut bus, seen) = bus();
-    for base in [
-        0x5000_00ff,
-        0x4fff_ff01,
-        CLINT_BASE,
-        0x8000_0000,
-        u64::MAX - 0xff,
-    ] {
-        let ticker = Ticker {
-            seen: seen.clone(),
-            level: false,
-        };
+    for base in [0x5000_00ff, 0x4fff_ff01, CLINT_BASE, 0x8000_0000, u64::MAX - 0xff] {
+        let ticker = Ticker { seen: seen.clone(), level: false };
         let result = bus.add_device(base, 0x100, None, Box::new(ticker));
         assert_eq!(result.is_ok(), base > 0x9000_0000, "{base:#x}");
     }

@@ -63,8 +63,7 @@ impl Htif {
             SYS_READ if fd == 0 => match ram.slice(buffer, length) {
                 Some(_) => {
                     let bytes = self.read(length.min(READ_MAX) as usize);
-                    ram.write(buffer, &bytes)
-                        .map_or(EFAULT, |()| bytes.len() as i64)
+                    ram.write(buffer, &bytes).map_or(EFAULT, |()| bytes.len() as i64)
                 }
                 None => EFAULT,
             },

@@ -108,11 +108,7 @@ mod tests {
     }
 
     fn bytes(page: u64, from: u16, to: u16) -> News {
-        News {
-            page,
-            event: Event::Overwritten { from, to },
-            by: None,
-        }
+        News { page, event: Event::Overwritten { from, to }, by: None }
     }
 
     #[test]
@@ -123,10 +119,7 @@ mod tests {
         }
         let all = [0, 1, 2].map(|page| bytes(page, 0, 800));
         assert_eq!(log.since(0), Some(&all[..]));
-        let other = News {
-            by: Some(1),
-            ..bytes(0, 0, 8)
-        };
+        let other = News { by: Some(1), ..bytes(0, 0, 8) };
         log.add(other);
         log.add(bytes(0, 16, 24));
         assert_eq!(log.since(3), Some(&[other, bytes(0, 16, 24)][..]));

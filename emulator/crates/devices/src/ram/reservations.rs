@@ -19,11 +19,8 @@ struct HartReservation {
     published: u64,
 }
 
-const NO_RESERVATION: HartReservation = HartReservation {
-    line: NONE,
-    lost: false,
-    published: NONE,
-};
+const NO_RESERVATION: HartReservation =
+    HartReservation { line: NONE, lost: false, published: NONE };
 
 /// The pages whose flag [`RESERVED`](super::Ram::RESERVED) changes when a hart publishes.
 pub(super) struct Published {
@@ -62,7 +59,7 @@ impl Reservations {
     /// True if a hart lost its reservation to another's write and has not released it yet.
     #[inline]
     pub fn is_lost(&self, hart: usize) -> bool {
-        { self.harts.get(hart) }.is_some_and(|place| place.line != NONE && place.lost)
+        self.harts.get(hart).is_some_and(|place| place.line != NONE && place.lost)
     }
 
     /// Invalidates reservations of other harts that a write of `len` bytes at `pa` reaches. `by`: the writing hart;
@@ -87,10 +84,7 @@ impl Reservations {
     #[inline]
     pub fn publish(&mut self, hart: usize) -> Published {
         let Some(place) = self.harts.get_mut(hart) else {
-            return Published {
-                free: None,
-                taken: None,
-            };
+            return Published { free: None, taken: None };
         };
         let open = place.line != NONE && !place.lost;
         let page = if open { place.line >> 12 } else { NONE };

@@ -157,12 +157,7 @@ impl Uart16550 {
             Register::LineStatus => {
                 self.polls = (self.polls + 1).min(POLLING_READS);
                 self.note_status_read();
-                lsr::EMPTY
-                    | if self.received.is_empty() {
-                        0
-                    } else {
-                        lsr::DATA_READY
-                    }
+                lsr::EMPTY | if self.received.is_empty() { 0 } else { lsr::DATA_READY }
             }
             Register::ModemStatus => self.modem_status(),
             Register::Scratch => self.scratch,
@@ -248,11 +243,7 @@ impl Uart16550 {
 
     /// Number of received bytes that raise an interrupt.
     fn trigger(&self) -> usize {
-        if self.fifos() {
-            [1, 4, 8, 14][usize::from(self.fifo_control >> 6)]
-        } else {
-            1
-        }
+        if self.fifos() { [1, 4, 8, 14][usize::from(self.fifo_control >> 6)] } else { 1 }
     }
 
     /// The most urgent enabled cause. Bytes below the trigger level make a timeout at once: the
@@ -281,9 +272,7 @@ impl Uart16550 {
             (mcr::OUT1, msr::RING),
             (mcr::OUT2, msr::CARRIER),
         ];
-        let on = wires
-            .iter()
-            .filter(|(output, _)| self.modem_control & output != 0);
+        let on = wires.iter().filter(|(output, _)| self.modem_control & output != 0);
         on.fold(0, |status, (_, input)| status | input)
     }
 }
@@ -383,10 +372,7 @@ mod tests {
     fn fifo_is_bounded_and_clears() {
         let mut uart = Uart16550::default();
         uart.receive(b"xy");
-        assert_eq!(
-            (uart.read(DATA), uart.read(LSR) & lsr::DATA_READY),
-            (b'x', 0)
-        );
+        assert_eq!((uart.read(DATA), uart.read(LSR) & lsr::DATA_READY), (b'x', 0));
         uart.write(IIR_FCR, fcr::ENABLE);
         uart.receive(&[1; 40]);
         assert_eq!((uart.received.len(), uart.room()), (FIFO_DEPTH, 0));

@@ -78,15 +78,9 @@ pub struct Latency {
 
 impl Latency {
     /// 10 µs and 3.2 GB/s at 3.2 GHz: a fast NVMe drive.
-    pub const STORAGE: Self = Self {
-        fixed: 32_000,
-        per_kib: 1024,
-    };
+    pub const STORAGE: Self = Self { fixed: 32_000, per_kib: 1024 };
     /// 1 µs and 3.2 GB/s at 3.2 GHz: a device that answers from a buffer.
-    pub const BUFFER: Self = Self {
-        fixed: 3_200,
-        per_kib: 1024,
-    };
+    pub const BUFFER: Self = Self { fixed: 3_200, per_kib: 1024 };
 
     pub(super) fn transfer(self, bytes: usize) -> u64 {
         (bytes as u64).saturating_mul(self.per_kib).div_ceil(1024)

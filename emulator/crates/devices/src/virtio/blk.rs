@@ -51,14 +51,8 @@ impl Blk {
     /// Opens the image at `path`. `id` is the serial number that the guest reads, cut to 20 bytes.
     pub fn open(path: &Path, mode: DiskMode, id: &str) -> Result<Self, DiskError> {
         let mut bytes = [0; ID_LENGTH];
-        bytes
-            .iter_mut()
-            .zip(id.bytes())
-            .for_each(|(to, from)| *to = from);
-        Ok(Self {
-            disk: Disk::open(path, mode)?,
-            id: bytes,
-        })
+        bytes.iter_mut().zip(id.bytes()).for_each(|(to, from)| *to = from);
+        Ok(Self { disk: Disk::open(path, mode)?, id: bytes })
     }
 
     /// Fills `data`, the reply without its status.
@@ -69,17 +63,11 @@ impl Blk {
         let kind = u32::from_le_bytes(header[..4].try_into().expect("four bytes"));
         let sector = u64::from_le_bytes(header[8..].try_into().expect("eight bytes"));
         let done = match kind {
-            kind::IN => self
-                .at(sector, data.len())
-                .and_then(|at| self.disk.read(at, data)),
-            kind::OUT => self
-                .at(sector, payload.len())
-                .and_then(|at| self.disk.write(at, payload)),
+            kind::IN => self.at(sector, data.len()).and_then(|at| self.disk.read(at, data)),
+            kind::OUT => self.at(sector, payload.len()).and_then(|at| self.disk.write(at, payload)),
             kind::FLUSH => self.disk.flush(),
             kind::GET_ID => {
-                data.iter_mut()
-                    .zip(self.id)
-                    .for_each(|(to, from)| *to = from);
+                data.iter_mut().zip(self.id).for_each(|(to, from)| *to = from);
                 Some(())
             }
             // Discard and write-zeroes are not offered.
@@ -102,11 +90,7 @@ impl Backend for Blk {
     }
 
     fn features(&self) -> u64 {
-        let read_only = if self.disk.read_only() {
-            feature::READ_ONLY
-        } else {
-            0
-        };
+        let read_only = if self.disk.read_only() { feature::READ_ONLY } else { 0 };
         feature::SIZE_MAX | feature::SEGMENTS_MAX | feature::BLOCK_SIZE | feature::FLUSH | read_only
     }
 
@@ -154,14 +138,7 @@ mod tests {
     }
 
     fn serve(blk: &mut Blk, bytes: &[u8], room: usize) -> (Vec<u8>, u8) {
-        let mut reply = blk
-            .serve(Request {
-                queue: 0,
-                bytes,
-                room,
-                nanos: 0,
-            })
-            .unwrap();
+        let mut reply = blk.serve(Request { queue: 0, bytes, room, nanos: 0 }).unwrap();
         let status = reply.pop().unwrap();
         (reply, status)
     }
@@ -169,37 +146,20 @@ mod tests {
     /// A disk of 20 sectors and 100 bytes of another, every byte the number of its sector.
     fn image() -> tempfile::NamedTempFile {
         let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(
-            &file,
-            (0..20 * 512 + 100)
-                .map(|n| (n / 512) as u8)
-                .collect::<Vec<_>>(),
-        )
-        .unwrap();
+        fs::write(&file, (0..20 * 512 + 100).map(|n| (n / 512) as u8).collect::<Vec<_>>()).unwrap();
         file
     }
 
     #[test]
     fn modes() {
-        for mode in [
-            DiskMode::ReadOnly,
-            DiskMode::Writable,
-            DiskMode::CopyOnWrite,
-        ] {
+        for mode in [DiskMode::ReadOnly, DiskMode::Writable, DiskMode::CopyOnWrite] {
             let file = image();
             let mut blk = Blk::open(file.path(), mode, "disk").unwrap();
             let (_, status) = serve(&mut blk, &request(kind::OUT, 7, &[0xee; 1024]), 1);
             assert_eq!(status, u8::from(mode == DiskMode::ReadOnly), "{mode:?}");
-            assert_eq!(
-                blk.features() & feature::READ_ONLY != 0,
-                mode == DiskMode::ReadOnly
-            );
+            assert_eq!(blk.features() & feature::READ_ONLY != 0, mode == DiskMode::ReadOnly);
             let (data, status) = serve(&mut blk, &request(kind::IN, 6, &[]), 4 * 512 + 1);
-            let changed = if mode == DiskMode::ReadOnly {
-                [7, 8]
-            } else {
-                [0xee; 2]
-            };
+            let changed = if mode == DiskMode::ReadOnly { [7, 8] } else { [0xee; 2] };
             let sectors: Vec<u8> = data.chunks(512).map(|sector| sector[511]).collect();
             assert_eq!((sectors, status), (vec![6, changed[0], changed[1], 9], 0));
             assert_eq!(serve(&mut blk, &request(kind::FLUSH, 0, &[]), 1).1, 0);
@@ -237,11 +197,7 @@ mod tests {
 
     #[test]
     fn the_rest_of_the_last_sector_is_zeros() {
-        for mode in [
-            DiskMode::ReadOnly,
-            DiskMode::Writable,
-            DiskMode::CopyOnWrite,
-        ] {
+        for mode in [DiskMode::ReadOnly, DiskMode::Writable, DiskMode::CopyOnWrite] {
             let file = image();
             let mut blk = Blk::open(file.path(), mode, "disk").unwrap();
             let (data, status) = serve(&mut blk, &request(kind::IN, 19, &[]), 2 * 512 + 1);
@@ -273,11 +229,7 @@ mod tests {
         let mut driver = Driver::with_memory(Box::new(blk), LARGE_DISK_MEMORY);
         let (header, data) = (RAM_BASE + 0x4_0000, RAM_BASE + 0x10_0000);
         let status = data + sectors * 512;
-        driver
-            .bus
-            .ram
-            .write(header, &request(kind::IN, 0, &[]))
-            .unwrap();
+        driver.bus.ram.write(header, &request(kind::IN, 0, &[])).unwrap();
         driver.descriptor(0, 0, header, 16, 1, 1);
         driver.descriptor(0, 1, data, (sectors * 512) as u32, 3, 2);
         driver.descriptor(0, 2, status, 1, 2, 0);
@@ -298,29 +250,12 @@ mod tests {
         let mut blk = Blk::open(file.path(), DiskMode::Writable, "").unwrap();
         let io_error = Status::IoError as u8;
         assert_eq!(serve(&mut blk, &[], 1).1, io_error);
-        assert_eq!(
-            serve(&mut blk, &request(kind::IN, 21, &[]), 513).1,
-            io_error
-        );
-        assert_eq!(
-            serve(&mut blk, &request(kind::IN, u64::MAX, &[]), 513).1,
-            io_error
-        );
+        assert_eq!(serve(&mut blk, &request(kind::IN, 21, &[]), 513).1, io_error);
+        assert_eq!(serve(&mut blk, &request(kind::IN, u64::MAX, &[]), 513).1, io_error);
         assert_eq!(serve(&mut blk, &request(kind::IN, 0, &[]), 100).1, io_error);
-        assert_eq!(
-            serve(&mut blk, &request(kind::OUT, 20, &[0; 1024]), 1).1,
-            io_error
-        );
-        assert_eq!(
-            serve(&mut blk, &request(99, 0, &[]), 1).1,
-            Status::Unsupported as u8
-        );
-        let nothing = Request {
-            queue: 0,
-            bytes: &[],
-            room: 0,
-            nanos: 0,
-        };
+        assert_eq!(serve(&mut blk, &request(kind::OUT, 20, &[0; 1024]), 1).1, io_error);
+        assert_eq!(serve(&mut blk, &request(99, 0, &[]), 1).1, Status::Unsupported as u8);
+        let nothing = Request { queue: 0, bytes: &[], room: 0, nanos: 0 };
         assert_eq!(blk.serve(nothing), Some(vec![]));
         assert!(Blk::open(Path::new("/nowhere"), DiskMode::ReadOnly, "").is_err());
     }

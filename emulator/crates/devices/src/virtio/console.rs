@@ -22,11 +22,7 @@ snapshot::snapshot!(VirtioConsole {} keeps { output, input, size });
 impl VirtioConsole {
     /// A console of `size` (columns, rows) that writes to `output` and reads from `input`.
     pub fn new(output: Output, input: Option<Input>, size: (u16, u16)) -> Self {
-        Self {
-            output,
-            input,
-            size,
-        }
+        Self { output, input, size }
     }
 }
 
@@ -46,15 +42,7 @@ impl Backend for VirtioConsole {
     fn config(&self) -> Vec<u8> {
         let (columns, rows) = self.size;
         // The number of ports, which the device does not offer, and the emergency write follow.
-        [
-            columns.to_le_bytes(),
-            rows.to_le_bytes(),
-            [0; 2],
-            [0; 2],
-            [0; 2],
-            [0; 2],
-        ]
-        .concat()
+        [columns.to_le_bytes(), rows.to_le_bytes(), [0; 2], [0; 2], [0; 2], [0; 2]].concat()
     }
 
     fn write_config(&mut self, offset: u64, value: u32) {
@@ -92,14 +80,8 @@ mod tests {
         let (capture, input) = (Capture::default(), Input::default());
         let output = Output::new(Box::new(capture.clone()));
         let mut console = VirtioConsole::new(output, Some(input.clone()), (80, 25));
-        let mut serve = |queue, bytes, room| {
-            console.serve(Request {
-                queue,
-                bytes,
-                room,
-                nanos: 0,
-            })
-        };
+        let mut serve =
+            |queue, bytes, room| console.serve(Request { queue, bytes, room, nanos: 0 });
         assert_eq!(serve(RECEIVE, b"", 4), None, "the buffer waits for input");
         input.push(b"hello");
         assert_eq!(serve(RECEIVE, b"", 4).unwrap(), b"hell");

@@ -4,10 +4,7 @@ use crate::virtio::{Backend, Latency, VIRTIO_SIZE, VirtioMmio};
 use crate::{Bus, Clock, RAM_BASE};
 
 pub const BASE: u64 = 0x1000_1000;
-pub const LATENCY: Latency = Latency {
-    fixed: 100,
-    per_kib: 1024,
-};
+pub const LATENCY: Latency = Latency { fixed: 100, per_kib: 1024 };
 pub const SIZE: u16 = 8;
 /// Bytes of memory for requests that are larger than those of Linux.
 pub const LARGE_DISK_MEMORY: u64 = 32 << 20;
@@ -36,12 +33,8 @@ impl Driver {
         let mut bus = Bus::new(memory, 1, Clock::default()).unwrap();
         let queues = backend.queues();
         let device = VirtioMmio::new(backend, LATENCY);
-        bus.add_device(BASE, VIRTIO_SIZE, Some(1), Box::new(device))
-            .unwrap();
-        let mut driver = Self {
-            bus,
-            available: vec![0; queues],
-        };
+        bus.add_device(BASE, VIRTIO_SIZE, Some(1), Box::new(device)).unwrap();
+        let mut driver = Self { bus, available: vec![0; queues] };
         driver.start();
         driver
     }
@@ -98,10 +91,7 @@ impl Driver {
         let slot = areas(queue)[1] + 4 + 2 * u64::from(*index % SIZE);
         *index = index.wrapping_add(1);
         self.bus.ram.store(slot, 2, head.into()).unwrap();
-        self.bus
-            .ram
-            .store(areas(queue)[1] + 2, 2, (*index).into())
-            .unwrap();
+        self.bus.ram.store(areas(queue)[1] + 2, 2, (*index).into()).unwrap();
         self.write(0x50, queue);
     }
 
@@ -140,11 +130,7 @@ impl Driver {
         self.wait(queue);
         let slot = areas(queue)[2] + 4 + 8 * u64::from(used % SIZE);
         let written = self.bus.ram.load(slot + 4, 4).unwrap();
-        self.bus
-            .ram
-            .slice(BUFFERS + 0x8_0000, written)
-            .unwrap()
-            .to_vec()
+        self.bus.ram.slice(BUFFERS + 0x8_0000, written).unwrap().to_vec()
     }
 
     pub fn transact(&mut self, queue: u64, request: &[u8], room: u32) -> Vec<u8> {

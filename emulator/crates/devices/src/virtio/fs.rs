@@ -56,15 +56,7 @@ pub struct Fs {
 /// Only possible while the guest has not looked into the folder: its state are open files of the host.
 impl Snapshot for Fs {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
-        let Self {
-            folder,
-            attributes,
-            handles,
-            tag,
-            read_only,
-            epoch: _,
-            mounts: _,
-        } = self;
+        let Self { folder, attributes, handles, tag, read_only, epoch: _, mounts: _ } = self;
         if !(handles.is_empty() && attributes.is_empty() && folder.is_untouched()) {
             let what = "a machine that has used its shared folder cannot be saved".to_owned();
             return Err(SnapshotError::Unsaved(what));
@@ -111,12 +103,7 @@ impl Fs {
         self.mounts = header.opcode == opcode::INIT && self.folder.is_untouched();
         let mut writer = Writer::new();
         let time = self.epoch.saturating_add(nanos);
-        let mut call = Call {
-            server: self,
-            header,
-            time,
-            room: room.saturating_sub(REPLY_HEADER),
-        };
+        let mut call = Call { server: self, header, time, room: room.saturating_sub(REPLY_HEADER) };
         if call.forgets(&mut reader) {
             return None;
         }
@@ -155,10 +142,7 @@ impl Backend for Fs {
     }
 
     fn serve(&mut self, request: Request<'_>) -> Option<Vec<u8>> {
-        Some(
-            self.answer(request.bytes, request.room, request.nanos)
-                .unwrap_or_default(),
-        )
+        Some(self.answer(request.bytes, request.room, request.nanos).unwrap_or_default())
     }
 
     fn pauses(&mut self) -> bool {

@@ -87,16 +87,8 @@ pub struct VirtioMmio {
     legacy_warned: bool,
 }
 
-snapshot::snapshot!(LegacyState {
-    page_size,
-    alignment
-});
-snapshot::snapshot!(Reply {
-    due,
-    queue,
-    chain,
-    bytes
-});
+snapshot::snapshot!(LegacyState { page_size, alignment });
+snapshot::snapshot!(Reply { due, queue, chain, bytes });
 impl Snapshot for VirtioMmio {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
         let Self {
@@ -117,11 +109,7 @@ impl Snapshot for VirtioMmio {
             legacy_warned: _,
         } = self;
         archive.same("virtio device type", &backend.device_type().to_string())?;
-        let version = if legacy.is_some() {
-            LEGACY_VERSION
-        } else {
-            VERSION
-        };
+        let version = if legacy.is_some() { LEGACY_VERSION } else { VERSION };
         archive.same("virtio-mmio version", &version.to_string())?;
         backend.snapshot(archive)?;
         queues.snapshot(archive)?;
@@ -138,9 +126,7 @@ impl Snapshot for VirtioMmio {
         device_features_select.snapshot(archive)?;
         driver_features_select.snapshot(archive)?;
         driver_features.snapshot(archive)?;
-        legacy
-            .as_mut()
-            .map_or(Ok(()), |legacy| legacy.snapshot(archive))
+        legacy.as_mut().map_or(Ok(()), |legacy| legacy.snapshot(archive))
     }
 }
 
@@ -169,10 +155,7 @@ impl VirtioMmio {
 
     /// With the legacy interface, for drivers that know no other.
     pub fn legacy(mut self) -> Self {
-        self.legacy = Some(LegacyState {
-            page_size: 0,
-            alignment: LEGACY_ALIGNMENT,
-        });
+        self.legacy = Some(LegacyState { page_size: 0, alignment: LEGACY_ALIGNMENT });
         self
     }
 
@@ -213,11 +196,7 @@ impl VirtioMmio {
             Register::DeviceFeaturesSelect => self.device_features_select = value,
             Register::DriverFeaturesSelect => self.driver_features_select = value,
             Register::DriverFeatures if self.driver_features_select < 2 => {
-                set_half(
-                    &mut self.driver_features,
-                    self.driver_features_select == 1,
-                    value,
-                );
+                set_half(&mut self.driver_features, self.driver_features_select == 1, value);
             }
             Register::QueueSelect => self.queue_select = value as usize,
             Register::QueueNotify => self.notify(value as usize, cx),
@@ -301,8 +280,7 @@ impl VirtioMmio {
         let started = value & !self.status & status::DRIVER_OK != 0;
         // Legacy drivers do not set FEATURES_OK.
         if value & status::FEATURES_OK != 0 || started && self.legacy.is_some() {
-            self.backend
-                .negotiated(self.driver_features & self.features());
+            self.backend.negotiated(self.driver_features & self.features());
         }
         self.status = value;
         if started && self.backend.poll_hz() != 0 {
@@ -325,10 +303,7 @@ impl VirtioMmio {
 
     /// The driver broke a rule: the device stops until it is reset (section 2.1.2).
     fn fail(&mut self, RuleViolation(rule): RuleViolation, _cx: &mut Cx<'_>) {
-        tracing::warn!(
-            device_type = self.backend.device_type(),
-            "virtio device stops: {rule}"
-        );
+        tracing::warn!(device_type = self.backend.device_type(), "virtio device stops: {rule}");
         self.status |= status::NEEDS_RESET;
         self.interrupt |= interrupt::CONFIG;
     }
@@ -365,12 +340,9 @@ impl VirtioMmio {
             }
             let (request, room) = (chain.gather(cx.ram), chain.room());
             let nanos = cx.clock.nanos(cx.now);
-            let Some(mut bytes) = self.backend.serve(Request {
-                queue: index,
-                bytes: &request,
-                room,
-                nanos,
-            }) else {
+            let Some(mut bytes) =
+                self.backend.serve(Request { queue: index, bytes: &request, room, nanos })
+            else {
                 break;
             };
             *cx.pause |= self.backend.pauses();
@@ -379,16 +351,8 @@ impl VirtioMmio {
             let transfer = self.latency.transfer(request.len() + bytes.len());
             self.transfer_end = self.transfer_end.max(cx.now).saturating_add(transfer);
             self.outstanding += bytes.len();
-            let due = self
-                .transfer_end
-                .saturating_add(self.latency.fixed)
-                .max(cx.now + 1);
-            self.replies.push_back(Reply {
-                due,
-                queue: index,
-                chain,
-                bytes,
-            });
+            let due = self.transfer_end.saturating_add(self.latency.fixed).max(cx.now + 1);
+            self.replies.push_back(Reply { due, queue: index, chain, bytes });
         }
         Ok(())
     }
@@ -422,11 +386,7 @@ impl VirtioMmio {
 
     fn schedule(&self, cx: &mut Cx<'_>) {
         let reply = self.replies.front().map_or(u64::MAX, |r| r.due);
-        cx.schedule(if self.live() {
-            reply.min(self.poll_at)
-        } else {
-            u64::MAX
-        });
+        cx.schedule(if self.live() { reply.min(self.poll_at) } else { u64::MAX });
     }
 }
 
@@ -436,10 +396,7 @@ impl Device for VirtioMmio {
             let mut bytes = [0; 8];
             let config = self.backend.config();
             let field = config.iter().skip(at as usize).take(size.into());
-            bytes
-                .iter_mut()
-                .zip(field)
-                .for_each(|(to, from)| *to = *from);
+            bytes.iter_mut().zip(field).for_each(|(to, from)| *to = *from);
             return Ok(u64::from_le_bytes(bytes));
         }
         if size != 4 {

@@ -59,11 +59,7 @@ impl Snapshot for Net {
 impl Net {
     /// A card with the address `mac`, plugged into `link`.
     pub fn new(mac: [u8; 6], link: Box<dyn Link>) -> Self {
-        Self {
-            mac,
-            header: HEADER,
-            link,
-        }
+        Self { mac, header: HEADER, link }
     }
 
     /// The next frame that fits, with its header. One that does not fit is lost, as on a wire.

@@ -57,11 +57,7 @@ snapshot::snapshot!(Queue {
     next_available,
     next_used,
 });
-snapshot::snapshot!(Chain {
-    head,
-    readable,
-    writable
-});
+snapshot::snapshot!(Chain { head, readable, writable });
 
 impl Queue {
     fn has_size(&self) -> bool {
@@ -79,10 +75,7 @@ impl Queue {
             return Err(RuleViolation("queue size is not a power of two up to 256"));
         }
         let areas = [(self.descriptors, 16), (self.driver, 2), (self.device, 4)];
-        if areas
-            .iter()
-            .any(|&(at, alignment)| !at.is_multiple_of(alignment))
-        {
+        if areas.iter().any(|&(at, alignment)| !at.is_multiple_of(alignment)) {
             return Err(RuleViolation("queue area is misaligned"));
         }
         (self.next_available, self.next_used, self.ready) = (0, 0, true);
@@ -98,9 +91,7 @@ impl Queue {
         alignment: u32,
     ) -> Result<(), RuleViolation> {
         if !page_size.is_power_of_two() || !alignment.is_power_of_two() {
-            return Err(RuleViolation(
-                "page size or queue alignment is not a power of two",
-            ));
+            return Err(RuleViolation("page size or queue alignment is not a power of two"));
         }
         let size = u64::from(self.size);
         self.page = page;
@@ -157,8 +148,7 @@ impl Queue {
 
     /// False if the driver suppresses the queue's interrupts.
     pub fn wants_interrupt(&self, ram: &Ram) -> bool {
-        self.field(ram, self.driver, 0)
-            .is_none_or(|flags| flags & NO_INTERRUPT == 0)
+        self.field(ram, self.driver, 0).is_none_or(|flags| flags & NO_INTERRUPT == 0)
     }
 
     fn field(&self, ram: &Ram, area: u64, offset: u64) -> Option<u64> {
@@ -166,11 +156,7 @@ impl Queue {
     }
 
     fn chain(&self, ram: &Ram, head: u16, most: u64) -> Result<Chain, RuleViolation> {
-        let mut chain = Chain {
-            head,
-            readable: Vec::new(),
-            writable: Vec::new(),
-        };
+        let mut chain = Chain { head, readable: Vec::new(), writable: Vec::new() };
         let first = descriptor(ram, self.descriptors, head, self.size)?;
         if first.flags & INDIRECT == 0 {
             chain.walk(ram, (self.descriptors, self.size), head, most)?;
@@ -215,15 +201,9 @@ impl Chain {
             }
             totals[usize::from(write)] += piece.length;
             if totals[usize::from(write)] > most {
-                return Err(RuleViolation(
-                    "request is larger than the device or the memory takes",
-                ));
+                return Err(RuleViolation("request is larger than the device or the memory takes"));
             }
-            let pieces = if write {
-                &mut self.writable
-            } else {
-                &mut self.readable
-            };
+            let pieces = if write { &mut self.writable } else { &mut self.readable };
             pieces.push((piece.address, piece.length));
             if piece.flags & NEXT == 0 {
                 return Ok(());
@@ -235,18 +215,12 @@ impl Chain {
 
     /// Size of the writable part.
     pub fn room(&self) -> usize {
-        self.writable
-            .iter()
-            .map(|&(_, length)| length as usize)
-            .sum()
+        self.writable.iter().map(|&(_, length)| length as usize).sum()
     }
 
     /// The bytes of the readable part.
     pub fn gather(&self, ram: &Ram) -> Vec<u8> {
-        let pieces = self
-            .readable
-            .iter()
-            .filter_map(|&(pa, length)| ram.slice(pa, length));
+        let pieces = self.readable.iter().filter_map(|&(pa, length)| ram.slice(pa, length));
         pieces.flatten().copied().collect()
     }
 

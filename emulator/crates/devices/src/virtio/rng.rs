@@ -75,13 +75,7 @@ mod tests {
     #[test]
     fn replies_are_bounded_and_repeatable() {
         let ask = |rng: &mut Rng, room| {
-            rng.serve(Request {
-                queue: 0,
-                bytes: &[],
-                room,
-                nanos: 0,
-            })
-            .unwrap()
+            rng.serve(Request { queue: 0, bytes: &[], room, nanos: 0 }).unwrap()
         };
         let (mut one, mut two) = (Rng::new(7), Rng::new(7));
         assert_eq!(ask(&mut one, 13), ask(&mut two, 13));

@@ -38,9 +38,8 @@ impl Generator {
         ];
         let pick = self.random.usize(0..doubles.len());
         // Half-precision numbers, chosen like the doubles and singles.
-        let halves = [
-            0, 0x8000, 0x3c00, 0x7c00, 0xfc00, 0x7e00, 0x7c01, 1, 0x03ff, 0x7bff, 0x7800, 0x6400,
-        ];
+        let halves =
+            [0, 0x8000, 0x3c00, 0x7c00, 0xfc00, 0x7e00, 0x7c01, 1, 0x03ff, 0x7bff, 0x7800, 0x6400];
         match self.random.u32(0..12) {
             0 | 1 => random,
             2 => u64::from(random as u8),
@@ -63,11 +62,7 @@ impl Generator {
     /// Returns an address in the data for a pointer register.
     pub(super) fn pointer(&mut self) -> u64 {
         let plain = self.percent(70);
-        let page = if plain {
-            self.random.u64(0..32)
-        } else {
-            self.random.u64(0..DATA_PAGES)
-        };
+        let page = if plain { self.random.u64(0..32) } else { self.random.u64(0..DATA_PAGES) };
         let offset = match self.random.u32(0..20) {
             0..15 => self.random.u64(0..256) * 16,
             15..18 => 4096 - self.random.u64(1..16),

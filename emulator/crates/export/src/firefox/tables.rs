@@ -144,11 +144,7 @@ impl<'a> Builder<'a> {
         if let Some(text) = self.export.instruction(row) {
             let frames = self.export.frames(row);
             let innermost = frames.first().and_then(|frame| frame.source);
-            let leaf = Frame {
-                name: &text,
-                source: innermost,
-                inlined: true,
-            };
+            let leaf = Frame { name: &text, source: innermost, inlined: true };
             let key = self.key(row, &leaf, depth);
             stack = Some(self.push(stack, key));
         }

@@ -28,8 +28,7 @@ impl Bytes {
 
     /// A string as headers have it: its padded length, then itself.
     pub fn header_string(&mut self, text: &str) -> &mut Self {
-        self.u32((text.len() + 1).next_multiple_of(8) as u32)
-            .padded(text)
+        self.u32((text.len() + 1).next_multiple_of(8) as u32).padded(text)
     }
 
     /// The body with a record's header before it.
@@ -37,10 +36,7 @@ impl Bytes {
         let mut record = Self::default();
         // The longest body holds a path of 4096 bytes.
         let size = self.0.len() as u16 + 8;
-        record
-            .u32(kind)
-            .raw(&misc.to_le_bytes())
-            .raw(&size.to_le_bytes());
+        record.u32(kind).raw(&misc.to_le_bytes()).raw(&size.to_le_bytes());
         record.raw(&self.0);
         record
     }

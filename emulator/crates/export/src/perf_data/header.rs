@@ -51,18 +51,13 @@ impl Header<'_> {
         out.u64(attrs + attr_bytes).u64(self.data_bytes);
         // The section of event types is no longer used.
         out.u64(0).u64(0);
-        let features = self
-            .features()
-            .iter()
-            .fold(0, |bits, (bit, _)| bits | 1 << bit);
+        let features = self.features().iter().fold(0, |bits, (bit, _)| bits | 1 << bit);
         out.u64(features).u64(0).u64(0).u64(0);
         for event in self.events {
             out.u64(event.id);
         }
         for (index, event) in (0..).zip(self.events) {
-            out.raw(&self.attr(event))
-                .u64(HEADER_BYTES + 8 * index)
-                .u64(8);
+            out.raw(&self.attr(event)).u64(HEADER_BYTES + 8 * index).u64(8);
         }
         out.0
     }
@@ -113,10 +108,7 @@ impl Header<'_> {
     fn describe_events(&self, out: &mut Bytes) {
         out.u32(self.events.len() as u32).u32(ATTR_BYTES as u32);
         for event in self.events {
-            out.raw(&self.attr(event))
-                .u32(1)
-                .header_string(&event.name)
-                .u64(event.id);
+            out.raw(&self.attr(event)).u32(1).header_string(&event.name).u64(event.id);
         }
     }
 

@@ -25,11 +25,7 @@ pub(super) fn with_mappings(
     for record in records {
         match record.content {
             RecordContent::Range { pid, start, len } => {
-                remove(
-                    mapped.entry(pid).or_default(),
-                    start,
-                    start.saturating_add(len),
-                );
+                remove(mapped.entry(pid).or_default(), start, start.saturating_add(len));
             }
             RecordContent::Sample(row) => {
                 let pid = export.pid(export.rows()[row].process);
@@ -49,10 +45,7 @@ pub(super) fn with_mappings(
                         start: at.start,
                         len: at.size,
                         file_offset: at.offset,
-                        path: folder
-                            .join(file_name(export, at.module))
-                            .display()
-                            .to_string(),
+                        path: folder.join(file_name(export, at.module)).display().to_string(),
                         build_id: Vec::new(),
                     };
                     all.push(mmap(export, &image, record.cycle, pid));

@@ -17,63 +17,29 @@ fn pprof_is_consistent() {
     let profile = pprof::proto::Profile::decode(&*message).unwrap();
     let text = |index: i64| profile.string_table[index as usize].as_str();
     assert_eq!(text(0), "");
-    let types: Vec<_> = profile
-        .sample_type
-        .iter()
-        .map(|t| (text(t.r#type), text(t.unit)))
-        .collect();
-    assert_eq!(
-        types,
-        [
-            ("oracle", "cycles"),
-            ("tip", "cycles"),
-            ("software", "cycles")
-        ]
-    );
+    let types: Vec<_> =
+        profile.sample_type.iter().map(|t| (text(t.r#type), text(t.unit))).collect();
+    assert_eq!(types, [("oracle", "cycles"), ("tip", "cycles"), ("software", "cycles")]);
     for at in 0..3 {
         let sum: i64 = profile.sample.iter().map(|sample| sample.value[at]).sum();
         assert_eq!(sum, 20_000);
     }
     // Numbers are from 1, without gaps, so that they can be indices.
-    assert!(
-        (1..)
-            .zip(&profile.location)
-            .all(|(n, location)| location.id == n)
-    );
-    assert!(
-        (1..)
-            .zip(&profile.function)
-            .all(|(n, function)| function.id == n)
-    );
-    assert!(
-        (1..)
-            .zip(&profile.mapping)
-            .all(|(n, mapping)| mapping.id == n)
-    );
+    assert!((1..).zip(&profile.location).all(|(n, location)| location.id == n));
+    assert!((1..).zip(&profile.function).all(|(n, function)| function.id == n));
+    assert!((1..).zip(&profile.mapping).all(|(n, mapping)| mapping.id == n));
     for location in &profile.location {
         assert!(location.mapping_id <= profile.mapping.len() as u64);
         let lines = location.line.iter();
         assert!(lines.clone().count() > 0);
-        assert!(
-            lines
-                .clone()
-                .all(|l| l.function_id <= profile.function.len() as u64)
-        );
+        assert!(lines.clone().all(|l| l.function_id <= profile.function.len() as u64));
     }
     let hottest = &profile.sample[0];
     assert_eq!(hottest.value, [8000, 9000, 0]);
-    let process = hottest
-        .label
-        .iter()
-        .find(|label| text(label.key) == "process")
-        .unwrap();
+    let process = hottest.label.iter().find(|label| text(label.key) == "process").unwrap();
     assert_eq!(text(process.str), "quickstart");
     // Leaf first: what was inlined, then the function around it.
-    let inlined = profile
-        .location
-        .iter()
-        .find(|location| location.address == 0x10154)
-        .unwrap();
+    let inlined = profile.location.iter().find(|location| location.address == 0x10154).unwrap();
     let names: Vec<_> = inlined
         .line
         .iter()
@@ -81,10 +47,7 @@ fn pprof_is_consistent() {
         .collect();
     assert_eq!(names, ["square", "sum_of_squares", "length"]);
     let mapping = &profile.mapping[inlined.mapping_id as usize - 1];
-    assert_eq!(
-        (mapping.memory_start, mapping.memory_limit),
-        (0x10000, 0x11000)
-    );
+    assert_eq!((mapping.memory_start, mapping.memory_limit), (0x10000, 0x11000));
     assert!(text(mapping.filename).ends_with("/usr/bin/quickstart"));
 }
 
@@ -110,11 +73,7 @@ struct Counters(perfetto::proto::Trace);
 impl Counters {
     /// A track's number; 0, if there is none.
     fn named(&self, name: &str, parent: u64) -> u64 {
-        let mut tracks = self
-            .0
-            .packet
-            .iter()
-            .filter_map(|packet| packet.track.as_ref());
+        let mut tracks = self.0.packet.iter().filter_map(|packet| packet.track.as_ref());
         let found = tracks.find(|track| track.name == name && track.parent == parent);
         found.map_or(0, |track| track.id)
     }
@@ -137,10 +96,8 @@ fn perfetto_counts_every_category() {
     let all = trace.named("cycle stack of example", 0);
     let close = |found: f64, expected: f64| (found - expected).abs() < 1e-9;
     let first = |name: &str| trace.values(trace.named(name, all)).first().copied();
-    let busy: f64 = profile::CATEGORIES
-        .iter()
-        .filter_map(|name| first(name).map(|(_, value)| value))
-        .sum();
+    let busy: f64 =
+        profile::CATEGORIES.iter().filter_map(|name| first(name).map(|(_, value)| value)).sum();
     assert!(close(busy, 100.0 * 20_000.0 / 21_000.0), "{busy}");
     let idle = trace.values(trace.named("idle", all));
     assert!(close(idle[0].1, 100.0 * 1_000.0 / 21_000.0), "{idle:?}");
@@ -164,11 +121,7 @@ fn perfetto_has_tracks_for_each_hart() {
     let times = |hart| idle(hart).iter().map(|(time, _)| *time).collect::<Vec<_>>();
     assert_eq!(times(0), [0, 10_500]);
     assert_eq!(times(3), [10_500, 21_000]);
-    let tracks = trace
-        .0
-        .packet
-        .iter()
-        .filter_map(|packet| Some(packet.track.as_ref()?.id));
+    let tracks = trace.0.packet.iter().filter_map(|packet| Some(packet.track.as_ref()?.id));
     let mut tracks: Vec<u64> = tracks.collect();
     let count = tracks.len();
     tracks.sort_unstable();

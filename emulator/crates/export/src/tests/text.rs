@@ -53,10 +53,7 @@ fn functions_are_the_leaves_unless_instructions_are_asked_for() {
         let text = written(Format::Folded, instructions);
         let lines = text.lines().map(|line| line.rsplit_once(' ').unwrap());
         let (stacks, cycles): (Vec<_>, Vec<_>) = lines.unzip();
-        let cycles: u64 = cycles
-            .iter()
-            .map(|cycles| cycles.parse::<u64>().unwrap())
-            .sum();
+        let cycles: u64 = cycles.iter().map(|cycles| cycles.parse::<u64>().unwrap()).sum();
         (stacks.len(), cycles)
     };
     let (with, without) = (sum(true), sum(false));
@@ -107,36 +104,23 @@ fn speedscope_has_a_profile_per_profiler() {
         let samples = profile["samples"].as_array().unwrap();
         let weights = profile["weights"].as_array().unwrap();
         assert_eq!(samples.len(), weights.len());
-        assert_eq!(
-            weights.iter().map(|w| w.as_u64().unwrap()).sum::<u64>(),
-            20_000
-        );
+        assert_eq!(weights.iter().map(|w| w.as_u64().unwrap()).sum::<u64>(), 20_000);
         assert_eq!(profile["endValue"], 20_000);
         for frame in samples.iter().flat_map(|stack| stack.as_array().unwrap()) {
             assert!((frame.as_u64().unwrap() as usize) < frames.len());
         }
     }
     let of = |name: &str| frames.iter().find(|frame| frame["name"] == name).unwrap();
-    assert!(
-        of("square")["file"]
-            .as_str()
-            .unwrap()
-            .ends_with("inlined.c")
-    );
+    assert!(of("square")["file"].as_str().unwrap().ends_with("inlined.c"));
     assert!(of("0x10154 op1002 a0, a1")["line"].is_u64());
 }
 
 /// Every column of a table is as long as the table, and indices point into theirs.
 fn check_thread(thread: &Value) {
     let length = |table: &str| thread[table]["length"].as_u64().unwrap();
-    for table in [
-        "funcTable",
-        "frameTable",
-        "stackTable",
-        "resourceTable",
-        "nativeSymbols",
-        "samples",
-    ] {
+    for table in
+        ["funcTable", "frameTable", "stackTable", "resourceTable", "nativeSymbols", "samples"]
+    {
         for (name, column) in thread[table].as_object().unwrap() {
             if let Some(column) = column.as_array() {
                 assert_eq!(column.len() as u64, length(table), "{table}.{name}");
@@ -157,10 +141,7 @@ fn check_thread(thread: &Value) {
         ("samples", "stack", length("stackTable")),
     ] {
         for index in thread[table][column].as_array().unwrap() {
-            assert!(
-                index.is_null() || index.as_u64().unwrap() < limit,
-                "{table}.{column}"
-            );
+            assert!(index.is_null() || index.as_u64().unwrap() < limit, "{table}.{column}");
         }
     }
 }
@@ -174,10 +155,7 @@ fn firefox_has_a_thread_per_profiler_and_process() {
         let weights = thread["samples"]["weight"].as_array().unwrap();
         weights.iter().map(|weight| weight.as_u64().unwrap()).sum()
     };
-    let found: Vec<_> = threads
-        .iter()
-        .map(|t| (t["name"].as_str().unwrap(), cycles(t)))
-        .collect();
+    let found: Vec<_> = threads.iter().map(|t| (t["name"].as_str().unwrap(), cycles(t))).collect();
     let expected = [
         ("quickstart (oracle)", 18_000),
         ("sh (oracle)", 2_000),
@@ -185,10 +163,7 @@ fn firefox_has_a_thread_per_profiler_and_process() {
         ("sh (software)", 2_000),
     ];
     assert_eq!(found, expected);
-    assert_eq!(
-        profile["meta"]["initialSelectedThreads"],
-        serde_json::json!([0])
-    );
+    assert_eq!(profile["meta"]["initialSelectedThreads"], serde_json::json!([0]));
     // The Oracle's samples are at the ends of its windows.
     let times = threads[0]["samples"]["time"].as_array().unwrap();
     assert_eq!((&times[0], &times[10]), (&0.0105.into(), &0.021.into()));

@@ -70,11 +70,7 @@ impl KnownCode {
     /// Reads the lines of a code object.
     pub fn new(memory: &impl Memory, offsets: &Offsets, key: CodeKey, function: u32) -> Self {
         let table = table(memory, offsets, key.line_table).unwrap_or_default();
-        Self {
-            key,
-            function,
-            lines: lines(&table, key.line).into(),
-        }
+        Self { key, function, lines: lines(&table, key.line).into() }
     }
 
     /// How many entries it has.
@@ -85,7 +81,7 @@ impl KnownCode {
     /// The line at so many bytes from the start of the code; its first one if that is not known.
     pub fn line(&self, offset: u64) -> u32 {
         let unit = offset / CODE_UNIT_BYTES;
-        let at = { &self.lines }.partition_point(|(end, _)| u64::from(*end) <= unit);
+        let at = self.lines.partition_point(|(end, _)| u64::from(*end) <= unit);
         self.lines.get(at).map_or(self.key.line, |(_, line)| *line)
     }
 }
@@ -100,7 +96,7 @@ fn table(memory: &impl Memory, offsets: &Offsets, address: u64) -> Option<Vec<u8
     let size = Some(size).filter(|size| *size <= MAX_TABLE)? as usize;
     let mut content = vec![0; size];
     let from = address.wrapping_add(offsets.bytes_content);
-    { memory.read(from, &mut content) }.then_some(content)
+    memory.read(from, &mut content).then_some(content)
 }
 
 /// Decodes a line table (CPython's InternalDocs/code_objects.md, "Format of the locations table") of code whose first line is `line`.
@@ -185,10 +181,7 @@ fn string(memory: &impl Memory, offsets: &Offsets, address: u64) -> Option<Strin
         return None;
     }
     let characters = content.chunks_exact(size as usize).map(|bytes| {
-        let value = bytes
-            .iter()
-            .rev()
-            .fold(0, |value, byte| value << 8 | u32::from(*byte));
+        let value = bytes.iter().rev().fold(0, |value, byte| value << 8 | u32::from(*byte));
         char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER)
     });
     let cut = if skipped > 0 { "…" } else { "" };

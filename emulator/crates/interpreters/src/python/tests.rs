@@ -4,11 +4,8 @@ use crate::{Frame, MAX_DEPTH, Python, find_runtime, is_python};
 /// `<module>` calls `work` by the interpreter, which calls a method of a name that is not ASCII.
 fn three_frames() -> FakeInterpreter {
     let mut fake = FakeInterpreter::new();
-    let (module, work, method) = (
-        fake.code("<module>", 1, 1),
-        fake.code("work", 1, 10),
-        fake.code("Größe.über_π", 2, 20),
-    );
+    let (module, work, method) =
+        (fake.code("<module>", 1, 1), fake.code("work", 1, 10), fake.code("Größe.über_π", 2, 20));
     fake.call_from_c();
     fake.call(module, 9);
     fake.call(work, 3);
@@ -77,13 +74,8 @@ fn files_that_have_an_interpreter() {
 
 #[test]
 fn other_versions_are_not_read() {
-    for (field, value) in [
-        (1, 0x030c_05f0),
-        (1, 0x030e_00f0),
-        (2, 1),
-        (5, u64::MAX),
-        (30, 1 << 32),
-    ] {
+    for (field, value) in [(1, 0x030c_05f0), (1, 0x030e_00f0), (2, 1), (5, u64::MAX), (30, 1 << 32)]
+    {
         let mut fake = three_frames();
         fake.word(RUNTIME + 8 * field, value);
         assert_eq!(find_runtime(&fake, IMAGE), None, "{field} {value:#x}");
@@ -126,16 +118,8 @@ fn very_deep_recursion_has_its_innermost_frames() {
 /// Any word of the objects is something else, any page is away: what is found then may be wrong, and no more than that.
 #[test]
 fn any_memory_is_survived() {
-    let values = [
-        0,
-        1,
-        u64::MAX,
-        u64::MAX - 7,
-        1 << 63,
-        RUNTIME,
-        0x7f00_0008,
-        0x0101_0101_0101_0101,
-    ];
+    let values =
+        [0, 1, u64::MAX, u64::MAX - 7, 1 << 63, RUNTIME, 0x7f00_0008, 0x0101_0101_0101_0101];
     let pages = three_frames().mapped();
     let mut found = 0;
     for page in &pages {
@@ -160,12 +144,7 @@ fn any_memory_is_survived() {
 #[test]
 fn an_image_may_lie_anywhere() {
     let fake = three_frames();
-    for (start, len) in [
-        (u64::MAX - 4095, u64::MAX),
-        (0, 0),
-        (u64::MAX, 1),
-        (1 << 63, 1 << 62),
-    ] {
+    for (start, len) in [(u64::MAX - 4095, u64::MAX), (0, 0), (u64::MAX, 1), (1 << 63, 1 << 62)] {
         find_runtime(&fake, crate::Image { start, len });
     }
 }

@@ -23,19 +23,11 @@ impl SbiEvent {
 }
 
 const fn occurrences(number: u32, event: PerfEvent) -> SbiEvent {
-    SbiEvent {
-        number,
-        event,
-        in_cycles: false,
-    }
+    SbiEvent { number, event, in_cycles: false }
 }
 
 const fn cycles(number: u32, event: PerfEvent) -> SbiEvent {
-    SbiEvent {
-        number,
-        event,
-        in_cycles: true,
-    }
+    SbiEvent { number, event, in_cycles: true }
 }
 
 /// All that there are. Bus cycles (7) have no meaning here.
@@ -82,10 +74,7 @@ mod tests {
     fn each_number_has_one_event_and_cycles_have_a_condition() {
         for (at, own) in SBI_EVENTS.iter().enumerate() {
             let twins = SBI_EVENTS[at + 1..].iter();
-            assert!(
-                twins.clone().all(|other| other.number != own.number),
-                "{own:?}"
-            );
+            assert!(twins.clone().all(|other| other.number != own.number), "{own:?}");
             let selection = own.selection();
             assert!(selection.events().eq([own.event]), "{own:?}");
             assert_eq!(selection.condition().is_some(), own.in_cycles, "{own:?}");

@@ -28,11 +28,7 @@ pub struct Condition {
     pub edge: bool,
 }
 
-snapshot::snapshot!(Condition {
-    threshold,
-    invert,
-    edge
-});
+snapshot::snapshot!(Condition { threshold, invert, edge });
 
 const SELECTOR: u64 = 0xffff_ffff;
 const CONDITION: u64 = 0x3ff << 32;
@@ -108,9 +104,7 @@ impl Selection {
     pub fn most_per_instruction(self) -> u64 {
         let most = |event: PerfEvent| {
             let row = event.row();
-            let in_cycles = ["STALL", "CYCLES", "BUSY"]
-                .iter()
-                .any(|word| row.name.contains(word));
+            let in_cycles = ["STALL", "CYCLES", "BUSY"].iter().any(|word| row.name.contains(word));
             match row.stage {
                 _ if in_cycles => 4096,
                 Stage::Commit => 1,
@@ -150,20 +144,10 @@ mod tests {
                 assert!(!attributable(&[event], 1), "{event:?} with a condition");
             }
         }
-        for precise in [
-            E::Cycles,
-            E::CyclesFlushed,
-            E::BranchMisses,
-            E::L1dReadMisses,
-        ] {
+        for precise in [E::Cycles, E::CyclesFlushed, E::BranchMisses, E::L1dReadMisses] {
             assert!(precise.is_precise(), "{precise:?}");
         }
-        for not in [
-            E::CyclesIdle,
-            E::CyclesCommitting,
-            E::Slots,
-            E::RobOccupancy,
-        ] {
+        for not in [E::CyclesIdle, E::CyclesCommitting, E::Slots, E::RobOccupancy] {
             assert!(!not.is_precise(), "{not:?}");
         }
         assert!(attributable(&[E::CyclesStalled, E::CyclesDrained], 0));
@@ -174,11 +158,7 @@ mod tests {
     #[test]
     fn a_condition_needs_an_event_that_is_known_of_each_cycle() {
         let retired = Selection::new(2 | 3 << 32 | INVERT);
-        let condition = Condition {
-            threshold: 3,
-            invert: true,
-            edge: false,
-        };
+        let condition = Condition { threshold: 3, invert: true, edge: false };
         assert_eq!(retired.condition(), Some(condition));
         assert_eq!(retired.bits(), 2 | 3 << 32 | INVERT);
         assert_eq!(Selection::new(2).condition(), None);

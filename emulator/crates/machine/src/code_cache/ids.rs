@@ -38,13 +38,11 @@ pub(super) struct IdPages {
 
 impl IdPage {
     fn new() -> Self {
-        Self {
-            ids: boxed(|| Cell::new(NO_ID)),
-        }
+        Self { ids: boxed(|| Cell::new(NO_ID)) }
     }
 
     fn packed(&self) -> PackedIds {
-        let known = || { (0..).zip(self.ids.iter()) }.filter(|(_, id)| id.get() != NO_ID);
+        let known = || (0..).zip(self.ids.iter()).filter(|(_, id)| id.get() != NO_ID);
         PackedIds {
             slots: known().map(|(slot, _)| slot).collect(),
             ids: known().map(|(_, id)| id.get()).collect(),
@@ -82,9 +80,7 @@ impl IdPages {
 
     /// Packs the tables that nobody but their pages has. Those pages must drop them, too.
     pub fn pack(&mut self) {
-        let unused = self
-            .tables
-            .extract_if(|_, table| Rc::strong_count(table) <= 2);
+        let unused = self.tables.extract_if(|_, table| Rc::strong_count(table) <= 2);
         for (key, table) in unused {
             let packed = table.packed();
             self.packed_ids += packed.ids.len();

@@ -82,13 +82,8 @@ fn recorded_overflows_go_on_from_the_reload_value() {
     counters.set_recorded(1 << 3);
     counters.set_privilege(Privilege::User, &AtCycle(0));
     let once = counters.sync(&AtCycle(51), 1, false);
-    let recorded = |periods| Overflows {
-        interrupts: 0,
-        recorded: vec![Awaited {
-            counter: 3,
-            periods,
-        }],
-    };
+    let recorded =
+        |periods| Overflows { interrupts: 0, recorded: vec![Awaited { counter: 3, periods }] };
     assert_eq!(once, recorded(1));
     assert_eq!(counters.read(3, &AtCycle(51)), 0u64.wrapping_sub(99));
     // Nobody looked for a while.
@@ -110,15 +105,8 @@ fn an_overflow_that_is_attributed_waits_until_its_instruction_has_left() {
     }
     counters.set_privilege(Privilege::User, &AtCycle(100));
     // Cycles and slots are due to no instruction that has yet to leave.
-    assert_eq!(
-        counters.sync(&AtCycle(150), 0, true).interrupts,
-        1 << 4 | 1 << 5
-    );
-    assert_eq!(
-        counters.read(3, &AtCycle(150)),
-        15,
-        "it is counted all the same"
-    );
+    assert_eq!(counters.sync(&AtCycle(150), 0, true).interrupts, 1 << 4 | 1 << 5);
+    assert_eq!(counters.read(3, &AtCycle(150)), 15, "it is counted all the same");
     assert_eq!(counters.sync(&AtCycle(150), 0, false).interrupts, 1 << 3);
 }
 

@@ -15,15 +15,15 @@ const COUNTERS: u32 = 0xffff_fff8;
 const HIGH_BITS_BESIDE_CONDITION: u32 = 0xffff_fc00;
 
 pub(super) fn properties(fdt: &mut FdtWriter) -> Result {
-    let selectors: Vec<u32> = { SBI_EVENTS.iter() }
+    let selectors: Vec<u32> = SBI_EVENTS
+        .iter()
         .flat_map(|event| {
             let bits = event.selection().bits();
             [event.number, (bits >> 32) as u32, bits as u32]
         })
         .collect();
-    let counters: Vec<u32> = { SBI_EVENTS.iter() }
-        .flat_map(|event| [event.number, event.number, COUNTERS])
-        .collect();
+    let counters: Vec<u32> =
+        SBI_EVENTS.iter().flat_map(|event| [event.number, event.number, COUNTERS]).collect();
     // Raw events: the selectors that name an event, with a condition those that can have one, and no others.
     let raw: Vec<u32> = raw_selectors()
         .flat_map(|own| {

@@ -11,35 +11,16 @@ fn board() -> Board {
     let mut board = Board::new(16 << 20, 2, Clock::default(), 0).unwrap();
     let output = Output::new(Box::new(Capture::default()));
     board.add_uart(output, Some(Input::default())).unwrap();
-    board
-        .add_virtio(Box::new(Rng::new(0)), Latency::BUFFER)
-        .unwrap();
+    board.add_virtio(Box::new(Rng::new(0)), Latency::BUFFER).unwrap();
     board
 }
 
 fn tree() -> DeviceTree {
-    let isa = Isa::new(
-        &["i", "m", "a", "f", "d", "c", "zicsr", "sscofpmf"],
-        MmuType::Sv48,
-    );
+    let isa = Isa::new(&["i", "m", "a", "f", "d", "c", "zicsr", "sscofpmf"], MmuType::Sv48);
     let mut tree = board().device_tree(isa, "console=ttyS0", Some(0x8100_0000..0x8100_1000));
-    let cache = Cache {
-        size: 32 << 10,
-        sets: 64,
-        line: 64,
-    };
-    tree.caches = Some(Caches {
-        l1i: cache,
-        l1d: cache,
-        shared: vec![cache, cache],
-    });
-    tree.devices.push(DeviceNode::new(
-        "tip",
-        &["tipsim,tip"],
-        0x1100_0000,
-        0x1000,
-        Some(12),
-    ));
+    let cache = Cache { size: 32 << 10, sets: 64, line: 64 };
+    tree.caches = Some(Caches { l1i: cache, l1d: cache, shared: vec![cache, cache] });
+    tree.devices.push(DeviceNode::new("tip", &["tipsim,tip"], 0x1100_0000, 0x1000, Some(12)));
     tree
 }
 
@@ -98,10 +79,7 @@ fn levels_of_page_tables_are_announced() {
 
 #[test]
 fn nul_in_a_string_is_an_error() {
-    let bad = DeviceTree {
-        bootargs: "a\0b".to_owned(),
-        ..tree()
-    };
+    let bad = DeviceTree { bootargs: "a\0b".to_owned(), ..tree() };
     assert!(bad.build().is_err());
 }
 

@@ -27,9 +27,7 @@ fn or_combine(value: u64) -> u64 {
 
 /// All 128 bits of a carry-less product.
 fn carry_less(a: u64, b: u64) -> u128 {
-    (0..64)
-        .filter(|i| b >> i & 1 != 0)
-        .fold(0, |sum, i| sum ^ u128::from(a) << i)
+    (0..64).filter(|i| b >> i & 1 != 0).fold(0, |sum, i| sum ^ u128::from(a) << i)
 }
 
 registers! {

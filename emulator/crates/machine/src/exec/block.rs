@@ -78,10 +78,6 @@ impl Hart {
     fn enabled(&self, inst: &Slot, enable: u64) -> Result<(), Trap> {
         let machine = self.privilege == Privilege::Machine || self.csrs.menvcfg & enable != 0;
         let supervisor = self.privilege != Privilege::User || self.csrs.senvcfg & enable != 0;
-        if machine && supervisor {
-            Ok(())
-        } else {
-            Err(illegal(inst))
-        }
+        if machine && supervisor { Ok(()) } else { Err(illegal(inst)) }
     }
 }

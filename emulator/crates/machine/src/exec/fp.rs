@@ -50,11 +50,7 @@ impl Hart {
     /// An FP instruction that changes no FP state: illegal while `mstatus.FS` is off.
     #[inline(always)]
     pub(crate) fn fp_reads(&self, inst: &Slot) -> Result<(), Trap> {
-        if self.csrs.mstatus & status::FS == 0 {
-            Err(illegal(inst))
-        } else {
-            Ok(())
-        }
+        if self.csrs.mstatus & status::FS == 0 { Err(illegal(inst)) } else { Ok(()) }
     }
 
     /// An FP instruction that changes FP registers or flags: makes `mstatus.FS` dirty.
@@ -70,11 +66,7 @@ impl Hart {
     fn rounding(&self, inst: &Slot) -> Result<Rounding, Trap> {
         const DYNAMIC: u8 = 7;
         let field = (inst.raw() >> 12) as u8 & 7;
-        let mode = if field == DYNAMIC {
-            self.csrs.frm
-        } else {
-            field
-        };
+        let mode = if field == DYNAMIC { self.csrs.frm } else { field };
         Rounding::from_bits(mode).ok_or(illegal(inst))
     }
 
@@ -120,10 +112,7 @@ macro_rules! rows {
 macro_rules! two_rounded {
     ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
         let rounding = $hart.rounding($inst)?;
-        let (a, b) = (
-            $hart.fp_get::<$format>($inst.rs1()),
-            $hart.fp_get::<$format>($inst.rs2()),
-        );
+        let (a, b) = ($hart.fp_get::<$format>($inst.rs1()), $hart.fp_get::<$format>($inst.rs2()));
         let result = $function(a, b, rounding, $hart.csrs.fflags);
         $hart.fp_put::<$format>($inst, result);
     };
@@ -133,10 +122,7 @@ macro_rules! two_rounded {
 macro_rules! three_rounded {
     ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
         let rounding = $hart.rounding($inst)?;
-        let (a, b) = (
-            $hart.fp_get::<$format>($inst.rs1()),
-            $hart.fp_get::<$format>($inst.rs2()),
-        );
+        let (a, b) = ($hart.fp_get::<$format>($inst.rs1()), $hart.fp_get::<$format>($inst.rs2()));
         let c = $hart.fp_get::<$format>($inst.rs3());
         let result = $function(a, b, c, rounding, $hart.csrs.fflags);
         $hart.fp_put::<$format>($inst, result);
@@ -155,10 +141,7 @@ macro_rules! one_rounded {
 /// fd = function(fs1, fs2), without flags.
 macro_rules! sign {
     ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
-        let (a, b) = (
-            $hart.fp_get::<$format>($inst.rs1()),
-            $hart.fp_get::<$format>($inst.rs2()),
-        );
+        let (a, b) = ($hart.fp_get::<$format>($inst.rs1()), $hart.fp_get::<$format>($inst.rs2()));
         $hart.fp_put::<$format>($inst, ($function(a, b), 0));
     };
 }
@@ -166,10 +149,7 @@ macro_rules! sign {
 /// fd = function(fs1, fs2).
 macro_rules! extremum {
     ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
-        let (a, b) = (
-            $hart.fp_get::<$format>($inst.rs1()),
-            $hart.fp_get::<$format>($inst.rs2()),
-        );
+        let (a, b) = ($hart.fp_get::<$format>($inst.rs1()), $hart.fp_get::<$format>($inst.rs2()));
         $hart.fp_put::<$format>($inst, $function(a, b));
     };
 }
@@ -177,10 +157,7 @@ macro_rules! extremum {
 /// rd = function(fs1, fs2).
 macro_rules! comparison {
     ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
-        let (a, b) = (
-            $hart.fp_get::<$format>($inst.rs1()),
-            $hart.fp_get::<$format>($inst.rs2()),
-        );
+        let (a, b) = ($hart.fp_get::<$format>($inst.rs1()), $hart.fp_get::<$format>($inst.rs2()));
         let (holds, flags) = $function(a, b);
         $hart.fp_put_x($inst, (u64::from(holds), flags));
     };

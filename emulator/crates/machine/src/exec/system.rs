@@ -53,8 +53,7 @@ impl Hart {
         let old = self.read_csr(env, number, at.count).ok_or(illegal(inst))?;
         if write {
             let new = update(self.modified_csr(number, old));
-            self.write_csr(env, number, new, at.count)
-                .ok_or(illegal(inst))?;
+            self.write_csr(env, number, new, at.count).ok_or(illegal(inst))?;
         }
         self.put(inst.rd(), old);
         following(inst, at)
@@ -104,10 +103,7 @@ impl Hart {
         if self.host_call(env, inst, at) {
             return following(inst, at);
         }
-        Err(Trap {
-            cause: Exception::Breakpoint,
-            tval: at.pc,
-        })
+        Err(Trap { cause: Exception::Breakpoint, tval: at.pc })
     }
 
     #[cold]
@@ -166,11 +162,7 @@ impl Hart {
     ) -> Next {
         self.supervisor_only(inst, status::TVM)?;
         let va = self.get(inst.rs1());
-        let reach = if inst.rs1() == 0 {
-            None
-        } else {
-            self.superpages.reach(va)
-        };
+        let reach = if inst.rs1() == 0 { None } else { self.superpages.reach(va) };
         match reach {
             None => self.flush_translations(),
             Some(bits) => {

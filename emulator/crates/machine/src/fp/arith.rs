@@ -20,11 +20,7 @@ pub fn add<F: OnHost>(
     let sum = x + y;
     // A subnormal sum is exact, so it does not underflow.
     if rounding == Rounding::NearestEven && is_finite(sum) {
-        let flags = if sticky & NX != 0 {
-            0
-        } else {
-            inexact_unless(sum_is_exact(x, y, sum))
-        };
+        let flags = if sticky & NX != 0 { 0 } else { inexact_unless(sum_is_exact(x, y, sum)) };
         return (sum.to_bits(), flags);
     }
     soft::add::<F>(a, b, rounding)

@@ -120,11 +120,7 @@ pub fn classify<F: Format>(a: F::Bits) -> u64 {
         _ => 3,
     };
     let negative = a & F::SIGN == F::SIGN;
-    1 << if negative {
-        3 - magnitude
-    } else {
-        4 + magnitude
-    }
+    1 << if negative { 3 - magnitude } else { 4 + magnitude }
 }
 
 /// `a` with the sign of `b`.

@@ -91,11 +91,7 @@ macro_rules! format {
             fn significand(self) -> u64 {
                 let implicit = 1 << (Self::PRECISION - 1);
                 let fraction = u64::from(<$float>::to_bits(self)) & (implicit - 1);
-                if self.exponent() == 0 {
-                    fraction
-                } else {
-                    fraction | implicit
-                }
+                if self.exponent() == 0 { fraction } else { fraction | implicit }
             }
             #[inline]
             fn quiet_bit(self) -> bool {
@@ -148,9 +144,5 @@ pub const fn nan_box(bits: u32) -> u64 {
 /// The single-precision value in a 64-bit register: the canonical NaN if it is not boxed.
 #[inline]
 pub const fn unbox(register: u64) -> u32 {
-    if register >> 32 == 0xffff_ffff {
-        register as u32
-    } else {
-        f32::CANONICAL_NAN
-    }
+    if register >> 32 == 0xffff_ffff { register as u32 } else { f32::CANONICAL_NAN }
 }

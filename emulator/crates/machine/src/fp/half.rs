@@ -31,11 +31,7 @@ impl Format for F16 {
     }
     fn significand(self) -> u64 {
         let fraction = u64::from(self.0 & 0x3ff);
-        if self.exponent() == 0 {
-            fraction
-        } else {
-            fraction | 0x400
-        }
+        if self.exponent() == 0 { fraction } else { fraction | 0x400 }
     }
     fn quiet_bit(self) -> bool {
         self.0 & 0x200 != 0
@@ -135,9 +131,5 @@ pub const fn nan_box(bits: u16) -> u64 {
 
 /// The half in a 64-bit register: the canonical NaN if it is not boxed.
 pub const fn unbox(register: u64) -> u16 {
-    if register >> 16 == 0xffff_ffff_ffff {
-        register as u16
-    } else {
-        F16::CANONICAL_NAN
-    }
+    if register >> 16 == 0xffff_ffff_ffff { register as u16 } else { F16::CANONICAL_NAN }
 }

@@ -46,11 +46,7 @@ impl Exact {
     /// Rounds to a format. Zeros keep their sign.
     pub fn pack<F: Format>(&self, rounding: Rounding) -> (F::Bits, Flags) {
         let with_sign = |bits: u64| {
-            if self.negative {
-                F::encode(bits) | F::SIGN
-            } else {
-                F::encode(bits)
-            }
+            if self.negative { F::encode(bits) | F::SIGN } else { F::encode(bits) }
         };
         if self.significand == 0 {
             return (with_sign(0), 0);
@@ -87,10 +83,7 @@ impl Exact {
             Rounding::Down => self.negative,
             Rounding::Up => !self.negative,
         };
-        (
-            with_sign(if to_infinity { infinity } else { infinity - 1 }),
-            OF | NX,
-        )
+        (with_sign(if to_infinity { infinity } else { infinity - 1 }), OF | NX)
     }
 }
 
@@ -99,21 +92,13 @@ pub fn sum(a: Exact, b: Exact, rounding: Rounding) -> Exact {
     if a.significand == 0 && b.significand == 0 && a.negative == b.negative {
         return a;
     }
-    let zero = Exact {
-        negative: rounding == Rounding::Down,
-        exponent: 0,
-        significand: 0,
-        sticky: false,
-    };
+    let zero =
+        Exact { negative: rounding == Rounding::Down, exponent: 0, significand: 0, sticky: false };
     // Most significant bit at bit 125: room for the carry, and 19 zeros at the end. Those make
     // an alignment that loses bits so wide that at most one leading bit cancels.
     let normalize = |x: Exact| {
         let shift = x.significand.leading_zeros() - 2;
-        Exact {
-            exponent: x.exponent - shift as i32,
-            significand: x.significand << shift,
-            ..x
-        }
+        Exact { exponent: x.exponent - shift as i32, significand: x.significand << shift, ..x }
     };
     let (a, b) = match (a.significand, b.significand) {
         (0, 0) => return zero,
@@ -121,34 +106,18 @@ pub fn sum(a: Exact, b: Exact, rounding: Rounding) -> Exact {
         (_, 0) => return a,
         _ => (normalize(a), normalize(b)),
     };
-    let (large, small) = if a.exponent >= b.exponent {
-        (a, b)
-    } else {
-        (b, a)
-    };
+    let (large, small) = if a.exponent >= b.exponent { (a, b) } else { (b, a) };
     let distance = large.exponent.abs_diff(small.exponent);
     let aligned = small.significand.checked_shr(distance).unwrap_or(0);
     let sticky = distance > 127 || aligned << distance != small.significand;
     if large.negative == small.negative {
-        return Exact {
-            significand: large.significand + aligned,
-            sticky,
-            ..large
-        };
+        return Exact { significand: large.significand + aligned, sticky, ..large };
     }
     // What was lost of the smaller one is taken from the last bit of the difference.
     match large.significand.checked_sub(aligned + u128::from(sticky)) {
         Some(0) => zero,
-        Some(significand) => Exact {
-            significand,
-            sticky,
-            ..large
-        },
+        Some(significand) => Exact { significand, sticky, ..large },
         // Only with equal exponents.
-        None => Exact {
-            significand: aligned - large.significand,
-            sticky: false,
-            ..small
-        },
+        None => Exact { significand: aligned - large.significand, sticky: false, ..small },
     }
 }

@@ -40,17 +40,8 @@ fn unpack<F: Format>(bits: F::Bits) -> Operand {
         Finite
     };
     let unit = field.max(1) as i32 - (F::MAX_EXPONENT / 2 + F::PRECISION - 1) as i32;
-    let exact = Exact {
-        negative,
-        exponent: unit,
-        significand: significand.into(),
-        sticky: false,
-    };
-    Operand {
-        kind,
-        negative,
-        exact,
-    }
+    let exact = Exact { negative, exponent: unit, significand: significand.into(), sticky: false };
+    Operand { kind, negative, exact }
 }
 
 /// The canonical NaN if an operand is a NaN.
@@ -211,11 +202,7 @@ fn to_integer<F: Format>(a: F::Bits, rounding: Rounding, min: i128, max: i128) -
         Zero => return (0, 0),
         Finite if x.exact.magnitude() < 64 => {
             let (magnitude, inexact) = x.exact.round_to(0, rounding);
-            let value = if x.negative {
-                -(magnitude as i128)
-            } else {
-                magnitude as i128
-            };
+            let value = if x.negative { -(magnitude as i128) } else { magnitude as i128 };
             if (min..=max).contains(&value) {
                 return (value, inexact.into());
             }
@@ -240,13 +227,8 @@ macro_rules! to_integer {
 to_integer! { to_i32 i32; to_u32 u32; to_i64 i64; to_u64 u64; }
 
 fn from_integer<F: Format>(negative: bool, magnitude: u64, rounding: Rounding) -> (F::Bits, Flags) {
-    Exact {
-        negative,
-        exponent: 0,
-        significand: magnitude.into(),
-        sticky: false,
-    }
-    .pack::<F>(rounding)
+    Exact { negative, exponent: 0, significand: magnitude.into(), sticky: false }
+        .pack::<F>(rounding)
 }
 
 #[cold]
@@ -287,11 +269,7 @@ pub fn round<F: Format>(a: F::Bits, rounding: Rounding) -> (F::Bits, Flags) {
         return (a, 0);
     }
     let (significand, inexact) = x.exact.round_to(0, rounding);
-    let integer = Exact {
-        exponent: 0,
-        significand,
-        ..x.exact
-    };
+    let integer = Exact { exponent: 0, significand, ..x.exact };
     // An integer below the format's precision, or the power of two that follows.
     let (bits, _) = integer.pack::<F>(rounding);
     (bits, inexact.into())

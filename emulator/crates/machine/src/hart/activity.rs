@@ -19,13 +19,7 @@ impl Hart {
         if self.privilege != Privilege::Machine || self.csrs.mstatus & status::MIE != 0 {
             return false;
         }
-        let mut at = |pc| {
-            Some(isa::decode(self.instruction(
-                bus,
-                pc,
-                Privilege::Machine,
-            )?))
-        };
+        let mut at = |pc| Some(isa::decode(self.instruction(bus, pc, Privilege::Machine)?));
         // Where a jump without a link leads.
         let target = |inst: isa::DecodedInst, pc: u64| {
             let jumps = inst.op == Op::Jal && inst.rd == 0;

@@ -146,16 +146,9 @@ impl Hart {
             MemKind::Load => (Access::Load, Exception::LoadMisaligned),
             _ => (Access::Store, Exception::StoreMisaligned),
         };
-        let tlb = if access == Access::Load {
-            &self.load_tlb
-        } else {
-            &self.store_tlb
-        };
+        let tlb = if access == Access::Load { &self.load_tlb } else { &self.store_tlb };
         if !va.is_multiple_of(u64::from(size)) {
-            return Err(Trap {
-                cause: misaligned,
-                tval: va,
-            });
+            return Err(Trap { cause: misaligned, tval: va });
         }
         let pa = match tlb.lookup(va, u64::from(size), self.rights) {
             Some(host) => (host as u64).wrapping_add(self.host_to_pa),
@@ -163,10 +156,7 @@ impl Hart {
                 self.watch(va, size, access)?;
                 let place = self.place(env, va, size, access)?;
                 if !place.ram {
-                    return Err(Trap {
-                        cause: access.access_fault(),
-                        tval: va,
-                    });
+                    return Err(Trap { cause: access.access_fault(), tval: va });
                 }
                 place.pa
             }
@@ -177,10 +167,7 @@ impl Hart {
 
     #[inline(always)]
     fn read_atomic<T, V: Value>(&self, env: &Env<'_, T>, va: u64, pa: u64) -> Result<u64, Trap> {
-        let fault = Trap {
-            cause: Exception::StoreAccessFault,
-            tval: va,
-        };
+        let fault = Trap { cause: Exception::StoreAccessFault, tval: va };
         env.bus.ram.load(pa, V::SIZE as u8).ok_or(fault)
     }
 }

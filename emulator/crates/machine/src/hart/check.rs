@@ -43,11 +43,7 @@ impl Hart {
     ) -> impl Totals + use<'a, 'e, T> {
         let cycles = self.now(env, count);
         let retired = count.wrapping_sub(self.not_retired);
-        HartTotals {
-            cycles,
-            retired,
-            timing: &*env.timing,
-        }
+        HartTotals { cycles, retired, timing: &*env.timing }
     }
 
     /// `mip` at `now`, from the lines as last seen.
@@ -84,11 +80,7 @@ impl Hart {
 
     /// Cycle at which `stimecmp` raises its interrupt.
     pub(crate) fn stimer_cycle(&self, bus: &Bus) -> u64 {
-        if self.csrs.stce() {
-            bus.cycle_of_mtime(self.csrs.stimecmp)
-        } else {
-            u64::MAX
-        }
+        if self.csrs.stce() { bus.cycle_of_mtime(self.csrs.stimecmp) } else { u64::MAX }
     }
 
     /// Brings programmable counters up to date, and requests the interrupt if one overflowed.
@@ -179,15 +171,8 @@ impl Hart {
 
     /// When something is due next, if nothing is now.
     fn next_due(&self, bus: &Bus) -> u64 {
-        let stimer = if self.stimer_at > bus.now {
-            self.stimer_at
-        } else {
-            u64::MAX
-        };
-        bus.next_event()
-            .min(stimer)
-            .min(self.counters_due)
-            .min(self.sampling.due)
+        let stimer = if self.stimer_at > bus.now { self.stimer_at } else { u64::MAX };
+        bus.next_event().min(stimer).min(self.counters_due).min(self.sampling.due)
     }
 
     /// Called after an access to a device register: brings `due` forward to the device's next event, or to now if an enabled
@@ -209,10 +194,7 @@ impl Hart {
         if after & after::FREEZE != 0 {
             // The trap has passed the records, then.
             self.now(env, self.count);
-            self.sampling
-                .units
-                .transfer_records
-                .with(TransferRecords::freeze);
+            self.sampling.units.transfer_records.with(TransferRecords::freeze);
         }
         if after & after::PRIVILEGE != 0 {
             env.timing.privilege(self.privilege);

@@ -158,7 +158,7 @@ impl Hart {
     pub fn debug_read(&mut self, bus: &mut Bus, va: u64, bytes: &mut [u8]) -> usize {
         for (n, byte) in bytes.iter_mut().enumerate() {
             let at = va.wrapping_add(n as u64);
-            let value = { self.debug_place(bus, at) }.and_then(|pa| bus.ram.load(pa, 1));
+            let value = self.debug_place(bus, at).and_then(|pa| bus.ram.load(pa, 1));
             match value {
                 Some(value) => *byte = value as u8,
                 None => return n,
@@ -198,8 +198,8 @@ impl Hart {
     pub fn set_debug_csr(&mut self, bus: &mut Bus, number: u16, value: u64) -> bool {
         let timing = &mut Untimed;
         self.executed.pc = self.pc;
-        !counts(number) && { self.write_csr(&mut Env { bus, timing }, number, value, self.count) }
-            .is_some()
+        !counts(number)
+            && self.write_csr(&mut Env { bus, timing }, number, value, self.count).is_some()
     }
 
     fn debug_place(&self, bus: &mut Bus, va: u64) -> Option<u64> {
@@ -211,10 +211,7 @@ impl Hart {
         if privilege == Privilege::Machine || self.csrs.satp.levels() == 0 {
             return Some(va);
         }
-        let env = Env {
-            bus,
-            timing: &mut Untimed,
-        };
+        let env = Env { bus, timing: &mut Untimed };
         let read = |pa| env.bus.ram.load(pa, 8);
         let leaf = mmu::walk(self.csrs.satp, self.page_features(), va, read);
         leaf.ok().map(|leaf| leaf.pa)
@@ -236,13 +233,13 @@ impl Hart {
     }
 
     pub(super) fn has_breakpoint(&self, vpage: u64) -> bool {
-        { self.debug.breakpoints.iter() }.any(|pc| pc & !0xfff == vpage)
+        self.debug.breakpoints.iter().any(|pc| pc & !0xfff == vpage)
     }
 
     /// True if the page of `va` must stay out of the TLBs.
     pub(super) fn watches_page(&self, va: u64) -> bool {
         let page = va & !0xfff..(va | 0xfff).wrapping_add(1);
-        { self.debug.watchpoints.iter() }.any(|w| overlap(&w.range, &page))
+        self.debug.watchpoints.iter().any(|w| overlap(&w.range, &page))
     }
 
     /// An access that is about to happen: if it is watched, the run ends after the instruction. In a run of several
@@ -256,14 +253,11 @@ impl Hart {
             let kind = if write { w.write } else { w.read };
             kind && overlap(&w.range, &range)
         };
-        if !{ self.debug.watchpoints.iter() }.any(watched) {
+        if !self.debug.watchpoints.iter().any(watched) {
             return Ok(());
         }
         if self.run.is_none() {
-            return Err(Trap {
-                cause: Exception::LoadAccessFault,
-                tval: va,
-            });
+            return Err(Trap { cause: Exception::LoadAccessFault, tval: va });
         }
         self.debug.stop = Some(DebugStop::Watchpoint { address: va, write });
         self.afterwards(after::DEBUG);

@@ -36,12 +36,7 @@ pub(crate) struct Spaces {
 
 impl Spaces {
     pub fn new() -> Self {
-        Self {
-            users: HashMap::new(),
-            together: HashMap::new(),
-            faults: HashMap::new(),
-            tag: 0,
-        }
+        Self { users: HashMap::new(), together: HashMap::new(), faults: HashMap::new(), tag: 0 }
     }
 
     /// The user space of a root page table under the current tag; `pc` is fetched from it.
@@ -88,9 +83,8 @@ impl Hart {
             return Ok(page.clone());
         }
         let fault = |cause| Trap { cause, tval: pc };
-        let (leaf, translated) = self
-            .translate(env, pc, Access::Fetch, self.privilege)
-            .map_err(fault)?;
+        let (leaf, translated) =
+            self.translate(env, pc, Access::Fetch, self.privilege).map_err(fault)?;
         let pa = leaf.pa & !0xfff;
         let allowed = self.pmp.allows_page(pa, Access::Fetch, self.privilege);
         // Instructions come from RAM only: nothing maps a ROM that is fetched from.
@@ -121,14 +115,7 @@ impl Hart {
             self.code_page(env, pa)
         };
         let ids = T::TIMED.then(|| self.code.ids(space, vpage, &code));
-        let page = FetchPage {
-            vpage,
-            code,
-            ids,
-            space,
-            translated,
-            strict,
-        };
+        let page = FetchPage { vpage, code, ids, space, translated, strict };
         if !strict {
             self.superpages.note(pc, leaf.page_bits);
             self.fetch_tlb.insert(self.privilege, page.clone());
@@ -178,8 +165,7 @@ impl Hart {
         if cached {
             // The page may have become data since it was looked up.
             self.code_page(env, pa);
-            page.code
-                .fill((pc & 0xfff) as usize >> 1, inst, &self.code.encodings);
+            page.code.fill((pc & 0xfff) as usize >> 1, inst, &self.code.encodings);
         }
         Ok((inst, cached))
     }
@@ -187,11 +173,7 @@ impl Hart {
     /// Decodes an encoding; one of an extension that is off is illegal.
     pub(super) fn decode(&self, raw: u32) -> DecodedInst {
         let inst = isa::decode(raw);
-        if self.extensions.has_all(inst.extensions()) {
-            inst
-        } else {
-            DecodedInst::illegal(raw)
-        }
+        if self.extensions.has_all(inst.extensions()) { inst } else { DecodedInst::illegal(raw) }
     }
 
     fn fetch_half<T>(
@@ -203,10 +185,7 @@ impl Hart {
     ) -> Result<u32, Trap> {
         let allowed = !page.strict || self.pmp.allows(pa, 2, Access::Fetch, self.privilege);
         let half = env.bus.ram.load(pa, 2).filter(|_| allowed);
-        half.map(|half| half as u32).ok_or(Trap {
-            cause: Exception::InstAccessFault,
-            tval: pc,
-        })
+        half.map(|half| half as u32).ok_or(Trap { cause: Exception::InstAccessFault, tval: pc })
     }
 
     /// The address space that a fetch from `pc` at the current privilege would be in, if it worked.

@@ -65,10 +65,7 @@ impl Hart {
             return false;
         }
         let mut word = [0; 4];
-        for (va, expected) in [
-            (at.pc.wrapping_sub(4), BEFORE),
-            (at.pc.wrapping_add(4), AFTER),
-        ] {
+        for (va, expected) in [(at.pc.wrapping_sub(4), BEFORE), (at.pc.wrapping_add(4), AFTER)] {
             let read = self.debug_read(env.bus, va, &mut word);
             if read != word.len() || u64::from(u32::from_le_bytes(word)) != expected {
                 return false;
@@ -79,10 +76,7 @@ impl Hart {
         };
         env.bus.now = env.bus.now.max(self.now(env, at.count));
         let (number, parameter) = (self.get(10) & 0xffff_ffff, self.get(11));
-        let caller = &mut Caller {
-            hart: self,
-            bus: env.bus,
-        };
+        let caller = &mut Caller { hart: self, bus: env.bus };
         match host.borrow_mut().call(number, parameter, caller) {
             HostResult::Value(value) => self.put(10, value),
             HostResult::Exit(status) => {

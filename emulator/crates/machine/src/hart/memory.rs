@@ -66,9 +66,7 @@ impl Hart {
                 // bytes lie in the page that the entry was made for.
                 Ok(unsafe { host.cast::<V>().read_unaligned() }.little_endian())
             }
-            None => self
-                .load_slow(env, va, V::SIZE as u8, count)
-                .map(V::from_u64),
+            None => self.load_slow(env, va, V::SIZE as u8, count).map(V::from_u64),
         }
     }
 
@@ -121,18 +119,11 @@ impl Hart {
         self.watch(va, size, Access::Load)?;
         let (place, second) = self.places(env, va, size, Access::Load)?;
         *self.accesses.current() = MemAccess::new(MemKind::Load, va, place.pa, size, !place.ram);
-        let fault = Trap {
-            cause: Exception::LoadAccessFault,
-            tval: va,
-        };
+        let fault = Trap { cause: Exception::LoadAccessFault, tval: va };
         if let Some((second, first_size)) = second {
             // Both are RAM.
             let low = env.bus.ram.load(place.pa, first_size).ok_or(fault)?;
-            let high = env
-                .bus
-                .ram
-                .load(second.pa, size - first_size)
-                .ok_or(fault)?;
+            let high = env.bus.ram.load(second.pa, size - first_size).ok_or(fault)?;
             return Ok(low | high << (8 * first_size));
         }
         if place.ram {
@@ -155,9 +146,7 @@ impl Hart {
         value: u64,
         count: u64,
     ) -> Result<(), Trap> {
-        if let Some(host) =
-            { &mut self.store_tlb }.lookup_second_level(va, size.into(), self.rights)
-        {
+        if let Some(host) = self.store_tlb.lookup_second_level(va, size.into(), self.rights) {
             let pa = (host as u64).wrapping_add(self.host_to_pa);
             if T::TIMED {
                 self.note(va, host, size.into(), MemKind::Store);
@@ -168,10 +157,7 @@ impl Hart {
         self.watch(va, size, Access::Store)?;
         let (place, second) = self.places(env, va, size, Access::Store)?;
         *self.accesses.current() = MemAccess::new(MemKind::Store, va, place.pa, size, !place.ram);
-        let fault = Trap {
-            cause: Exception::StoreAccessFault,
-            tval: va,
-        };
+        let fault = Trap { cause: Exception::StoreAccessFault, tval: va };
         if self.run.is_none() {
             // Code may be overwritten: what follows is then decoded anew.
             let watched = |pa| env.bus.ram.page_flags(pa) & Ram::WATCHED != 0;
@@ -182,12 +168,7 @@ impl Hart {
         }
         if let Some((second, first_size)) = second {
             self.store_ram(env.bus, place.pa, first_size, value);
-            self.store_ram(
-                env.bus,
-                second.pa,
-                size - first_size,
-                value >> (8 * first_size),
-            );
+            self.store_ram(env.bus, second.pa, size - first_size, value >> (8 * first_size));
         } else if place.ram {
             self.store_ram(env.bus, place.pa, size, value);
         } else {
@@ -217,10 +198,7 @@ impl Hart {
         // Devices take aligned accesses only.
         for (place, va) in [(first, va), (second, rest)] {
             if !place.ram {
-                return Err(Trap {
-                    cause: access.access_fault(),
-                    tval: va,
-                });
+                return Err(Trap { cause: access.access_fault(), tval: va });
             }
         }
         Ok((first, Some((second, first_size))))
@@ -252,11 +230,7 @@ impl Hart {
             && !self.watches_page(va)
             && self.pmp.allows_page(page, access, privilege) == Some(true)
         {
-            let host = env
-                .bus
-                .ram
-                .as_mut_ptr()
-                .wrapping_add((page - RAM_BASE) as usize);
+            let host = env.bus.ram.as_mut_ptr().wrapping_add((page - RAM_BASE) as usize);
             let tlb = match access {
                 Access::Store => &mut self.store_tlb,
                 Access::Load | Access::Fetch => &mut self.load_tlb,
@@ -308,10 +282,7 @@ impl Hart {
                 if !mmu::permits(pte, access, rights) {
                     return Err(access.page_fault());
                 }
-                if !self
-                    .pmp
-                    .allows(leaf.at, 8, Access::Store, Privilege::Supervisor)
-                {
+                if !self.pmp.allows(leaf.at, 8, Access::Store, Privilege::Supervisor) {
                     return Err(access.access_fault());
                 }
                 self.store_ram(env.bus, leaf.at, 8, pte);

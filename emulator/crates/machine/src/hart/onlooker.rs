@@ -24,9 +24,7 @@ impl GuestView<'_> {
             let read = |pa| self.ram.load(pa, 8);
             let pa = match self.csrs.satp.levels() {
                 0 => Some(at),
-                _ => {
-                    { mmu::walk(self.csrs.satp, self.features, at, read).ok() }.map(|leaf| leaf.pa)
-                }
+                _ => mmu::walk(self.csrs.satp, self.features, at, read).ok().map(|leaf| leaf.pa),
             };
             if pa.and_then(|pa| self.ram.read(pa, head)).is_none() {
                 return false;
@@ -60,11 +58,8 @@ impl Hart {
             self.look_at = u64::MAX;
             return;
         };
-        let view = GuestView {
-            ram: &env.bus.ram,
-            csrs: &self.csrs,
-            features: self.page_features(),
-        };
+        let view =
+            GuestView { ram: &env.bus.ram, csrs: &self.csrs, features: self.page_features() };
         let timing = &mut *env.timing;
         let after = onlooker.look(&view, &mut |kind, bytes| timing.note(kind, bytes));
         self.look_at = self.count.saturating_add(after.max(1));

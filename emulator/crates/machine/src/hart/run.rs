@@ -20,25 +20,16 @@ pub struct Limit {
 
 impl Limit {
     /// A run until the guest ends it.
-    pub const NONE: Self = Self {
-        instructions: u64::MAX,
-        cycle: u64::MAX,
-    };
+    pub const NONE: Self = Self { instructions: u64::MAX, cycle: u64::MAX };
 
     /// Returns a limit of instructions.
     pub const fn instructions(instructions: u64) -> Self {
-        Self {
-            instructions,
-            ..Self::NONE
-        }
+        Self { instructions, ..Self::NONE }
     }
 
     /// Returns a limit at a cycle since reset.
     pub const fn cycle(cycle: u64) -> Self {
-        Self {
-            cycle,
-            ..Self::NONE
-        }
+        Self { cycle, ..Self::NONE }
     }
 }
 
@@ -96,11 +87,7 @@ impl Hart {
         if self.waiting {
             self.afterwards(after::WAIT);
         }
-        let exit = if T::TIMED {
-            self.run_timed(env)
-        } else {
-            self.run_untimed(env)
-        };
+        let exit = if T::TIMED { self.run_timed(env) } else { self.run_untimed(env) };
         self.keep_reservation(&mut env.bus.ram);
         self.sync_counters(env, self.count);
         self.cycle = self.now(env, self.count);
@@ -151,14 +138,7 @@ const ELSEWHERE: u64 = 1 << 63;
 impl FetchPage {
     /// Returns a page that does not hold `pc`.
     pub fn elsewhere(pc: u64, code: Rc<CodePage>) -> Self {
-        Self {
-            vpage: pc ^ ELSEWHERE,
-            code,
-            ids: None,
-            space: 0,
-            translated: false,
-            strict: false,
-        }
+        Self { vpage: pc ^ ELSEWHERE, code, ids: None, space: 0, translated: false, strict: false }
     }
 
     /// Returns the slot of `pc`; out of range if `pc` is not in this page.

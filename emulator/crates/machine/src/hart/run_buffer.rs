@@ -10,10 +10,7 @@ pub(crate) struct RunBuffer {
 
 impl Default for RunBuffer {
     fn default() -> Self {
-        Self {
-            steps: [Step::default(); RUN_STEPS],
-            operands: [Operand::default(); RUN_STEPS],
-        }
+        Self { steps: [Step::default(); RUN_STEPS], operands: [Operand::default(); RUN_STEPS] }
     }
 }
 
@@ -45,10 +42,7 @@ pub(crate) struct Accesses {
 
 impl Default for Accesses {
     fn default() -> Self {
-        Self {
-            accesses: [MemAccess::default(); RUN_STEPS],
-            kept: 0,
-        }
+        Self { accesses: [MemAccess::default(); RUN_STEPS], kept: 0 }
     }
 }
 

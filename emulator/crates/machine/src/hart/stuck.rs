@@ -66,10 +66,7 @@ impl Hart {
     /// Lets a run end with [`crate::RunExit::Stuck`] when exceptions repeat themselves without end: once for each such
     /// loop, and the next run goes on in it. Off at reset.
     pub fn stop_when_stuck(&mut self, stop: bool) {
-        self.exceptions = Exceptions {
-            watched: stop,
-            ..Exceptions::default()
-        };
+        self.exceptions = Exceptions { watched: stop, ..Exceptions::default() };
     }
 
     /// An exception was taken: from now on `next` is executed. `own`: the handler of the privilege that it was raised in.
@@ -141,11 +138,7 @@ impl Hart {
         }
         let (va, read) = (taken.trap.tval, |pa| bus.ram.load(pa, 8));
         let leaf = mmu::walk(self.csrs.satp, self.page_features(), va, read).ok()?;
-        let rights = Rights {
-            user: taken.privilege == Privilege::User,
-            sum: true,
-            mxr: true,
-        };
+        let rights = Rights { user: taken.privilege == Privilege::User, sum: true, mxr: true };
         let (before, after) = (leaf.pte, mmu::accessed(leaf.pte, access));
         let permitted = |entry| mmu::permits(entry, access, rights);
         if permitted(before) || !permitted(after) {
@@ -161,10 +154,7 @@ impl Hart {
     /// The next instruction is a jump to itself: nothing but an interrupt leads away from it.
     pub fn jumps_to_itself(&self, bus: &mut Bus) -> bool {
         // `j .`, compressed and not.
-        matches!(
-            self.instruction(bus, self.pc(), self.privilege),
-            Some(0xa001 | 0x6f)
-        )
+        matches!(self.instruction(bus, self.pc(), self.privilege), Some(0xa001 | 0x6f))
     }
 
     /// The instruction that raised an exception; `None` if it could not be fetched, or is no longer where it was.

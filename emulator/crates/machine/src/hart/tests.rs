@@ -27,27 +27,21 @@ struct Machine {
 
 impl Machine {
     fn new(program: &[u32]) -> Self {
-        let mut machine = Self {
-            hart: Hart::new(0),
-            bus: Bus::new(1 << 20, 1, Clock::default()).unwrap(),
-        };
+        let mut machine =
+            Self { hart: Hart::new(0), bus: Bus::new(1 << 20, 1, Clock::default()).unwrap() };
         machine.write(RAM_BASE, program);
         machine
     }
 
     fn write(&mut self, pa: u64, program: &[u32]) {
         for (n, &word) in program.iter().enumerate() {
-            self.bus
-                .ram
-                .store(pa + 4 * n as u64, 4, word.into())
-                .unwrap();
+            self.bus.ram.store(pa + 4 * n as u64, 4, word.into()).unwrap();
         }
     }
 
     /// Executes so many instructions without timing.
     fn steps(&mut self, count: u64) -> RunExit {
-        self.hart
-            .run(&mut self.bus, &mut Untimed, Limit::instructions(count))
+        self.hart.run(&mut self.bus, &mut Untimed, Limit::instructions(count))
     }
 
     fn x(&self, register: u8) -> u64 {
@@ -109,10 +103,7 @@ fn limits_are_exact() {
     assert_eq!(machine.steps(5), RunExit::Limit);
     assert_eq!(machine.hart.pc(), RAM_BASE + 4);
     let limit = Limit::cycle(1000);
-    assert_eq!(
-        machine.hart.run(&mut machine.bus, &mut Untimed, limit),
-        RunExit::Limit
-    );
+    assert_eq!(machine.hart.run(&mut machine.bus, &mut Untimed, limit), RunExit::Limit);
     assert_eq!((machine.hart.cycle(), machine.x(1)), (1000, 500));
     assert_eq!(machine.steps(0), RunExit::Limit);
     assert_eq!(machine.hart.cycle(), 1000);
@@ -121,15 +112,7 @@ fn limits_are_exact() {
 #[test]
 fn jumps_into_nowhere_only_trap() {
     // mtvec is 0, where there is nothing either: the hart traps for ever.
-    for target in [
-        0,
-        2,
-        0xffe,
-        u64::MAX - 1,
-        1 << 63,
-        RAM_BASE + (1 << 20) - 2,
-        0x200_0000,
-    ] {
+    for target in [0, 2, 0xffe, u64::MAX - 1, 1 << 63, RAM_BASE + (1 << 20) - 2, 0x200_0000] {
         let mut machine = Machine::new(&[]);
         machine.hart.set_pc(target);
         assert_eq!(machine.steps(1000), RunExit::Limit);

@@ -127,20 +127,12 @@ impl Hart {
         fetched: Fetched<'_>,
         pc: u64,
     ) -> u64 {
-        let Fetched {
-            slot,
-            id,
-            pa,
-            translated,
-            fault,
-        } = fetched;
+        let Fetched { slot, id, pa, translated, fault } = fetched;
         let hart = self;
         hart.executed.inst = slot.get();
         let inst = &hart.executed.inst;
         hart.exact_from = hart.deadline(irq_at);
-        hart.decoded_at = env
-            .timing
-            .fetch(id, inst, pc, pa, translated, hart.exact_from);
+        hart.decoded_at = env.timing.fetch(id, inst, pc, pa, translated, hart.exact_from);
         let fetched;
         let mut slot = slot;
         if !hart.decodes_before(env, hart.check_at.min(irq_at.get())) {
@@ -169,10 +161,7 @@ impl Hart {
                 if let Some(trap) = fault {
                     break 'trapped trap;
                 }
-                let at = InstPosition {
-                    pc,
-                    count: hart.count,
-                };
+                let at = InstPosition { pc, count: hart.count };
                 isa::for_each_op!(dispatch, hart, env, slot, at, 'done, 'trapped)
             };
             region = mark_of(&hart.executed.inst);
@@ -244,18 +233,7 @@ impl Hart {
         let pa = page.code.pa | pc & 0xfff;
         let translated = page.translated;
         page.forget(pc);
-        self.step(
-            env,
-            irq_at,
-            Fetched {
-                slot,
-                id,
-                pa,
-                translated,
-                fault,
-            },
-            pc,
-        )
+        self.step(env, irq_at, Fetched { slot, id, pa, translated, fault }, pc)
     }
 
     /// The third value is false if the instruction is not kept in its slot.
@@ -274,10 +252,7 @@ impl Hart {
         if inst.len == 0 {
             (inst, cached) = self.decode_at(env, page, pc)?;
         }
-        let known = page
-            .ids
-            .as_ref()
-            .map_or(NO_ID, |page| page.ids[index].get());
+        let known = page.ids.as_ref().map_or(NO_ID, |page| page.ids[index].get());
         // The id of an instruction that is not cached may be that of an earlier one in its place.
         let same = cached || self.code.encodings.get(known as usize) == Some(&inst.raw);
         if known != NO_ID && same {
@@ -316,13 +291,7 @@ impl Hart {
         self.code.encodings.push(inst.raw);
         // A trigger's slot holds another operation than the instruction has.
         let inst = self.decode(inst.raw);
-        env.timing.define(&StaticInst {
-            id,
-            space,
-            pc,
-            inst,
-            privilege: self.privilege,
-        });
+        env.timing.define(&StaticInst { id, space, pc, inst, privilege: self.privilege });
         id
     }
 }

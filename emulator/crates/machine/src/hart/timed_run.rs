@@ -59,11 +59,8 @@ impl Hart {
         let mut buffer = hart.run.take()?;
         let left = hart.stop_count.min(hart.sampling.overflows_at) - hart.count;
         let due = hart.check_at.min(irq_at.get()).min(hart.stop_cycle);
-        let most = if hart.decoded_at.saturating_add(SOON) < due {
-            RUN_STEPS
-        } else {
-            STEPS_BEFORE_DUE
-        };
+        let most =
+            if hart.decoded_at.saturating_add(SOON) < due { RUN_STEPS } else { STEPS_BEFORE_DUE };
         let most = usize::try_from(left).map_or(most, |left| left.min(most));
         let mut length = RunLength::default();
         hart.accesses.begin();
@@ -139,10 +136,7 @@ impl Hart {
             }
             let (slot, id) = (&slots[index], StaticId(id));
             buffer.steps[length.steps] = slot.step(id, 2 * index as u16);
-            let at = InstPosition {
-                pc,
-                count: count + length.steps as u64,
-            };
+            let at = InstPosition { pc, count: count + length.steps as u64 };
             pc = 'done: {
                 let next = 'hot: {
                     isa::for_each_op!(

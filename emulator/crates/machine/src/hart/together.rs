@@ -52,10 +52,7 @@ fn take_turns(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
             RunExit::Limit => {}
             exit => return exit,
         }
-        if harts
-            .iter()
-            .all(|hart| hart.is_held() || hart.waits(env.bus))
-        {
+        if harts.iter().all(|hart| hart.is_held() || hart.waits(env.bus)) {
             let wake = harts.iter().map(|hart| hart.due).min();
             let wake = wake.unwrap_or(u64::MAX).min(env.bus.irq_at.get());
             if wake == u64::MAX && end == u64::MAX {
@@ -95,10 +92,7 @@ fn take_timed_turns<T: TimingModel>(
     bus.ram.share();
     for (hart, timing) in harts.iter_mut() {
         hart.in_turns = true;
-        hart.enter(&mut Env {
-            bus,
-            timing: *timing,
-        });
+        hart.enter(&mut Env { bus, timing: *timing });
     }
     let executed = |harts: &[(&mut Hart, &mut T)]| -> u64 {
         let counts = harts.iter().map(|(hart, _)| hart.count);
@@ -124,13 +118,7 @@ fn take_timed_turns<T: TimingModel>(
         let (hart, timing) = &mut harts[next];
         timing.others_ran();
         let until = Limit::cycle((now / TIMED_TURN + 1) * TIMED_TURN);
-        let exit = hart.go_on(
-            &mut Env {
-                bus,
-                timing: *timing,
-            },
-            until,
-        );
+        let exit = hart.go_on(&mut Env { bus, timing: *timing }, until);
         if exit != RunExit::Limit {
             return exit;
         }

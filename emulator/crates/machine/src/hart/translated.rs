@@ -126,11 +126,7 @@ impl Hart {
         // is the one that `fallback::execute::<T>` takes. Regions access the hart, and RAM through its TLBs, as the
         // interpreter does, which waits meanwhile.
         let result = unsafe { call(std::ptr::from_mut(self).cast(), pc, left, code) };
-        let trap = self
-            .fallback_context
-            .trap
-            .take()
-            .filter(|_| result == TRAPPED);
+        let trap = self.fallback_context.trap.take().filter(|_| result == TRAPPED);
         if let Some(trap) = trap {
             self.pc = self.trap(trap, self.pc);
             self.count += 1;
@@ -141,7 +137,7 @@ impl Hart {
     /// How many regions there are.
     #[cfg(test)]
     pub(crate) fn regions(&self) -> usize {
-        { self.translator.as_ref() }.map_or(0, |translator| translator.regions())
+        self.translator.as_ref().map_or(0, |translator| translator.regions())
     }
 
     /// Executes what of a run is translated, from `pc`, at slot `index` of `page`; the next pc, and whether there may be code

@@ -38,11 +38,7 @@ impl Hart {
             Privilege::User => None,
         };
         let next = self.enter_handler(code, delegated, trap.tval, pc);
-        let taken = TakenException {
-            trap,
-            pc,
-            privilege,
-        };
+        let taken = TakenException { trap, pc, privilege };
         self.note_exception(taken, own, next);
         next
     }
@@ -86,11 +82,7 @@ impl Hart {
             self.csrs.mtvec
         };
         let vectored = vector & 1 != 0 && cause & INTERRUPT != 0;
-        (vector & !3).wrapping_add(if vectored {
-            4 * (cause & !INTERRUPT)
-        } else {
-            0
-        })
+        (vector & !3).wrapping_add(if vectored { 4 * (cause & !INTERRUPT) } else { 0 })
     }
 
     /// Freezes the control transfer records by a trap for which that is asked for (Smctr 1.0, "Freeze").
@@ -100,12 +92,7 @@ impl Hart {
             BREAKPOINT => control::BPFRZ,
             _ => control::LCOFIFRZ,
         };
-        if self
-            .sampling
-            .units
-            .transfer_records
-            .with(|records| records.control() & by != 0)
-        {
+        if self.sampling.units.transfer_records.with(|records| records.control() & by != 0) {
             self.afterwards(after::FREEZE);
         }
     }
@@ -136,11 +123,7 @@ impl Hart {
             new |= status::SIE;
         }
         self.csrs.mstatus = new;
-        self.set_privilege(if supervisor {
-            Privilege::Supervisor
-        } else {
-            Privilege::User
-        });
+        self.set_privilege(if supervisor { Privilege::Supervisor } else { Privilege::User });
         self.note_return(self.csrs.sepc);
         self.csrs.sepc
     }
@@ -168,24 +151,10 @@ impl Hart {
             Privilege::Supervisor => mstatus & status::SIE != 0,
             Privilege::Machine => false,
         };
-        let to_machine = if machine {
-            pending & !self.csrs.mideleg
-        } else {
-            0
-        };
-        let to_supervisor = if supervisor {
-            pending & self.csrs.mideleg
-        } else {
-            0
-        };
+        let to_machine = if machine { pending & !self.csrs.mideleg } else { 0 };
+        let to_supervisor = if supervisor { pending & self.csrs.mideleg } else { 0 };
         // All interrupts to a more privileged mode come before those to a less privileged one.
-        let taken = if to_machine != 0 {
-            to_machine
-        } else {
-            to_supervisor
-        };
-        PRIORITY
-            .into_iter()
-            .find(|&interrupt| taken & bit(interrupt) != 0)
+        let taken = if to_machine != 0 { to_machine } else { to_supervisor };
+        PRIORITY.into_iter().find(|&interrupt| taken & bit(interrupt) != 0)
     }
 }

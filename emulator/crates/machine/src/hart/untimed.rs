@@ -86,10 +86,7 @@ impl Hart {
                     let slots: &[Slot; SLOTS] = &page.code.slots;
                     'straight: loop {
                         let slot = &slots[index % SLOTS];
-                        let at = InstPosition {
-                            pc: vpage.wrapping_add(2 * index as u64),
-                            count,
-                        };
+                        let at = InstPosition { pc: vpage.wrapping_add(2 * index as u64), count };
                         isa::for_each_op!(
                             step, hart, env, slot, at, pc, count, index, end, 'checked, 'straight, 'exec
                         )

@@ -37,9 +37,7 @@ impl BootImages<'_> {
             size.max(kernel.bytes.len() as u64)
         });
         let initrd = self.initrd.map_or(0, |initrd| initrd.bytes.len() as u64);
-        let below_tree = (KERNEL_BASE - RAM_BASE)
-            .saturating_add(kernel)
-            .saturating_add(initrd);
+        let below_tree = (KERNEL_BASE - RAM_BASE).saturating_add(kernel).saturating_add(initrd);
         below_tree.saturating_add(PAGE + TREE_ROOM)
     }
 }
@@ -81,54 +79,21 @@ impl Boot {
         ram: &mut Ram,
         device_tree: impl FnOnce(Option<Range<u64>>) -> Result<Vec<u8>, DeviceTreeError>,
     ) -> Result<Self, LoadError> {
-        let mut layout = Layout {
-            name: images.firmware.name,
-            placed: Vec::new(),
-        };
+        let mut layout = Layout { name: images.firmware.name, placed: Vec::new() };
         let pc = layout.firmware(images.firmware, ram)?;
-        let next = images
-            .kernel
-            .map_or(Ok(KERNEL_BASE), |kernel| layout.kernel(kernel, ram))?;
+        let next = images.kernel.map_or(Ok(KERNEL_BASE), |kernel| layout.kernel(kernel, ram))?;
 
         let tree_at = ram.end().saturating_sub(TREE_ROOM).max(RAM_BASE);
-        let initrd = images
-            .initrd
-            .map(|image| layout.initrd(image, tree_at, ram))
-            .transpose()?;
+        let initrd = images.initrd.map(|image| layout.initrd(image, tree_at, ram)).transpose()?;
         let tree = device_tree(initrd)?;
         let info_at = ram.end() - PAGE;
-        layout.put(
-            "device tree",
-            tree_at..tree_at + tree.len() as u64 + TREE_SLACK,
-        )?;
+        layout.put("device tree", tree_at..tree_at + tree.len() as u64 + TREE_SLACK)?;
         layout.put("fw_dynamic_info", info_at..ram.end())?;
-        load_raw(
-            Image {
-                name: "device tree",
-                bytes: &tree,
-            },
-            tree_at,
-            ram,
-        )?;
-        load_raw(
-            Image {
-                name: "fw_dynamic_info",
-                bytes: &dynamic_info(next),
-            },
-            info_at,
-            ram,
-        )?;
+        load_raw(Image { name: "device tree", bytes: &tree }, tree_at, ram)?;
+        load_raw(Image { name: "fw_dynamic_info", bytes: &dynamic_info(next) }, info_at, ram)?;
 
-        let reset = ResetState {
-            pc,
-            a0: 0,
-            a1: tree_at,
-            a2: info_at,
-        };
-        Ok(Self {
-            reset,
-            layout: layout.placed,
-        })
+        let reset = ResetState { pc, a0: 0, a1: tree_at, a2: info_at };
+        Ok(Self { reset, layout: layout.placed })
     }
 }
 

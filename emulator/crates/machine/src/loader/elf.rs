@@ -11,10 +11,7 @@ use goblin::elf::sym::{STT_FUNC, STT_NOTYPE, Sym, Symtab};
 
 use super::{Image, LoadError, overlap, write};
 
-const CTX: Ctx = Ctx {
-    container: Container::Big,
-    le: Endian::Little,
-};
+const CTX: Ctx = Ctx { container: Container::Big, le: Endian::Little };
 /// Largest segment that is worth an attempt, to keep sums of sizes from overflowing.
 const SEGMENT_MAX: u64 = 1 << 46;
 
@@ -55,12 +52,7 @@ impl Elf {
         let header = header(image)?;
         // The table usually comes last: a file that was cut ends before it.
         let sections = usize::from(header.e_shnum) * usize::from(header.e_shentsize);
-        file_range(
-            image,
-            "section header table",
-            header.e_shoff,
-            sections as u64,
-        )?;
+        file_range(image, "section header table", header.e_shoff, sections as u64)?;
         let loads = program_headers(image, &header)?;
         let in_ram = |h: &ProgramHeader| ram.contains(h.p_paddr, h.p_memsz);
         let lowest = loads.iter().map(|h| h.p_paddr).min().unwrap_or(0);
@@ -69,11 +61,7 @@ impl Elf {
             .iter()
             .all(|h| h.p_vaddr >> 63 != 0 && h.p_paddr.checked_add(h.p_memsz).is_some());
         let movable = (header.e_type == header::ET_DYN || high) && !loads.iter().all(in_ram);
-        let bias = if movable {
-            base.wrapping_sub(lowest)
-        } else {
-            0
-        };
+        let bias = if movable { base.wrapping_sub(lowest) } else { 0 };
 
         let mut segments: Vec<Range<u64>> = Vec::new();
         for (n, load) in loads.iter().enumerate() {
@@ -83,12 +71,7 @@ impl Elf {
             let range = start..start.saturating_add(load.p_memsz);
             if let Some(other) = segments.iter().position(|other| overlap(other, &range)) {
                 let (file, other) = (image.name.to_owned(), format!("segment {other}"));
-                return Err(LoadError::Overlap {
-                    file,
-                    what,
-                    start,
-                    other,
-                });
+                return Err(LoadError::Overlap { file, what, start, other });
             }
             // Linkers put the file's own headers before a text at the beginning of memory.
             let what = match load.p_offset {
@@ -98,11 +81,7 @@ impl Elf {
             segments.push(write(image, &what, start, content, load.p_memsz, ram)?);
         }
         let entry = entry(image, &header, &loads, &segments, bias)?;
-        Ok(Self {
-            entry,
-            segments,
-            symbols: symbols(image, &header, bias),
-        })
+        Ok(Self { entry, segments, symbols: symbols(image, &header, bias) })
     }
 }
 
@@ -113,19 +92,11 @@ fn field(
     found: impl Into<String>,
 ) -> LoadError {
     let (file, expected, found) = (image.name.to_owned(), expected.into(), found.into());
-    LoadError::Field {
-        file,
-        field,
-        expected,
-        found,
-    }
+    LoadError::Field { file, field, expected, found }
 }
 
 fn malformed(image: Image<'_>, error: &goblin::error::Error) -> LoadError {
-    LoadError::Malformed {
-        file: image.name.to_owned(),
-        reason: error.to_string(),
-    }
+    LoadError::Malformed { file: image.name.to_owned(), reason: error.to_string() }
 }
 
 fn file_range<'a>(
@@ -136,62 +107,33 @@ fn file_range<'a>(
 ) -> Result<&'a [u8], LoadError> {
     let end = offset.saturating_add(size);
     let range = usize::try_from(offset).ok().zip(usize::try_from(end).ok());
-    range
-        .and_then(|(start, end)| image.bytes.get(start..end))
-        .ok_or_else(|| {
-            let (file, what) = (image.name.to_owned(), what.to_owned());
-            LoadError::Truncated {
-                file,
-                what,
-                end,
-                size: image.bytes.len() as u64,
-            }
-        })
+    range.and_then(|(start, end)| image.bytes.get(start..end)).ok_or_else(|| {
+        let (file, what) = (image.name.to_owned(), what.to_owned());
+        LoadError::Truncated { file, what, end, size: image.bytes.len() as u64 }
+    })
 }
 
 fn header(image: Image<'_>) -> Result<Header, LoadError> {
     if !Elf::recognise(image.bytes) {
         let start = image.bytes.get(..4).unwrap_or(image.bytes);
-        return Err(field(
-            image,
-            "magic",
-            "7f 45 4c 46 (ELF)",
-            format!("{start:02x?}"),
-        ));
+        return Err(field(image, "magic", "7f 45 4c 46 (ELF)", format!("{start:02x?}")));
     }
     let identification = file_range(image, "ELF header", 0, 64)?;
-    let (class, data) = (
-        identification[header::EI_CLASS],
-        identification[header::EI_DATA],
-    );
+    let (class, data) = (identification[header::EI_CLASS], identification[header::EI_DATA]);
     if class != header::ELFCLASS64 {
         return Err(field(image, "EI_CLASS", "2 (64-bit)", class.to_string()));
     }
     if data != header::ELFDATA2LSB {
-        return Err(field(
-            image,
-            "EI_DATA",
-            "1 (little-endian)",
-            data.to_string(),
-        ));
+        return Err(field(image, "EI_DATA", "1 (little-endian)", data.to_string()));
     }
     let header = goblin::elf::Elf::parse_header(image.bytes).map_err(|e| malformed(image, &e))?;
     if header.e_machine != header::EM_RISCV {
-        let found = format!(
-            "{} ({})",
-            header.e_machine,
-            header::machine_to_str(header.e_machine)
-        );
+        let found = format!("{} ({})", header.e_machine, header::machine_to_str(header.e_machine));
         return Err(field(image, "e_machine", "243 (RISC-V)", found));
     }
     if !matches!(header.e_type, header::ET_EXEC | header::ET_DYN) {
         let found = format!("{} ({})", header.e_type, header::et_to_str(header.e_type));
-        return Err(field(
-            image,
-            "e_type",
-            "2 (executable) or 3 (position-independent)",
-            found,
-        ));
+        return Err(field(image, "e_type", "2 (executable) or 3 (position-independent)", found));
     }
     Ok(header)
 }
@@ -201,37 +143,20 @@ fn program_headers(image: Image<'_>, header: &Header) -> Result<Vec<ProgramHeade
     let count = usize::from(header.e_phnum);
     let size = ProgramHeader::size(CTX);
     if count != 0 && usize::from(header.e_phentsize) != size {
-        return Err(field(
-            image,
-            "e_phentsize",
-            size.to_string(),
-            header.e_phentsize.to_string(),
-        ));
+        return Err(field(image, "e_phentsize", size.to_string(), header.e_phentsize.to_string()));
     }
-    file_range(
-        image,
-        "program header table",
-        header.e_phoff,
-        (count * size) as u64,
-    )?;
+    file_range(image, "program header table", header.e_phoff, (count * size) as u64)?;
     let headers = ProgramHeader::parse(image.bytes, header.e_phoff as usize, count, CTX)
         .map_err(|e| malformed(image, &e))?;
-    let loads: Vec<_> = headers
-        .into_iter()
-        .filter(|h| h.p_type == PT_LOAD && h.p_memsz != 0)
-        .collect();
+    let loads: Vec<_> =
+        headers.into_iter().filter(|h| h.p_type == PT_LOAD && h.p_memsz != 0).collect();
     if loads.is_empty() {
         return Err(field(image, "program headers", "a segment to load", "none"));
     }
     for load in &loads {
         if load.p_memsz < load.p_filesz || load.p_memsz > SEGMENT_MAX {
             let expected = format!("at least p_filesz ({:#x})", load.p_filesz);
-            return Err(field(
-                image,
-                "p_memsz",
-                expected,
-                format!("{:#x}", load.p_memsz),
-            ));
+            return Err(field(image, "p_memsz", expected, format!("{:#x}", load.p_memsz)));
         }
     }
     Ok(loads)
@@ -248,20 +173,13 @@ fn entry(
     let entry = header.e_entry;
     let inside = |h: &&ProgramHeader| entry.wrapping_sub(h.p_vaddr) < h.p_memsz;
     if let Some(home) = loads.iter().find(inside) {
-        return Ok((entry - home.p_vaddr)
-            .wrapping_add(home.p_paddr)
-            .wrapping_add(bias));
+        return Ok((entry - home.p_vaddr).wrapping_add(home.p_paddr).wrapping_add(bias));
     }
     let physical = entry.wrapping_add(bias);
     if segments.iter().any(|s| s.contains(&physical)) {
         return Ok(physical);
     }
-    Err(field(
-        image,
-        "e_entry",
-        "an address in a loaded segment",
-        format!("{entry:#x}"),
-    ))
+    Err(field(image, "e_entry", "an address in a loaded segment", format!("{entry:#x}")))
 }
 
 /// The symbols that matter. A file without a symbol table, or with a broken one, has none: it
@@ -284,10 +202,7 @@ fn symbols(image: Image<'_>, header: &Header, bias: u64) -> ElfSymbols {
 /// Calls `found` with each symbol and its name, as far as the table can be read.
 fn each_symbol(image: Image<'_>, header: &Header, mut found: impl FnMut(&[u8], &Sym)) {
     let mut read = || {
-        let (count, at) = (
-            usize::from(header.e_shnum),
-            usize::try_from(header.e_shoff).ok()?,
-        );
+        let (count, at) = (usize::from(header.e_shnum), usize::try_from(header.e_shoff).ok()?);
         let size = count.checked_mul(SectionHeader::size(CTX))?;
         image.bytes.get(at..at.checked_add(size)?)?;
         let sections = SectionHeader::parse_from(image.bytes, at, count, CTX).ok()?;
@@ -313,13 +228,10 @@ fn each_symbol(image: Image<'_>, header: &Header, mut found: impl FnMut(&[u8], &
 /// that was moved where it was loaded, addresses mean nothing.
 pub fn nearest_symbol(image: Image<'_>, address: u64) -> Option<(String, u64)> {
     let header = header(image).ok()?;
-    let code = program_headers(image, &header)
-        .ok()?
-        .into_iter()
-        .find(|load| {
-            load.p_flags & PF_X != 0
-                && (load.p_vaddr..load.p_vaddr.saturating_add(load.p_memsz)).contains(&address)
-        })?;
+    let code = program_headers(image, &header).ok()?.into_iter().find(|load| {
+        load.p_flags & PF_X != 0
+            && (load.p_vaddr..load.p_vaddr.saturating_add(load.p_memsz)).contains(&address)
+    })?;
     let mut best: Option<(String, u64)> = None;
     each_symbol(image, &header, |name, symbol| {
         let labels = matches!(symbol.st_type(), STT_FUNC | STT_NOTYPE);

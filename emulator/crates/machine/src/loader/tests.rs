@@ -22,11 +22,7 @@ impl Default for Builder {
             machine: 243,
             entry: ENTRY,
             segments: vec![(ENTRY, b"code".to_vec())],
-            symbols: vec![
-                ("tohost", RAM_BASE + 0x2000),
-                ("main", 1),
-                ("end_signature", 2),
-            ],
+            symbols: vec![("tohost", RAM_BASE + 0x2000), ("main", 1), ("end_signature", 2)],
         }
     }
 }
@@ -90,22 +86,12 @@ impl Builder {
 
 fn load(bytes: &[u8]) -> Result<(Elf, Ram), LoadError> {
     let mut ram = Ram::new(1 << 20).unwrap();
-    let elf = Elf::load(
-        Image {
-            name: "test.elf",
-            bytes,
-        },
-        RAM_BASE,
-        &mut ram,
-    )?;
+    let elf = Elf::load(Image { name: "test.elf", bytes }, RAM_BASE, &mut ram)?;
     Ok((elf, ram))
 }
 
 fn message(bytes: &[u8]) -> String {
-    load(bytes)
-        .map(|(elf, _)| elf)
-        .expect_err("must not load")
-        .to_string()
+    load(bytes).map(|(elf, _)| elf).expect_err("must not load").to_string()
 }
 
 #[test]
@@ -122,26 +108,11 @@ fn loads_segments_and_symbols() {
 #[test]
 fn position_independent_files_are_moved_only_if_they_must() {
     let segments = vec![(0x1000, vec![1; 8]), (0x3000, vec![2; 8])];
-    let file = Builder {
-        kind: 3,
-        entry: 0x1004,
-        segments,
-        ..Builder::default()
-    };
+    let file = Builder { kind: 3, entry: 0x1004, segments, ..Builder::default() };
     let (elf, ram) = load(&file.build()).unwrap();
-    assert_eq!(
-        (elf.entry, elf.segments[1].start),
-        (RAM_BASE + 4, RAM_BASE + 0x2000)
-    );
+    assert_eq!((elf.entry, elf.segments[1].start), (RAM_BASE + 4, RAM_BASE + 0x2000));
     assert_eq!(ram.load(RAM_BASE + 0x2000, 1), Some(2));
-    let (elf, _) = load(
-        &Builder {
-            kind: 3,
-            ..Builder::default()
-        }
-        .build(),
-    )
-    .unwrap();
+    let (elf, _) = load(&Builder { kind: 3, ..Builder::default() }.build()).unwrap();
     assert_eq!(elf.entry, ENTRY);
 }
 
@@ -153,18 +124,9 @@ fn errors_name_file_field_and_expectation() {
         bytes[at..at + value.len()].copy_from_slice(value);
         message(&bytes)
     };
-    assert_eq!(
-        with(4, &[1]),
-        "test.elf: EI_CLASS: expected 2 (64-bit), found 1"
-    );
-    assert_eq!(
-        with(5, &[2]),
-        "test.elf: EI_DATA: expected 1 (little-endian), found 2"
-    );
-    assert_eq!(
-        with(18, &[62, 0]),
-        "test.elf: e_machine: expected 243 (RISC-V), found 62 (X86_64)"
-    );
+    assert_eq!(with(4, &[1]), "test.elf: EI_CLASS: expected 2 (64-bit), found 1");
+    assert_eq!(with(5, &[2]), "test.elf: EI_DATA: expected 1 (little-endian), found 2");
+    assert_eq!(with(18, &[62, 0]), "test.elf: e_machine: expected 243 (RISC-V), found 62 (X86_64)");
     assert!(with(16, &[1, 0]).contains("e_type: expected 2"));
     assert!(with(24, &[0; 8]).contains("e_entry: expected an address in a loaded segment"));
     assert!(with(54, &[57, 0]).contains("e_phentsize: expected 56, found 57"));
@@ -182,18 +144,11 @@ fn errors_name_file_field_and_expectation() {
 #[test]
 fn overlapping_and_outside_segments() {
     let segments = vec![(ENTRY, vec![0; 32]), (ENTRY + 40, vec![0; 8])];
-    let overlapping = Builder {
-        segments,
-        ..Builder::default()
-    };
+    let overlapping = Builder { segments, ..Builder::default() };
     assert!(message(&overlapping.build()).contains("segment 1 at 0x80001028 overlaps segment 0"));
     for at in [RAM_BASE + (1 << 20) - 8, u64::MAX - 4, 0] {
         let segments = vec![(at, vec![0; 8])];
-        let outside = Builder {
-            segments,
-            entry: at,
-            ..Builder::default()
-        };
+        let outside = Builder { segments, entry: at, ..Builder::default() };
         assert!(message(&outside.build()).contains("is not in memory (0x80000000-0x80100000)"));
     }
 }
@@ -212,37 +167,17 @@ fn hostile_files_do_no_harm() {
             let at = random.next_u64() as usize % bytes.len();
             let fill = [0, 0xff, random.next_u64() as u8][random.next_u64() as usize % 3];
             let count = [1, 2, 4, 8][random.next_u64() as usize % 4];
-            bytes
-                .iter_mut()
-                .skip(at)
-                .take(count)
-                .for_each(|byte| *byte = fill);
+            bytes.iter_mut().skip(at).take(count).for_each(|byte| *byte = fill);
         }
-        let _ = Elf::load(
-            Image {
-                name: "fuzz",
-                bytes: &bytes,
-            },
-            RAM_BASE,
-            &mut ram,
-        );
+        let _ = Elf::load(Image { name: "fuzz", bytes: &bytes }, RAM_BASE, &mut ram);
     }
 }
 
 fn images<'a>(kernel: &'a [u8], initrd: &'a [u8]) -> BootImages<'a> {
     BootImages {
-        firmware: Image {
-            name: "fw.bin",
-            bytes: b"firmware",
-        },
-        kernel: Some(Image {
-            name: "Image",
-            bytes: kernel,
-        }),
-        initrd: Some(Image {
-            name: "initrd",
-            bytes: initrd,
-        }),
+        firmware: Image { name: "fw.bin", bytes: b"firmware" },
+        kernel: Some(Image { name: "Image", bytes: kernel }),
+        initrd: Some(Image { name: "initrd", bytes: initrd }),
     }
 }
 
@@ -257,25 +192,14 @@ fn boot_layout() {
         Ok(b"tree".to_vec())
     })
     .unwrap();
-    let reset = ResetState {
-        pc: RAM_BASE,
-        a0: 0,
-        a1: 0x80e0_0000,
-        a2: 0x80ff_f000,
-    };
+    let reset = ResetState { pc: RAM_BASE, a0: 0, a1: 0x80e0_0000, a2: 0x80ff_f000 };
     assert_eq!(boot.reset, reset);
     assert_eq!(reset.for_hart(3).a0, 3);
-    let info: Vec<_> = (0..6)
-        .map(|n| ram.load(reset.a2 + 8 * n, 8).unwrap())
-        .collect();
+    let info: Vec<_> = (0..6).map(|n| ram.load(reset.a2 + 8 * n, 8).unwrap()).collect();
     assert_eq!(info, [0x4942_534f, 2, 0x8020_0000, 1, 0, 0]);
     assert_eq!(ram.slice(reset.a1, 4), Some(&b"tree"[..]));
     assert_eq!(ram.slice(RAM_BASE, 8), Some(&b"firmware"[..]));
-    assert!(
-        boot.layout
-            .iter()
-            .any(|(what, r)| what == "kernel's bss" && r.end == 0x8050_0000)
-    );
+    assert!(boot.layout.iter().any(|(what, r)| what == "kernel's bss" && r.end == 0x8050_0000));
 }
 
 #[test]
@@ -283,10 +207,7 @@ fn boot_that_does_not_fit() {
     let tree = |_| Ok(Vec::new());
     let boot = |mib: u64, kernel: &[u8], initrd: &[u8]| {
         let mut ram = Ram::new(mib << 20).unwrap();
-        Boot::load(images(kernel, initrd), &mut ram, tree)
-            .map(|_| ())
-            .unwrap_err()
-            .to_string()
+        Boot::load(images(kernel, initrd), &mut ram, tree).map(|_| ()).unwrap_err().to_string()
     };
     assert!(boot(8, &[0; 3 << 20], &[0; 2 << 20]).contains("initial RAM disk at"));
     assert!(boot(1, &[0; 16], &[]).contains("Image: image at 0x80200000"));

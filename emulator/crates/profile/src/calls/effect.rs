@@ -54,9 +54,7 @@ impl StackEffect {
             inst: static_info.id,
             back: static_info.pc.wrapping_add(u64::from(static_info.len)),
         };
-        let jump = Self::Jump {
-            from: static_info.pc,
-        };
+        let jump = Self::Jump { from: static_info.pc };
         if static_info.len == 2 {
             let is_jump = raw & 0xe07f == 0x8002 && raw >> 7 & 31 != 0;
             return match raw >> 12 & 1 {

@@ -58,14 +58,8 @@ fn callers(program: &[(u64, u32)], order: &[i32]) -> Vec<Vec<u32>> {
     let is_tried = |before: &usize| *before < 32 || before + 32 >= order.len();
     for before in (0..order.len()).filter(is_tried) {
         let interrupted = callers_if_interrupted(program, order, before);
-        let differs = interrupted
-            .iter()
-            .zip(&found)
-            .position(|(is, was)| is != was);
-        assert_eq!(
-            differs, None,
-            "interrupted before step {before}: the first step that differs"
-        );
+        let differs = interrupted.iter().zip(&found).position(|(is, was)| is != was);
+        assert_eq!(differs, None, "interrupted before step {before}: the first step that differs");
     }
     found
 }
@@ -77,9 +71,7 @@ fn callers_if_interrupted(
     interrupted: usize,
 ) -> Vec<Vec<u32>> {
     let numbered = (0..).zip(program.iter().chain(&HANDLER));
-    let static_info: Vec<_> = numbered
-        .map(|(id, (pc, raw))| static_info(id, *pc, *raw))
-        .collect();
+    let static_info: Vec<_> = numbered.map(|(id, (pc, raw))| static_info(id, *pc, *raw)).collect();
     let handler = program.len() as u32;
     let mut calls = Calls::default();
     calls.select(ProcessId(3), ThreadId(7), 7);
@@ -95,9 +87,7 @@ fn callers_if_interrupted(
             true => calls.trap(9, &trapped(number, TeaEvents::default()), &static_info),
             false => calls.enter(InstId(number), &static_info),
         }
-        let mut at = calls
-            .contexts
-            .get(calls.context(ProcessId(3), InstId(number)));
+        let mut at = calls.contexts.get(calls.context(ProcessId(3), InstId(number)));
         let mut stack = Vec::new();
         while let Some((context, inst)) = at.caller {
             assert_eq!(at.process, ProcessId(3));
@@ -112,10 +102,7 @@ fn callers_if_interrupted(
 #[test]
 fn calls_and_returns_are_told_by_their_registers() {
     let step = |raw| StackEffect::of(&static_info(4, 0x100, raw));
-    let call = |back| StackEffect::Call {
-        inst: InstId(4),
-        back,
-    };
+    let call = |back| StackEffect::Call { inst: InstId(4), back };
     assert_eq!([JAL, JALR].map(step), [call(0x104); 2]);
     assert_eq!(step(C_JALR), call(0x102));
     assert_eq!([RET, C_RET].map(step), [StackEffect::Return; 2]);
@@ -129,15 +116,7 @@ fn calls_and_returns_are_told_by_their_registers() {
 fn how_the_stack_pointer_is_written_is_told_by_the_encoding() {
     let written = |raw| Pointer::Kept.after(&static_info(0, 0x100, raw));
     // `addi sp, sp, -32`, `addi sp, s0, -96`, `c.addi16sp`, `c.addi sp`, `c.mv sp, s0`, `ld ra, 0(sp)`, `sd sp, 0(a0)`.
-    let kept = [
-        0xfe01_0113,
-        0xfa04_0113,
-        0x7139,
-        0x1141,
-        0x8122,
-        0x0001_3083,
-        0x0025_3023,
-    ];
+    let kept = [0xfe01_0113, 0xfa04_0113, 0x7139, 0x1141, 0x8122, 0x0001_3083, 0x0025_3023];
     assert_eq!(kept.map(written), [Pointer::Kept; 7]);
     // `add sp, sp, a4`, `add sp, t0, sp`, `c.add sp, t0`.
     let added = [ADD_SP, 0x0022_8133, 0x9116];
@@ -148,10 +127,7 @@ fn how_the_stack_pointer_is_written_is_told_by_the_encoding() {
     // `ld sp, 56(s11)`, as in Go's `systemstack`.
     assert_eq!(written(0x038d_b103), Pointer::Kept);
     // What says more stays.
-    assert_eq!(
-        Pointer::Loaded.after(&static_info(0, 0x100, ADD_SP)),
-        Pointer::Loaded
-    );
+    assert_eq!(Pointer::Loaded.after(&static_info(0, 0x100, ADD_SP)), Pointer::Loaded);
 }
 
 #[test]
@@ -168,27 +144,12 @@ fn a_stack_goes_through_calls_and_traps() {
         (0xa00, RET),   // 8: h
     ];
     let order = [0, 2, -4, 6, 8, 7, 5, 3, 1];
-    let expected: [&[u32]; 9] = [
-        &[],
-        &[0],
-        &[0, 2],
-        &[0, 2, 4],
-        &[0, 2, 4, 6],
-        &[0, 2, 4],
-        &[0, 2],
-        &[0],
-        &[],
-    ];
+    let expected: [&[u32]; 9] =
+        [&[], &[0], &[0, 2], &[0, 2, 4], &[0, 2, 4, 6], &[0, 2, 4], &[0, 2], &[0], &[]];
     assert_eq!(callers(&program, &order), expected);
     // An exception that is handled in `f`, past `g` and what `g` called; a return to nobody is a jump.
-    let program = [
-        (0x100, JAL),
-        (0x104, NOP),
-        (0x200, JAL),
-        (0x300, JAL),
-        (0x400, C_RET),
-        (0x888, NOP),
-    ];
+    let program =
+        [(0x100, JAL), (0x104, NOP), (0x200, JAL), (0x300, JAL), (0x400, C_RET), (0x888, NOP)];
     let expected: [&[u32]; 6] = [&[], &[0], &[0, 2], &[0, 2, 3], &[], &[]];
     assert_eq!(callers(&program, &[0, 2, 3, 4, 1, 1]), expected);
     assert_eq!(callers(&program, &[0, 2, 3, 4, 5])[4], [0, 2, 3]);
@@ -210,24 +171,11 @@ fn a_signal_s_handler_is_on_top_of_what_it_interrupts() {
         (0x704, RET),   // 10
     ];
     let order = [0, -1, 2, 3, 4, 5, -6, 2, 1, 7, 8];
-    let expected: [&[u32]; 11] = [
-        &[],
-        &[0],
-        &[0, 1],
-        &[0, 1],
-        &[0, 1, 3],
-        &[0, 1],
-        &[0, 1],
-        &[0, 1, 6],
-        &[0],
-        &[0],
-        &[],
-    ];
+    let expected: [&[u32]; 11] =
+        [&[], &[0], &[0, 1], &[0, 1], &[0, 1, 3], &[0, 1], &[0, 1], &[0, 1, 6], &[0], &[0], &[]];
     assert_eq!(callers(&program, &order), expected);
     // A handler within the handler, which is itself interrupted by a trap that is none of theirs.
-    let order = [
-        0, -1, 2, 3, -4, 2, -9, 2, 9, 10, -6, 2, 4, 5, -6, 2, 1, 7, 8,
-    ];
+    let order = [0, -1, 2, 3, -4, 2, -9, 2, 9, 10, -6, 2, 4, 5, -6, 2, 1, 7, 8];
     let found = callers(&program, &order);
     assert_eq!(found[8], [0, 1, 3, 4]);
     assert_eq!(found[12], [0, 1, 3]);
@@ -246,11 +194,7 @@ fn longjmp_goes_back_to_who_called_setjmp() {
         (0x404, RET),   // 6
     ];
     let deep = std::iter::repeat_n(4, 3 * MAX_DEPTH);
-    let order: Vec<i32> = [0, 1, 2, 3]
-        .into_iter()
-        .chain(deep)
-        .chain([5, 6, 3])
-        .collect();
+    let order: Vec<i32> = [0, 1, 2, 3].into_iter().chain(deep).chain([5, 6, 3]).collect();
     let found = callers(&program, &order);
     assert_eq!(found[6], [0, 3, 4, 4]);
     assert_eq!(found.last().unwrap(), &[0]);
@@ -273,10 +217,7 @@ fn an_exception_goes_back_to_the_function_that_catches_it() {
     assert_eq!(found[7], [0]);
     // Where the function is not known at once, nothing goes until it is.
     let found = callers(&program, &[0, 1, 2, 2, 2, 3, 4, 6, 7, 5]);
-    assert_eq!(
-        found[7..],
-        [vec![0, 1, 2, 2, 2], vec![0, 1, 2, 2, 2], vec![0]]
-    );
+    assert_eq!(found[7..], [vec![0, 1, 2, 2, 2], vec![0, 1, 2, 2, 2], vec![0]]);
 }
 
 #[test]
@@ -385,9 +326,7 @@ fn of_two_goroutines_that_wait_at_one_call_each_keeps_its_callers() {
         (0x800, JAL),   // 11: a third one calls the scheduler
     ];
     // The first two wait. The second one goes on before the first.
-    let order = [
-        0, 2, 3, 4, 5, 1, 2, 3, 4, 5, 11, 4, 5, 6, 7, 9, 10, 4, 5, 6, 7, 8, 10,
-    ];
+    let order = [0, 2, 3, 4, 5, 1, 2, 3, 4, 5, 11, 4, 5, 6, 7, 9, 10, 4, 5, 6, 7, 8, 10];
     let found = callers(&program, &order);
     assert_eq!(found[15..=16], [vec![], vec![9]], "the second one");
     assert_eq!(found[21..=22], [vec![], vec![8]], "the first one");
@@ -416,9 +355,8 @@ fn a_thread_that_ran_on_another_hart_is_not_below_its_callers_from_before() {
         (0x204, RET),       // 4: wait
         (0x80, NOP),        // 5: g, which called wait on another hart
     ];
-    let static_info: Vec<_> = { (0..).zip(program) }
-        .map(|(id, (pc, raw))| static_info(id, pc, raw))
-        .collect();
+    let static_info: Vec<_> =
+        (0..).zip(program).map(|(id, (pc, raw))| static_info(id, pc, raw)).collect();
     for switched in [false, true] {
         let mut calls = Calls::default();
         calls.select(ProcessId(1), ThreadId(1), 10);
@@ -440,15 +378,9 @@ fn a_thread_that_ran_on_another_hart_is_not_below_its_callers_from_before() {
 
 #[test]
 fn the_kernel_s_callers_are_those_of_the_system_call() {
-    let program = [
-        (0x100, JAL),
-        (0x200, ECALL),
-        (KERNEL, JAL),
-        (KERNEL + 0x100, NOP),
-    ];
-    let static_info: Vec<_> = { (0..).zip(program) }
-        .map(|(id, (pc, raw))| static_info(id, pc, raw))
-        .collect();
+    let program = [(0x100, JAL), (0x200, ECALL), (KERNEL, JAL), (KERNEL + 0x100, NOP)];
+    let static_info: Vec<_> =
+        (0..).zip(program).map(|(id, (pc, raw))| static_info(id, pc, raw)).collect();
     let mut calls = Calls::default();
     calls.select(ProcessId(1), ThreadId(1), 10);
     calls.enter(InstId(0), &static_info);
@@ -471,9 +403,8 @@ fn endless_goroutines_are_bounded() {
         (0x400, LD_SP), // 3: the scheduler goes to a new one
         (0x404, JR_T0), // 4
     ];
-    let static_info: Vec<_> = { (0..).zip(program) }
-        .map(|(id, (pc, raw))| static_info(id, pc, raw))
-        .collect();
+    let static_info: Vec<_> =
+        (0..).zip(program).map(|(id, (pc, raw))| static_info(id, pc, raw)).collect();
     let mut calls = Calls::default();
     calls.select(ProcessId(1), ThreadId(1), 10);
     for (goroutines, stacks) in [(1500, 1024), (1024, 1024)] {
@@ -509,16 +440,9 @@ fn a_return_that_nobody_called_is_a_jump() {
 
 #[test]
 fn a_forked_child_begins_with_its_parent_s_frames() {
-    let program = [
-        (0x100, JAL),
-        (0x200, ECALL),
-        (KERNEL, NOP),
-        (KERNEL + 4, SRET),
-        (0x204, NOP),
-    ];
-    let static_info: Vec<_> = { (0..).zip(program) }
-        .map(|(id, (pc, raw))| static_info(id, pc, raw))
-        .collect();
+    let program = [(0x100, JAL), (0x200, ECALL), (KERNEL, NOP), (KERNEL + 4, SRET), (0x204, NOP)];
+    let static_info: Vec<_> =
+        (0..).zip(program).map(|(id, (pc, raw))| static_info(id, pc, raw)).collect();
     for own_stack in [false, true] {
         let mut calls = Calls::default();
         calls.select(ProcessId(1), ThreadId(1), 10);
@@ -550,13 +474,8 @@ fn a_replayed_load_is_no_trap() {
 fn threads_have_their_own_stacks() {
     let static_info = [static_info(0, 0x100, JAL), static_info(1, 0x200, NOP)];
     let mut calls = Calls::default();
-    let deep = |calls: &Calls| {
-        calls
-            .contexts
-            .get(calls.context(ProcessId(1), InstId(1)))
-            .caller
-            .is_some()
-    };
+    let deep =
+        |calls: &Calls| calls.contexts.get(calls.context(ProcessId(1), InstId(1))).caller.is_some();
     calls.select(ProcessId(1), ThreadId(0), 10);
     calls.enter(InstId(0), &static_info);
     calls.enter(InstId(1), &static_info);
@@ -581,10 +500,7 @@ fn endless_recursion_is_bounded() {
     calls.select(ProcessId::BOOT, ThreadId(0), 0);
     (0..2 * MAX_FRAMES).for_each(|_| {
         // The instruction calls itself: what is executed next is not what follows it in memory.
-        calls.last = StackEffect::Call {
-            inst: InstId(0),
-            back: 0x104,
-        };
+        calls.last = StackEffect::Call { inst: InstId(0), back: 0x104 };
         calls.enter(InstId(0), &static_info);
     });
     assert_eq!(calls.stack.frames.len(), MAX_FRAMES);

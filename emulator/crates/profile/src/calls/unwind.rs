@@ -176,10 +176,7 @@ impl Stack {
     fn go_on_in(&mut self, mut parked: Vec<Frame>, frame: usize) {
         let left = parked.split_off(frame);
         self.doubtful = frame;
-        self.guess = Some(Guess {
-            frames: frame,
-            left: left.into_iter().rev().collect(),
-        });
+        self.guess = Some(Guess { frames: frame, left: left.into_iter().rev().collect() });
         self.frames = parked;
         self.is_loose = false;
     }
@@ -285,8 +282,8 @@ impl Calls {
     /// True if the frames prove wrong: the program returns to an address at which no frame waits.
     fn is_stale(&self, to: &StaticInfo) -> bool {
         let stack = &self.stack;
-        let is_called = { stack.frames.last() }
-            .is_some_and(|own| matches!(own.entered_by, EnteredBy::Return(_)));
+        let is_called =
+            stack.frames.last().is_some_and(|own| matches!(own.entered_by, EnteredBy::Return(_)));
         let place = (to.space, to.pc);
         let from = (to.space, self.end.wrapping_sub(1));
         let is_return = || {
@@ -384,7 +381,8 @@ impl Calls {
                 equal.frames.clone()
             }
         };
-        let is_own = { frames.first() }
+        let is_own = frames
+            .first()
             .is_none_or(|frame| self.contexts.get(frame.context).thread == self.thread);
         if !is_own {
             frames = self.rebased(frames);
@@ -447,9 +445,7 @@ impl Calls {
             EnteredBy::Signal(at) if at.goes_on_at(to.pc) => Some((number, at)),
             _ => None,
         };
-        if let Some((handled, at)) =
-            { self.stack.frames.iter().enumerate().rev() }.find_map(goes_on)
-        {
+        if let Some((handled, at)) = self.stack.frames.iter().enumerate().rev().find_map(goes_on) {
             return self.stack.go_on_after(handled, at);
         }
         let place = (to.space, to.pc);

@@ -19,7 +19,7 @@ pub(super) struct RequestedDetail {
 pub(super) fn views(samplers: &[Sampler]) -> Vec<View> {
     let mut views: Vec<View> = Vec::new();
     for (position, sampler) in samplers.iter().enumerate() {
-        let known = { views.iter() }.position(|view| *view.filter() == sampler.filter);
+        let known = views.iter().position(|view| *view.filter() == sampler.filter);
         let at = known.unwrap_or_else(|| {
             views.push(View::new(sampler.filter.clone()));
             views.len() - 1
@@ -50,7 +50,7 @@ impl Run {
     pub(super) fn begin_anew(&mut self) {
         self.marked = true;
         self.scripts.interrupt();
-        for (view, fresh) in { self.views.iter_mut() }.zip(views(&self.samplers)) {
+        for (view, fresh) in self.views.iter_mut().zip(views(&self.samplers)) {
             if self.only_marked || view.filter().marked {
                 *view = fresh;
                 self.requested.of(view, self.stacks.is_some());

@@ -20,14 +20,12 @@ impl Run {
     #[inline(never)]
     pub(super) fn end_bin(&mut self) {
         let oracle = self.take_oracle();
-        let by_context = { self.stacks.as_mut() }.map_or_else(Vec::new, |stacks| stacks.end_bin());
+        let by_context = self.stacks.as_mut().map_or_else(Vec::new, |stacks| stacks.end_bin());
         let none = Contexts::default();
-        let contexts = { self.stacks.as_ref() }.map_or(&none, |stacks| stacks.calls.contexts());
+        let contexts = self.stacks.as_ref().map_or(&none, |stacks| stacks.calls.contexts());
         let is_cold = |process| process != self.process && self.inactive.is_cold(process);
         if let Some(details) = &mut self.details {
-            details
-                .over_time
-                .end_bin(oracle, by_context, contexts, is_cold);
+            details.over_time.end_bin(oracle, by_context, contexts, is_cold);
         }
     }
 

@@ -39,10 +39,7 @@ struct Limit {
 
 impl Default for Limit {
     fn default() -> Self {
-        Self {
-            sums: MORE_SUMS,
-            known: 0,
-        }
+        Self { sums: MORE_SUMS, known: 0 }
     }
 }
 
@@ -90,8 +87,7 @@ impl CallStacks {
         self.before.extend(&weights);
         sum_up(&mut self.before);
         if self.before.len() > self.limit_before.sums {
-            self.limit_before
-                .fold(&mut self.before, self.calls.contexts());
+            self.limit_before.fold(&mut self.before, self.calls.contexts());
         }
         weights
     }
@@ -105,11 +101,7 @@ impl CallStacks {
 
     /// Folds the Oracle's smallest contexts if there are too many.
     pub fn limit(&mut self) {
-        if self
-            .oracle
-            .as_ref()
-            .is_none_or(|oracle| oracle.len() < self.limit.sums)
-        {
+        if self.oracle.as_ref().is_none_or(|oracle| oracle.len() < self.limit.sums) {
             return;
         }
         let mut weights = self.take_open();
@@ -128,10 +120,7 @@ impl CallStacks {
         };
         let (records, units) = match span.state {
             State::Computing => (span.records, SHARE[span.records.len()]),
-            _ => (
-                &span.records[..span.records.len().min(1)],
-                span.cycles * UNITS_PER_CYCLE,
-            ),
+            _ => (&span.records[..span.records.len().min(1)], span.cycles * UNITS_PER_CYCLE),
         };
         for record in records {
             let context = self.calls.context(process, record.inst);
@@ -235,16 +224,11 @@ mod tests {
         let mut limit = Limit::default();
         let mut weights = vec![(root, InstId(0), 10 * KEPT_PART)];
         let mut begin = |contexts: &mut Contexts, call| {
-            let context = contexts.add(Context {
-                caller: Some((root, InstId(call))),
-                ..contexts.get(root)
-            });
+            let context =
+                contexts.add(Context { caller: Some((root, InstId(call))), ..contexts.get(root) });
             weights.push((context, InstId(9), 1));
             limit.fold(&mut weights, contexts);
-            weights
-                .iter()
-                .map(|(context, _, _)| context.0)
-                .collect::<Vec<_>>()
+            weights.iter().map(|(context, _, _)| context.0).collect::<Vec<_>>()
         };
         assert_eq!(begin(&mut contexts, 1), [0, 1]);
         assert_eq!(begin(&mut contexts, 2), [0, 0, 2]);

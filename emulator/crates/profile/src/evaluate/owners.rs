@@ -29,9 +29,7 @@ pub(super) fn owners(oracle: &Profile, static_info: &[StaticInfo]) -> BTreeMap<u
     }
     add(same.0, same.1, same.2);
     let most = |by_process: BTreeMap<ProcessId, u64>| {
-        by_process
-            .into_iter()
-            .max_by_key(|(process, units)| (*units, std::cmp::Reverse(*process)))
+        by_process.into_iter().max_by_key(|(process, units)| (*units, std::cmp::Reverse(*process)))
     };
     units
         .into_iter()

@@ -25,12 +25,7 @@ impl Parts {
     pub fn new<'a>(filters: impl Iterator<Item = &'a Filter>) -> Self {
         let names = filters.filter_map(|filter| filter.thread.clone());
         let names: std::collections::BTreeSet<String> = names.collect();
-        let part = |name| Part {
-            name,
-            is_open: false,
-            oracle: Oracle::new(),
-            marked_before: None,
-        };
+        let part = |name| Part { name, is_open: false, oracle: Oracle::new(), marked_before: None };
         Self(names.into_iter().map(part).collect())
     }
 

@@ -113,10 +113,9 @@ impl SpanSink for Run {
     fn event(&mut self, cycle: u64, event: &Event) {
         match event {
             Event::SideBand { kind, bytes } if *kind >= MIN_KIND => {
-                let profiled = self.profiling.then_some(Profiled {
-                    cycles: self.profiled,
-                    instructions: self.instructions,
-                });
+                let profiled = self
+                    .profiling
+                    .then_some(Profiled { cycles: self.profiled, instructions: self.instructions });
                 self.scripts.record((*kind, bytes), self.process, profiled);
                 return;
             }
@@ -135,7 +134,7 @@ impl SpanSink for Run {
                     self.inactive.end(ended);
                 }
                 if let Some(cold) =
-                    { self.inactive.look(self.process, cycle) }.filter(|cold| !cold.is_empty())
+                    self.inactive.look(self.process, cycle).filter(|cold| !cold.is_empty())
                 {
                     self.cool(&cold);
                 }
@@ -144,9 +143,7 @@ impl SpanSink for Run {
                         stacks.calls.fork(new.parent, new.tid, new.is_thread);
                     }
                     let thread = self.context.thread();
-                    stacks
-                        .calls
-                        .select(self.process, thread, self.context.tid());
+                    stacks.calls.select(self.process, thread, self.context.tid());
                     if let Some(tid) = self.context.take_ended() {
                         stacks.calls.end(tid);
                     }

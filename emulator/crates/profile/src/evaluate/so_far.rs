@@ -9,11 +9,7 @@ impl Evaluator {
         let charged = self.run.take_oracle().finish();
         let stacks = self.run.stacks.as_mut();
         let by_context = stacks.map(|stacks| stacks.take_oracle());
-        (
-            charged.profile,
-            charged.stacks,
-            by_context.unwrap_or_default(),
-        )
+        (charged.profile, charged.stacks, by_context.unwrap_or_default())
     }
 
     /// Returns how often the region has begun anew. Cycles before the last time are no part of it.

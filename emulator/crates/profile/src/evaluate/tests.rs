@@ -24,24 +24,17 @@ fn samplers(period: u64, seed: u64) -> Vec<Sampler> {
     let schedules = [
         Schedule::every(1),
         Schedule::every(period),
-        Schedule {
-            offset: period / 2,
-            ..Schedule::every(period)
-        },
+        Schedule { offset: period / 2, ..Schedule::every(period) },
         Schedule::every(period).randomised(seed),
     ];
-    let all = schedules
-        .into_iter()
-        .flat_map(|s| Profiler::ALL.map(|p| Sampler::new(p, s)));
+    let all = schedules.into_iter().flat_map(|s| Profiler::ALL.map(|p| Sampler::new(p, s)));
     all.collect()
 }
 
 fn through_a_file(batches: &[Batch]) -> Vec<Batch> {
     let mut bytes = Vec::new();
     let mut writer = TraceWriter::new(&mut bytes, "test".into(), "{}").unwrap();
-    batches
-        .iter()
-        .for_each(|batch| writer.batch(batch).unwrap());
+    batches.iter().for_each(|batch| writer.batch(batch).unwrap());
     writer.finish().unwrap();
     let mut reader = TraceReader::new(std::io::Cursor::new(bytes), "test".into()).unwrap();
     let mut found = Vec::new();
@@ -56,11 +49,7 @@ fn check(evaluation: &Evaluation) -> Result<(), TestCaseError> {
     prop_assert_eq!(evaluation.check(), Ok(()));
     let profiled = evaluation.cycles - evaluation.idle;
     prop_assert_eq!(evaluation.oracle.total(), profiled * UNITS_PER_CYCLE);
-    let stacked: u64 = evaluation
-        .stacks
-        .iter()
-        .map(|(_, _, stack)| stack.total())
-        .sum();
+    let stacked: u64 = evaluation.stacks.iter().map(|(_, _, stack)| stack.total()).sum();
     prop_assert_eq!(stacked, evaluation.oracle.total());
     for (process, inst, stack) in evaluation.stacks.iter() {
         prop_assert_eq!(stack.total(), evaluation.oracle.weight(process, inst));
@@ -69,21 +58,13 @@ fn check(evaluation: &Evaluation) -> Result<(), TestCaseError> {
         let tail = result.tail_cycles * UNITS_PER_CYCLE;
         prop_assert_eq!(result.profile.total() + tail, evaluation.oracle.total());
         let name = &result.sampler;
-        prop_assert_eq!(
-            result.samples == 0,
-            result.profile.total() == 0,
-            "{:?}",
-            name
-        );
+        prop_assert_eq!(result.samples == 0, result.profile.total() == 0, "{:?}", name);
         if result.sampler.profiler == Profiler::Tip && result.sampler.schedule.period == 1 {
             prop_assert_eq!(&result.profile, &evaluation.oracle);
         }
     }
     let id = |process, inst| (process, inst);
-    prop_assert_eq!(
-        profile_error(&evaluation.oracle, &evaluation.oracle, id),
-        0.0
-    );
+    prop_assert_eq!(profile_error(&evaluation.oracle, &evaluation.oracle, id), 0.0);
     let expected = sampling_error(&evaluation.oracle, 100, id);
     prop_assert!((0.0..=1.0).contains(&expected));
     Ok(())
@@ -241,11 +222,7 @@ fn random_sampling_of_every_cycle_state_is_unbiased() {
         let error = profile_error(&result.profile, &evaluation.oracle, component);
         let expected = sampling_error(&evaluation.oracle, result.samples, component);
         if result.sampler.profiler == Profiler::Tip {
-            assert!(
-                error < 3.0 * expected,
-                "{:?}: {error} {expected}",
-                result.sampler
-            );
+            assert!(error < 3.0 * expected, "{:?}: {error} {expected}", result.sampler);
         }
     }
 }
@@ -280,21 +257,12 @@ fn time_goes_to_the_process_that_runs() {
         .static_info
         .iter_mut()
         .for_each(|static_info| static_info.space = if static_info.id.0 < 15 { 2 } else { 3 });
-    batch.events = vec![
-        (5, switch(7)),
-        (15, switch(8)),
-        (20, switch(7)),
-        (30, Event::End),
-    ];
+    batch.events = vec![(5, switch(7)), (15, switch(8)), (20, switch(7)), (30, Event::End)];
     let evaluation = evaluate(&[batch], &samplers(3, 1), Region::Whole);
     assert_eq!(evaluation.processes.len(), 3);
     let instructions = |process| {
-        let of = evaluation
-            .stacks
-            .iter()
-            .filter(|(p, _, _)| *p == ProcessId(process));
-        of.filter(|(_, _, stack)| stack[Component::Execution] > 0)
-            .count()
+        let of = evaluation.stacks.iter().filter(|(p, _, _)| *p == ProcessId(process));
+        of.filter(|(_, _, stack)| stack[Component::Execution] > 0).count()
     };
     assert_eq!([0, 1, 2].map(instructions), [5, 20, 5]);
     assert_eq!(evaluation.spaces[&2], ProcessId(1));
@@ -302,10 +270,7 @@ fn time_goes_to_the_process_that_runs() {
     check(&evaluation).unwrap();
 
     let text = serde_json::to_string(&evaluation).unwrap();
-    assert_eq!(
-        serde_json::from_str::<Evaluation>(&text).unwrap(),
-        evaluation
-    );
+    assert_eq!(serde_json::from_str::<Evaluation>(&text).unwrap(), evaluation);
 }
 
 #[test]
@@ -322,21 +287,9 @@ fn components_follow_the_records() {
         record(2, 10, 2, Redirect::Flush, CycleClass::Serialize, none),
         record(3, 10, 2, Redirect::Flush, dram, TeaEvents::FL_MO),
         record(4, 10, 2, Redirect::Interrupt, CycleClass::Alu, none),
-        record(
-            5,
-            10,
-            2,
-            Redirect::None,
-            CycleClass::Store,
-            TeaEvents::DR_TLB,
-        ),
+        record(5, 10, 2, Redirect::None, CycleClass::Store, TeaEvents::DR_TLB),
     ];
-    let batch = Batch {
-        hart: HartId(0),
-        static_info,
-        records,
-        ..Batch::default()
-    };
+    let batch = Batch { hart: HartId(0), static_info, records, ..Batch::default() };
     let evaluation = evaluate(&[batch], &[], Region::Whole);
     let cycles = |inst, component| {
         evaluation.stacks.get(ProcessId(0), InstId(inst))[component] / UNITS_PER_CYCLE
@@ -363,12 +316,7 @@ fn the_default_set_shares_two_clocks() {
     let evaluator = Evaluator::new(&samplers, Region::Whole);
     assert_eq!(evaluator.run.views.len(), 1);
     assert_eq!(evaluator.run.views[0].clocks(), 2);
-    let names: Vec<_> = evaluator
-        .finish()
-        .samplers
-        .into_iter()
-        .map(|r| r.sampler)
-        .collect();
+    let names: Vec<_> = evaluator.finish().samplers.into_iter().map(|r| r.sampler).collect();
     assert_eq!(names, samplers);
 }
 
@@ -379,9 +327,7 @@ fn a_clock_drives_any_number_of_samplers() {
     let profiles = |samplers: &[Sampler]| {
         let results = evaluate(&batches, samplers, Region::Whole).samplers;
         let profiles = results.into_iter();
-        profiles
-            .map(|result| (result.profile, result.samples))
-            .collect::<Vec<_>>()
+        profiles.map(|result| (result.profile, result.samples)).collect::<Vec<_>>()
     };
     let one = Profiler::ALL.map(|profiler| Sampler::new(profiler, Schedule::every(7)));
     let many: Vec<_> = one.iter().cycle().take(150).cloned().collect();
@@ -462,9 +408,8 @@ fn processes(count: u32) -> Vec<Batch> {
 fn an_evaluation_does_not_grow_with_each_process() {
     let evaluated = |count| {
         let samplers = samplers(7, 1);
-        let mut evaluator = Evaluator::new(&samplers, Region::Whole)
-            .in_detail(4)
-            .with_call_stacks();
+        let mut evaluator =
+            Evaluator::new(&samplers, Region::Whole).in_detail(4).with_call_stacks();
         for batch in processes(count) {
             evaluator.batch(&batch).unwrap();
         }
@@ -474,7 +419,7 @@ fn an_evaluation_does_not_grow_with_each_process() {
     };
     let sizes = |evaluation: &Evaluation| {
         let contexts = evaluation.contexts.as_ref().unwrap();
-        let outermost = { contexts.iter() }.filter(|context| context.caller.is_none());
+        let outermost = contexts.iter().filter(|context| context.caller.is_none());
         (
             evaluation.processes.len(),
             evaluation.threads.len(),
@@ -486,6 +431,6 @@ fn an_evaluation_does_not_grow_with_each_process() {
     // Boot and the shell, four processes of each command, and for each command one for all its other processes.
     assert_eq!(sizes(&many), (12, 12, 12, 12));
     assert_eq!(sizes(&evaluated(100)), sizes(&many));
-    let others = { many.processes.iter() }.filter_map(|process| process.stands_for);
+    let others = many.processes.iter().filter_map(|process| process.stands_for);
     assert_eq!(others.collect::<Vec<_>>(), [1996, 1996]);
 }

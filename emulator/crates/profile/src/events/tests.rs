@@ -8,9 +8,7 @@ use crate::{Evaluation, Evaluator, Region, Sampler, Schedule};
 fn evaluate(words: &[u32], period: u64) -> Evaluation {
     let samplers = Profiler::ALL.map(|p| Sampler::new(p, Schedule::every(period)));
     let mut evaluator = Evaluator::new(&samplers, Region::Whole).in_detail(4);
-    synthetic::batches(words, 4)
-        .iter()
-        .for_each(|batch| evaluator.batch(batch).unwrap());
+    synthetic::batches(words, 4).iter().for_each(|batch| evaluator.batch(batch).unwrap());
     evaluator.finish()
 }
 
@@ -71,10 +69,7 @@ proptest! {
 /// A counter after a trigger in a cycle of this state, charged to one instruction.
 fn misplaced_from(inst: InstId, state: State) -> MisplacedCounter {
     let mut counter = MisplacedCounter::default();
-    counter.await_sample(Truth {
-        state,
-        records: &[CommitRecord::from_packed(inst, 1, 0, 0)],
-    });
+    counter.await_sample(Truth { state, records: &[CommitRecord::from_packed(inst, 1, 0, 0)] });
     counter
 }
 
@@ -103,10 +98,7 @@ fn places_of_any_length_are_counted() {
             let (process, named) = (ProcessId(process), InstId(named));
             let place = (process, named, InstId(9), Component::FrontEnd);
             let is_short = process.0 < 1 << 13 && named.0 < 1 << INST_BITS;
-            assert_eq!(
-                pack_place(place).map(unpack_place),
-                is_short.then_some(place)
-            );
+            assert_eq!(pack_place(place).map(unpack_place), is_short.then_some(place));
             counter.named(None, process, named, 3);
             counter.named(None, process, named, 4);
             expected.push((process, named, 7));

@@ -60,19 +60,16 @@ impl Commands {
         name: &str,
         new: impl FnOnce() -> ThreadId,
     ) -> ThreadId {
-        *{ self.threads.entry((process, name.to_owned())) }.or_insert_with(new)
+        *self.threads.entry((process, name.to_owned())).or_insert_with(new)
     }
 }
 
 /// Adds a mapping of one of many processes to the known mappings, unless the last one at its address is the same.
 pub(super) fn add_mapping(known: &mut Vec<Mapping>, mapping: Mapping) {
-    let last = { known.iter().rev() }.find(|other| other.contains(mapping.start));
+    let last = known.iter().rev().find(|other| other.contains(mapping.start));
     let is_known = last.is_some_and(|last| {
         let since = last.since;
-        Mapping {
-            since,
-            ..mapping.clone()
-        } == *last
+        Mapping { since, ..mapping.clone() } == *last
     });
     if !is_known && known.len() < MAX_MAPPINGS {
         known.push(mapping);

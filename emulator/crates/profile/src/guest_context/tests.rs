@@ -2,10 +2,7 @@ use super::*;
 use crate::waits::{KernelEntry, SwitchOut, Transition};
 
 fn words(values: &[u32]) -> Vec<u8> {
-    values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect()
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
 fn task(pid: u32, tid: u32, comm: &str) -> Vec<u8> {
@@ -55,11 +52,7 @@ fn boot_then_switch_fork_exec_exit() {
     context.record(40, 4, &words(&[7, 7]));
     assert_eq!(context.processes()[ran.0 as usize].end_cycle, Some(40));
     context.record(41, 1, &task(7, 7, "ls"));
-    assert_eq!(
-        context.current(),
-        ran,
-        "the kernel switches to a task that is still ending"
-    );
+    assert_eq!(context.current(), ran, "the kernel switches to a task that is still ending");
     context.record(49, 5, &words(&[7, 7, 1, 1]));
     context.record(50, 1, &task(7, 7, "reused"));
     assert_ne!(context.current(), ran);
@@ -195,16 +188,8 @@ fn what_the_scheduler_does_is_kept_in_order() {
     context.record(9, 1, &switch(&other, 5, [3, 0], 0, &[]));
     assert_eq!(context.malformed(), 0);
     let threads = [ThreadId(1), ThreadId(2)];
-    let of_call = KernelEntry::Syscall {
-        number: 98,
-        address: 0x5000,
-        argument: 128,
-        pc: 0x104,
-    };
-    let of_fault = KernelEntry::Fault {
-        address: 0x5000,
-        pc: 0x104,
-    };
+    let of_call = KernelEntry::Syscall { number: 98, address: 0x5000, argument: 128, pc: 0x104 };
+    let of_fault = KernelEntry::Fault { address: 0x5000, pc: 0x104 };
     let expected = [
         (1, Transition::Runs(5, threads[0])),
         (2, Transition::Begins(6)),
@@ -216,17 +201,13 @@ fn what_the_scheduler_does_is_kept_in_order() {
         (6, Transition::Runs(5, threads[0])),
         (7, Transition::Leaves(5, SwitchOut::Runnable)),
         (7, Transition::Runs(6, threads[1])),
-        (
-            8,
-            Transition::Leaves(6, SwitchOut::Waits(KernelEntry::Kernel)),
-        ),
+        (8, Transition::Leaves(6, SwitchOut::Waits(KernelEntry::Kernel))),
         (8, Transition::Runs(5, threads[0])),
         (9, Transition::Leaves(5, SwitchOut::Ended)),
         (9, Transition::Runs(6, threads[1])),
     ];
-    let kept: Vec<_> = { context.take_scheduled().into_iter() }
-        .map(|event| (event.cycle, event.change))
-        .collect();
+    let kept: Vec<_> =
+        context.take_scheduled().into_iter().map(|event| (event.cycle, event.change)).collect();
     assert_eq!(kept, expected);
     // Too short, and reasons that nobody knows.
     for bytes in [
@@ -269,31 +250,17 @@ fn very_many_processes_of_a_command_have_a_few_entities() {
     }
     let all = context.processes();
     let own = |name: &str| {
-        let of = all
-            .iter()
-            .filter(|p| p.name == name && p.stands_for.is_none());
+        let of = all.iter().filter(|p| p.name == name && p.stands_for.is_none());
         of.count()
     };
     // Beside the shell itself, which nobody saw being born.
     assert_eq!((own("true"), own("sh")), (4, 5));
-    let together: Vec<_> = { all.iter().filter(|p| p.stands_for.is_some()) }
-        .map(|p| {
-            (
-                p.name.as_str(),
-                p.pid,
-                p.stands_for,
-                p.end_cycle,
-                p.mappings.len(),
-            )
-        })
+    let together: Vec<_> = all
+        .iter()
+        .filter(|p| p.stands_for.is_some())
+        .map(|p| (p.name.as_str(), p.pid, p.stands_for, p.end_cycle, p.mappings.len()))
         .collect();
-    assert_eq!(
-        together,
-        [
-            ("sh", None, Some(96), None, 1),
-            ("true", None, Some(96), None, 1)
-        ]
-    );
+    assert_eq!(together, [("sh", None, Some(96), None, 1), ("true", None, Some(96), None, 1)]);
     assert_eq!((all.len(), context.threads().len()), (12, 12));
     let (last, thread) = entities[99];
     assert!(entities[4..].iter().all(|one| *one == (last, thread)));

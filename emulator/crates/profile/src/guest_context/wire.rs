@@ -53,12 +53,7 @@ pub fn describe_side_band(kind: u8, bytes: &[u8]) -> String {
         return format!("side band of type {kind}, {} bytes", bytes.len());
     };
     match record {
-        SideBand::Switch {
-            pid,
-            tid,
-            comm,
-            left,
-        } => {
+        SideBand::Switch { pid, tid, comm, left } => {
             let left =
                 left.map_or_else(String::new, |(left, why)| format!(" after {left}, {why:?}"));
             format!("side band: {comm:?} runs, process {pid}, thread {tid}{left}")
@@ -69,19 +64,11 @@ pub fn describe_side_band(kind: u8, bytes: &[u8]) -> String {
             mapping.path, mapping.start, mapping.len, mapping.file_offset
         ),
         SideBand::Exit { pid, tid } => format!("side band: thread {tid} of process {pid} ends"),
-        SideBand::Fork {
-            pid,
-            tid,
-            parent,
-            parent_tid,
-        } => format!(
+        SideBand::Fork { pid, tid, parent, parent_tid } => format!(
             "side band: thread {parent_tid} of process {parent} starts thread {tid} of process {pid}"
         ),
         SideBand::Kernel { text } => {
-            format!(
-                "side band: the kernel's code is at {:#x} to {:#x}",
-                text.start, text.end
-            )
+            format!("side band: the kernel's code is at {:#x} to {:#x}", text.start, text.end)
         }
         SideBand::Comm { pid, tid, comm } => {
             format!("side band: thread {tid} of process {pid} is called {comm:?} now")
@@ -108,10 +95,7 @@ pub(super) fn parse(kind: u8, bytes: &[u8]) -> Option<SideBand> {
         },
         2 => {
             let (pid, _tid) = (fields.u32()?, fields.u32()?);
-            SideBand::Exec {
-                pid,
-                comm: fields.comm()?,
-            }
+            SideBand::Exec { pid, comm: fields.comm()? }
         }
         3 => {
             let (pid, _tid) = (fields.u32()?, fields.u32()?);
@@ -121,20 +105,10 @@ pub(super) fn parse(kind: u8, bytes: &[u8]) -> Option<SideBand> {
             let path = text(fields.0);
             SideBand::Mmap {
                 pid,
-                mapping: Mapping {
-                    start,
-                    len,
-                    file_offset,
-                    build_id,
-                    path,
-                    since: 0,
-                },
+                mapping: Mapping { start, len, file_offset, build_id, path, since: 0 },
             }
         }
-        4 => SideBand::Exit {
-            pid: fields.u32()?,
-            tid: fields.u32()?,
-        },
+        4 => SideBand::Exit { pid: fields.u32()?, tid: fields.u32()? },
         5 => SideBand::Fork {
             pid: fields.u32()?,
             tid: fields.u32()?,
@@ -145,11 +119,7 @@ pub(super) fn parse(kind: u8, bytes: &[u8]) -> Option<SideBand> {
             let text = fields.u64()?..fields.u64()?;
             SideBand::Kernel { text }
         }
-        7 => SideBand::Comm {
-            pid: fields.u32()?,
-            tid: fields.u32()?,
-            comm: fields.comm()?,
-        },
+        7 => SideBand::Comm { pid: fields.u32()?, tid: fields.u32()?, comm: fields.comm()? },
         8 => SideBand::Wake {
             tid: fields.u32()?,
             waker: Some(fields.u32()?).filter(|waker| *waker != 0),
@@ -178,12 +148,7 @@ impl<'a> Fields<'a> {
             (2, entry) => {
                 let (address, pc, argument) = (self.u64()?, self.u64()?, self.u32()?);
                 SwitchOut::Waits(match entry {
-                    1 => KernelEntry::Syscall {
-                        number,
-                        address,
-                        argument,
-                        pc,
-                    },
+                    1 => KernelEntry::Syscall { number, address, argument, pc },
                     2 => KernelEntry::Fault { address, pc },
                     3 => KernelEntry::Other,
                     _ => return None,
@@ -211,9 +176,6 @@ impl<'a> Fields<'a> {
 
 /// Text up to the first NUL; bytes that are not UTF-8 are replaced.
 fn text(bytes: &[u8]) -> String {
-    let end = bytes
-        .iter()
-        .position(|byte| *byte == 0)
-        .unwrap_or(bytes.len());
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }

@@ -29,19 +29,16 @@ pub(super) fn merged(
     contexts: Option<&Contexts>,
 ) -> Vec<TimeBin> {
     let all = || {
-        let bins = { parts.iter() }.map(|(of, numbers)| (&of.over_time, *numbers));
+        let bins = parts.iter().map(|(of, numbers)| (&of.over_time, *numbers));
         bins.flat_map(|(bins, numbers)| bins.iter().map(move |bin| (bin, numbers)))
     };
-    let length = all()
-        .map(|(bin, _)| bin.end.saturating_sub(bin.start))
-        .max();
+    let length = all().map(|(bin, _)| bin.end.saturating_sub(bin.start)).max();
     let length = length.unwrap_or(1).max(1);
     let mut sums: BTreeMap<u64, Sums> = BTreeMap::new();
     for (bin, numbers) in all() {
-        let sum = sums.entry(bin.start / length).or_insert_with(|| Sums {
-            start: bin.start,
-            ..Sums::default()
-        });
+        let sum = sums
+            .entry(bin.start / length)
+            .or_insert_with(|| Sums { start: bin.start, ..Sums::default() });
         sum.start = sum.start.min(bin.start);
         sum.end = sum.end.max(bin.end);
         for time in &bin.processes {
@@ -64,11 +61,7 @@ pub(super) fn merged(
             by_context: sum.by_context,
             other_contexts: sum.other_contexts,
         };
-        TimeBin {
-            start: sum.start,
-            end: sum.end,
-            processes: kept(spent, contexts),
-        }
+        TimeBin { start: sum.start, end: sum.end, processes: kept(spent, contexts) }
     };
     sums.into_values().map(bin).collect()
 }

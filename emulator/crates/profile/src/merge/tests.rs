@@ -18,58 +18,37 @@ fn a_hart_beside_itself_has_everything_twice() {
     let both = [one.clone(), one.clone()];
     let two = Evaluation::merged(&both).unwrap().into_owned();
     assert_eq!(two.static_info.len(), one.static_info.len());
-    assert_eq!(
-        (two.processes.len(), two.spaces.len()),
-        (one.processes.len(), one.spaces.len())
-    );
+    assert_eq!((two.processes.len(), two.spaces.len()), (one.processes.len(), one.spaces.len()));
     assert_eq!(
         (two.cycles, two.idle, two.instructions),
         (2 * one.cycles, 2 * one.idle, 2 * one.instructions)
     );
     let twice = |profile: &Profile| -> Vec<_> {
-        profile
-            .iter()
-            .map(|(process, inst, units)| (process, inst, 2 * units))
-            .collect()
+        profile.iter().map(|(process, inst, units)| (process, inst, 2 * units)).collect()
     };
     assert_eq!(two.oracle.iter().collect::<Vec<_>>(), twice(&one.oracle));
     let [single, double] = [&one, &two].map(|evaluation| &evaluation.samplers[0]);
-    assert_eq!(
-        double.profile.iter().collect::<Vec<_>>(),
-        twice(&single.profile)
-    );
+    assert_eq!(double.profile.iter().collect::<Vec<_>>(), twice(&single.profile));
     assert_eq!(double.samples, 2 * single.samples);
     let total = |evaluation: &Evaluation| -> u64 {
-        evaluation
-            .stacks
-            .iter()
-            .map(|(.., stack)| stack.total())
-            .sum()
+        evaluation.stacks.iter().map(|(.., stack)| stack.total()).sum()
     };
     assert_eq!(total(&two), 2 * total(&one));
     let slots = |evaluation: &Evaluation| -> u64 {
         let top_down = evaluation.top_down.as_ref().unwrap();
-        let of = |id: u32| {
-            top_down
-                .of(ProcessId(id))
-                .map(|(.., slots)| slots)
-                .sum::<u64>()
-        };
+        let of = |id: u32| top_down.of(ProcessId(id)).map(|(.., slots)| slots).sum::<u64>();
         (0..evaluation.processes.len() as u32).map(of).sum()
     };
     assert!(slots(&one) > 0);
     assert_eq!(slots(&two), 2 * slots(&one));
     let cycles = |evaluation: &Evaluation| -> u64 {
-        evaluation
-            .top_down
-            .iter()
-            .flat_map(|t| &t.windows)
-            .map(|window| window.cycles)
-            .sum()
+        evaluation.top_down.iter().flat_map(|t| &t.windows).map(|window| window.cycles).sum()
     };
     assert_eq!(cycles(&two), 2 * cycles(&one));
     let bins = |evaluation: &Evaluation, spent: fn(&ProcessTime) -> u64| -> Vec<_> {
-        { evaluation.over_time.iter() }
+        evaluation
+            .over_time
+            .iter()
             .map(|bin| (bin.start, bin.processes.iter().map(spent).sum::<u64>()))
             .collect()
     };
@@ -82,16 +61,12 @@ fn a_hart_beside_itself_has_everything_twice() {
         weights + time.other_contexts
     };
     for spent in [by_inst, by_context] {
-        let twice: Vec<_> = { bins(&one, spent).into_iter() }
-            .map(|(start, units)| (start, 2 * units))
-            .collect();
+        let twice: Vec<_> =
+            bins(&one, spent).into_iter().map(|(start, units)| (start, 2 * units)).collect();
         assert!(twice.iter().any(|(_, units)| *units > 0));
         assert_eq!(bins(&two, spent), twice);
     }
-    assert_eq!(
-        one.contexts.as_ref().map(|c| c.len()),
-        two.contexts.as_ref().map(|c| c.len())
-    );
+    assert_eq!(one.contexts.as_ref().map(|c| c.len()), two.contexts.as_ref().map(|c| c.len()));
     assert!(Evaluation::merged(&[]).is_none());
 }
 
@@ -112,9 +87,7 @@ fn by_name(evaluation: &Evaluation) -> BTreeMap<(Option<u32>, u32, u64), u64> {
     for (process, inst, weight) in evaluation.oracle.iter() {
         let process = &evaluation.processes[process.0 as usize];
         let fact = &evaluation.static_info[inst.0 as usize];
-        *units
-            .entry((process.pid, process.generation, fact.pc))
-            .or_default() += weight;
+        *units.entry((process.pid, process.generation, fact.pc)).or_default() += weight;
     }
     units
 }
@@ -137,9 +110,7 @@ fn numbered_backwards(one: &Evaluation) -> Evaluation {
     for (id, fact) in (0..).zip(&mut other.static_info) {
         (fact.id, fact.space) = (InstId(id), space(fact.space));
     }
-    other.spaces = { one.spaces.iter() }
-        .map(|(&own, &of)| (space(own), process(of)))
-        .collect();
+    other.spaces = one.spaces.iter().map(|(&own, &of)| (space(own), process(of))).collect();
     for (of, id, units) in one.oracle.iter() {
         other.oracle.add(process(of), inst(id), units);
     }

@@ -4,12 +4,8 @@ use super::*;
 use crate::{Context, Evaluation, Evaluator, Region, ThreadId};
 
 fn evaluation(seed: u32) -> Evaluation {
-    let mut evaluator = Evaluator::new(&[], Region::Whole)
-        .in_detail(4)
-        .with_call_stacks();
-    let words: Vec<u32> = (0..60_000u32)
-        .map(|n| n.wrapping_mul(0x9e37_79b9 + 2 * seed))
-        .collect();
+    let mut evaluator = Evaluator::new(&[], Region::Whole).in_detail(4).with_call_stacks();
+    let words: Vec<u32> = (0..60_000u32).map(|n| n.wrapping_mul(0x9e37_79b9 + 2 * seed)).collect();
     for batch in commit_trace::synthetic::batches(&words, 4) {
         evaluator.batch(&batch).unwrap();
     }
@@ -20,11 +16,7 @@ fn evaluation(seed: u32) -> Evaluation {
 fn a_bin_has_the_same_time_by_context_as_by_instruction() {
     for seed in 0..3 {
         let evaluation = evaluation(seed);
-        assert!(
-            evaluation.over_time.len() > 2,
-            "{}",
-            evaluation.over_time.len()
-        );
+        assert!(evaluation.over_time.len() > 2, "{}", evaluation.over_time.len());
         let contexts = evaluation.contexts.as_ref().unwrap();
         for bin in &evaluation.over_time {
             for time in &bin.processes {
@@ -36,9 +28,7 @@ fn a_bin_has_the_same_time_by_context_as_by_instruction() {
                 let by_inst: u64 = time.weights().map(|(_, units)| units).sum();
                 assert_eq!(by_context, by_inst + time.others);
             }
-            let kept: usize = { bin.processes.iter() }
-                .map(|time| time.by_context().count())
-                .sum();
+            let kept: usize = bin.processes.iter().map(|time| time.by_context().count()).sum();
             assert!(kept <= MAX_CONTEXT_SUMS, "{kept}");
         }
         let total: u64 = evaluation.by_context.iter().map(|(.., units)| units).sum();
@@ -48,11 +38,7 @@ fn a_bin_has_the_same_time_by_context_as_by_instruction() {
 
 #[test]
 fn of_too_many_contexts_the_largest_are_kept() {
-    let own = |caller| Context {
-        process: ProcessId(1),
-        thread: ThreadId::NONE,
-        caller,
-    };
+    let own = |caller| Context { process: ProcessId(1), thread: ThreadId::NONE, caller };
     let mut contexts = Contexts::default();
     let root = contexts.add(own(None));
     let called = |n| own(Some((root, InstId(n))));
@@ -87,16 +73,13 @@ fn of_too_many_contexts_the_largest_are_kept() {
 fn what_contexts_have_in_all_bins_is_what_they_have_in_the_run() {
     // Lists that are so short that nothing is folded.
     let weights = |list: &[(u32, u32, u64)]| -> ContextWeights {
-        { list.iter() }
+        list.iter()
             .map(|&(context, inst, units)| (ContextId(context), InstId(inst), units))
             .collect()
     };
     let contexts = Contexts::flat(2);
     let spent = |list: &[(u32, u32, u64)]| Spent {
-        processes: vec![
-            (ProcessId(0), vec![(1, 5)], 0),
-            (ProcessId(1), vec![(1, 9)], 0),
-        ],
+        processes: vec![(ProcessId(0), vec![(1, 5)], 0), (ProcessId(1), vec![(1, 9)], 0)],
         by_context: weights(list),
         other_contexts: BTreeMap::from([(ProcessId(1), 3)]),
     };
@@ -119,13 +102,7 @@ fn of_a_context_with_much_code_the_hottest_instruction_has_the_rest() {
     let contexts = Contexts::flat(3);
     let each = MAX_CONTEXT_SUMS as u32;
     let code = |context: u32, units: u64| {
-        (0..each).map(move |inst| {
-            (
-                ContextId(context),
-                InstId(inst),
-                units + u64::from(inst == 7),
-            )
-        })
+        (0..each).map(move |inst| (ContextId(context), InstId(inst), units + u64::from(inst == 7)))
     };
     let (hot, cold) = (code(0, 100), code(1, 10));
     let spent = Spent {
@@ -135,18 +112,8 @@ fn of_a_context_with_much_code_the_hottest_instruction_has_the_rest() {
     };
     let bin = kept(spent, &contexts);
     let sums = u64::from(each);
-    assert_eq!(
-        Vec::from_iter(bin[0].by_context()),
-        [(ContextId(0), InstId(7), 100 * sums + 1)]
-    );
-    assert_eq!(
-        Vec::from_iter(bin[1].by_context()),
-        [(ContextId(1), InstId(7), 10 * sums + 1)]
-    );
-    let all: u64 = bin
-        .iter()
-        .flat_map(|time| time.by_context())
-        .map(|(.., units)| units)
-        .sum();
+    assert_eq!(Vec::from_iter(bin[0].by_context()), [(ContextId(0), InstId(7), 100 * sums + 1)]);
+    assert_eq!(Vec::from_iter(bin[1].by_context()), [(ContextId(1), InstId(7), 10 * sums + 1)]);
+    let all: u64 = bin.iter().flat_map(|time| time.by_context()).map(|(.., units)| units).sum();
     assert_eq!(all, 110 * sums + 2);
 }

@@ -13,25 +13,13 @@ use Redirect::{Exception, Flush, Mispredict, None as No};
 
 fn batch(rows: &[Row]) -> Batch {
     let mut before = 0;
-    let records = rows
-        .iter()
-        .enumerate()
-        .map(|(n, (decode, dispatch, commit, redirect))| {
-            let delta = (commit - before) as u32;
-            before = *commit;
-            let (residence, lead) = (commit - dispatch, dispatch - decode);
-            let (class, tea) = (CycleClass::Alu, TeaEvents::default());
-            CommitRecord::new(
-                InstId(n as u32),
-                delta,
-                residence,
-                lead,
-                *redirect,
-                true,
-                class,
-                tea,
-            )
-        });
+    let records = rows.iter().enumerate().map(|(n, (decode, dispatch, commit, redirect))| {
+        let delta = (commit - before) as u32;
+        before = *commit;
+        let (residence, lead) = (commit - dispatch, dispatch - decode);
+        let (class, tea) = (CycleClass::Alu, TeaEvents::default());
+        CommitRecord::new(InstId(n as u32), delta, residence, lead, *redirect, true, class, tea)
+    });
     let records = records.collect();
     let static_info = (0..rows.len() as u32).map(|id| StaticInfo {
         id: InstId(id),
@@ -43,11 +31,7 @@ fn batch(rows: &[Row]) -> Batch {
         class: Class::Int,
         target: None,
     });
-    Batch {
-        static_info: static_info.collect(),
-        records,
-        ..Batch::default()
-    }
+    Batch { static_info: static_info.collect(), records, ..Batch::default() }
 }
 
 fn evaluate(profiler: Profiler, schedule: Schedule, batch: &Batch) -> Evaluation {
@@ -58,16 +42,10 @@ fn evaluate(profiler: Profiler, schedule: Schedule, batch: &Batch) -> Evaluation
 
 /// Where a single trigger in `cycle` goes: units per instruction, as shares of the sample in 840ths.
 fn sampled(profiler: Profiler, rows: &[Row], cycle: u64) -> Vec<(u32, u64)> {
-    let schedule = Schedule {
-        offset: cycle,
-        ..Schedule::every(1 << 40)
-    };
+    let schedule = Schedule { offset: cycle, ..Schedule::every(1 << 40) };
     let evaluation = evaluate(profiler, schedule, &batch(rows));
     let profile = &evaluation.samplers[0].profile;
-    profile
-        .iter()
-        .map(|(_, inst, units)| (inst.0, units / cycle))
-        .collect()
+    profile.iter().map(|(_, inst, units)| (inst.0, units / cycle)).collect()
 }
 
 /// After figure 4 of the paper. 0 to 3 commit together; 4 is a load that stalls, 5 and 6 commit with
@@ -96,10 +74,7 @@ fn tip_in_each_state() {
     // Drained (before anything arrives), Stalled, Computing.
     assert_eq!(sampled(Tip, FIGURE, 2), [(0, ALL)]);
     assert_eq!(sampled(Tip, FIGURE, 7), [(0, ALL)]);
-    assert_eq!(
-        sampled(Tip, FIGURE, 10),
-        [(0, quarter), (1, quarter), (2, quarter), (3, quarter)]
-    );
+    assert_eq!(sampled(Tip, FIGURE, 10), [(0, quarter), (1, quarter), (2, quarter), (3, quarter)]);
     assert_eq!(sampled(TipIlp, FIGURE, 10), [(0, ALL)]);
     // Stalled on the load; Flushed: the branch; Stalled on 8; Drained: 10, which arrives next.
     for profiler in [Tip, TipIlp] {
@@ -115,10 +90,7 @@ fn nci_takes_the_next_commit_and_lci_the_last() {
     use Profiler::{Lci, Nci, NciIlp};
     assert_eq!(sampled(Nci, FIGURE, 30), [(4, ALL)]);
     assert_eq!(sampled(Nci, FIGURE, 50), [(4, ALL)]);
-    assert_eq!(
-        sampled(NciIlp, FIGURE, 30),
-        [(4, ALL / 3), (5, ALL / 3), (6, ALL / 3)]
-    );
+    assert_eq!(sampled(NciIlp, FIGURE, 30), [(4, ALL / 3), (5, ALL / 3), (6, ALL / 3)]);
     // After the branch: the first of the right path, though the branch is at fault.
     assert_eq!(sampled(Nci, FIGURE, 54), [(8, ALL)]);
     assert_eq!(sampled(NciIlp, FIGURE, 54), [(8, ALL / 2), (9, ALL / 2)]);
@@ -163,12 +135,7 @@ fn dispatch_op_takes_turns() {
 
 #[test]
 fn a_tagged_row_that_traps_is_dropped() {
-    let rows = [
-        (2, 4, 10, No),
-        (3, 5, 20, Exception),
-        (30, 32, 40, No),
-        (30, 32, 40, No),
-    ];
+    let rows = [(2, 4, 10, No), (3, 5, 20, Exception), (30, 32, 40, No), (30, 32, 40, No)];
     // Tagged itself; tagged behind it, on what the exception squashes; after it.
     for profiler in [Profiler::Dispatch, Profiler::DispatchOp] {
         assert_eq!(sampled(profiler, &rows, 4), []);
@@ -185,27 +152,11 @@ fn a_tagged_row_that_traps_is_dropped() {
 fn nothing_is_squashed_behind_a_serialising_instruction() {
     let mut stream = batch(&[(2, 4, 10, Flush), (15, 17, 22, No)]);
     let class = CycleClass::Serialize;
-    stream.records[0] = CommitRecord::new(
-        InstId(0),
-        10,
-        6,
-        2,
-        Flush,
-        true,
-        class,
-        TeaEvents::default(),
-    );
-    let schedule = Schedule {
-        offset: 7,
-        ..Schedule::every(1 << 40)
-    };
+    stream.records[0] =
+        CommitRecord::new(InstId(0), 10, 6, 2, Flush, true, class, TeaEvents::default());
+    let schedule = Schedule { offset: 7, ..Schedule::every(1 << 40) };
     let evaluation = evaluate(Profiler::Dispatch, schedule, &stream);
-    assert_eq!(
-        evaluation.samplers[0]
-            .profile
-            .weight(ProcessId(0), InstId(1)),
-        7 * ALL
-    );
+    assert_eq!(evaluation.samplers[0].profile.weight(ProcessId(0), InstId(1)), 7 * ALL);
 }
 
 #[test]
@@ -222,11 +173,7 @@ fn a_sample_weighs_the_cycles_since_the_last_one() {
     // Triggers at 30, 60, 90; LCI always finds a sample.
     let evaluation = evaluate(Profiler::Lci, Schedule::every(30), &batch(FIGURE));
     let result = &evaluation.samplers[0];
-    let units: Vec<_> = result
-        .profile
-        .iter()
-        .map(|(_, inst, units)| (inst.0, units))
-        .collect();
+    let units: Vec<_> = result.profile.iter().map(|(_, inst, units)| (inst.0, units)).collect();
     assert_eq!(units, [(3, 30 * ALL), (7, 30 * ALL), (9, 30 * ALL)]);
     assert_eq!((result.samples, result.tail_cycles), (3, 7));
 }
@@ -249,10 +196,7 @@ fn a_dropped_sample_leaves_its_cycles_to_the_next() {
     let evaluation = evaluate(Profiler::Dispatch, Schedule::every(30), &batch(FIGURE));
     let result = &evaluation.samplers[0];
     assert_eq!(result.profile.weight(ProcessId(0), InstId(10)), 90 * ALL);
-    assert_eq!(
-        (result.samples, result.dropped, result.tail_cycles),
-        (1, 1, 7)
-    );
+    assert_eq!((result.samples, result.dropped, result.tail_cycles), (1, 1, 7));
 }
 
 #[test]

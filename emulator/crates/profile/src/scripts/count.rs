@@ -59,10 +59,7 @@ impl ScriptSamples {
                 }
             }
             Some(ScriptRecord::Window) => self.window = profiled,
-            Some(ScriptRecord::Sample {
-                instructions,
-                frames,
-            }) => {
+            Some(ScriptRecord::Sample { instructions, frames }) => {
                 if let Some((begin, end)) = self.window.take().zip(profiled)
                     && let Some(passed) = end.instructions.checked_sub(begin.instructions)
                     && passed > 0
@@ -137,11 +134,7 @@ impl ScriptSamples {
 
     /// Ends the pass.
     pub fn finish(self) -> Scripts {
-        let Self {
-            mut functions,
-            processes,
-            ..
-        } = self;
+        let Self { mut functions, processes, .. } = self;
         let other = functions.len() as u32;
         let mut has_other = false;
         let mut number = |function| match function {
@@ -151,7 +144,7 @@ impl ScriptSamples {
             }
             function => function,
         };
-        let processes = { processes.into_iter() }.map(|(process, sums)| {
+        let processes = processes.into_iter().map(|(process, sums)| {
             let functions = sums.functions.into_iter();
             let mut functions: Vec<ScriptFunctionTime> = functions
                 .map(|(function, (own, total))| ScriptFunctionTime {
@@ -161,7 +154,9 @@ impl ScriptSamples {
                 })
                 .collect();
             functions.sort_unstable_by_key(|time| time.function);
-            let mut lines: Vec<ScriptLineTime> = { sums.lines.into_iter() }
+            let mut lines: Vec<ScriptLineTime> = sums
+                .lines
+                .into_iter()
                 .map(|((function, line), own)| ScriptLineTime {
                     function: number(function),
                     line,
@@ -169,25 +164,13 @@ impl ScriptSamples {
                 })
                 .collect();
             lines.sort_unstable_by_key(|time| (time.function, time.line));
-            ScriptProcess {
-                process,
-                whole: sums.whole,
-                functions,
-                lines,
-            }
+            ScriptProcess { process, whole: sums.whole, functions, lines }
         });
         let processes = processes.collect();
         if has_other {
-            functions.push(ScriptFunction {
-                name: String::new(),
-                file: String::new(),
-                line: 0,
-            });
+            functions.push(ScriptFunction { name: String::new(), file: String::new(), line: 0 });
         }
-        Scripts {
-            functions,
-            processes,
-        }
+        Scripts { functions, processes }
     }
 }
 
@@ -197,7 +180,9 @@ impl Scripts {
         let known = self.functions.iter().cloned().zip(0u32..);
         let mut numbers: FxHashMap<ScriptFunction, u32> = known.collect();
         let functions = &mut self.functions;
-        let renumbered: Vec<u32> = { other.functions.iter() }
+        let renumbered: Vec<u32> = other
+            .functions
+            .iter()
             .map(|function| {
                 *numbers.entry(function.clone()).or_insert_with(|| {
                     functions.push(function.clone());
@@ -208,7 +193,7 @@ impl Scripts {
         let number = |function: u32| renumbered.get(function as usize).copied();
         for theirs in &other.processes {
             let id = process(theirs.process);
-            let at = { &self.processes }.binary_search_by_key(&id, |own| own.process);
+            let at = self.processes.binary_search_by_key(&id, |own| own.process);
             let at = at.unwrap_or_else(|at| {
                 self.processes.insert(at, ScriptProcess::new(id));
                 at
@@ -221,12 +206,7 @@ impl Scripts {
 impl ScriptProcess {
     /// A process without samples.
     pub(super) fn new(process: ProcessId) -> Self {
-        Self {
-            process,
-            whole: SampleSum::default(),
-            functions: Vec::new(),
-            lines: Vec::new(),
-        }
+        Self { process, whole: SampleSum::default(), functions: Vec::new(), lines: Vec::new() }
     }
 
     /// Adds another process's samples; `number` returns the number here of a function of that process.
@@ -236,16 +216,13 @@ impl ScriptProcess {
             let Some(function) = number(time.function) else {
                 continue;
             };
-            match { &self.functions }.binary_search_by_key(&function, |time| time.function) {
+            match self.functions.binary_search_by_key(&function, |time| time.function) {
                 Ok(at) => {
                     self.functions[at].own.merge(time.own);
                     self.functions[at].total.merge(time.total);
                 }
                 Err(at) => {
-                    let time = ScriptFunctionTime {
-                        function,
-                        ..time.clone()
-                    };
+                    let time = ScriptFunctionTime { function, ..time.clone() };
                     self.functions.insert(at, time);
                 }
             }
@@ -255,15 +232,11 @@ impl ScriptProcess {
                 continue;
             };
             let key = (function, time.line);
-            let found =
-                { &self.lines }.binary_search_by_key(&key, |time| (time.function, time.line));
+            let found = self.lines.binary_search_by_key(&key, |time| (time.function, time.line));
             match found {
                 Ok(at) => self.lines[at].own.merge(time.own),
                 Err(at) => {
-                    let time = ScriptLineTime {
-                        function,
-                        ..time.clone()
-                    };
+                    let time = ScriptLineTime { function, ..time.clone() };
                     self.lines.insert(at, time);
                 }
             }

@@ -63,10 +63,7 @@ impl ScriptRecord {
                 (FUNCTION, bytes)
             }
             Self::Window => (WINDOW, Vec::new()),
-            Self::Sample {
-                instructions,
-                frames,
-            } => {
+            Self::Sample { instructions, frames } => {
                 let mut bytes = instructions.to_le_bytes().to_vec();
                 for ScriptFrame { function, line } in frames {
                     bytes.extend(function.to_le_bytes());
@@ -86,11 +83,7 @@ impl ScriptRecord {
             FUNCTION => {
                 let (line, length) = (numbers.next()?, numbers.next()? as usize);
                 let (name, file) = bytes.get(8..)?.split_at_checked(length)?;
-                Self::Function {
-                    name: text(name),
-                    file: text(file),
-                    line,
-                }
+                Self::Function { name: text(name), file: text(file), line }
             }
             WINDOW => Self::Window,
             SAMPLE => {
@@ -99,10 +92,7 @@ impl ScriptRecord {
                 while let (Some(function), Some(line)) = (numbers.next(), numbers.next()) {
                     frames.push(ScriptFrame { function, line });
                 }
-                Self::Sample {
-                    instructions,
-                    frames,
-                }
+                Self::Sample { instructions, frames }
             }
             _ => return None,
         })

@@ -189,23 +189,14 @@ impl Counter {
         let Some(open) = self.open.take() else { return };
         let (inst, slot) = left_over(&open.first, &open.last, next, commit - open.cycle);
         // Another process's code did not hold up this one's.
-        let charged = if open.process == self.process {
-            inst
-        } else {
-            open.last.inst
-        };
+        let charged = if open.process == self.process { inst } else { open.last.inst };
         self.lose(open.process, charged, slot, open.slots);
     }
 
     /// The stream or the region ends, and no record follows. The open slots, of less than a cycle, are fetch bandwidth.
     pub(crate) fn close(&mut self) {
         if let Some(open) = self.open.take() {
-            self.lose(
-                open.process,
-                open.last.inst,
-                Slot::FetchBandwidth,
-                open.slots,
-            );
+            self.lose(open.process, open.last.inst, Slot::FetchBandwidth, open.slots);
         }
     }
 
@@ -244,11 +235,7 @@ impl Counter {
             all.extend(of(commits).map(|(inst, count)| (number(inst), count)));
             all.extend(counted_as(of(stalls), SLOT_BITS, slot));
         });
-        TopDown {
-            width: width as u32,
-            by_process,
-            windows: self.windows.list,
-        }
+        TopDown { width: width as u32, by_process, windows: self.windows.list }
     }
 }
 
@@ -299,10 +286,7 @@ impl Windows {
 
     fn of(&mut self, process: usize) -> &mut SlotsAndCycles {
         let id = ProcessId(process as u32);
-        let at = match self
-            .processes
-            .binary_search_by_key(&id, |(process, _)| *process)
-        {
+        let at = match self.processes.binary_search_by_key(&id, |(process, _)| *process) {
             Ok(at) => at,
             Err(at) => {
                 self.processes.insert(at, (id, SlotsAndCycles::default()));
@@ -332,10 +316,8 @@ impl Windows {
         if self.list.len() == 2 * WINDOWS {
             self.length *= 2;
             let pairs = self.list.chunks(2).map(|pair| {
-                let mut both = Windows {
-                    processes: pair[0].processes.clone(),
-                    ..Windows::default()
-                };
+                let mut both =
+                    Windows { processes: pair[0].processes.clone(), ..Windows::default() };
                 for (process, spent) in &pair[1].processes {
                     *both.of(process.0 as usize) += *spent;
                 }

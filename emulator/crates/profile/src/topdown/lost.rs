@@ -62,9 +62,7 @@ mod tests {
         let (mut plain, mut lost) = (OwnedTally::<SLOT_BITS>::default(), Lost::default());
         let mut state = 1u64;
         for n in 0..20_000usize {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let (process, inst) = (n / 100 % 3, InstId((state >> 40) as u32 % 77));
             let slot = Slot::ALL[(state >> 59) as usize % Slot::COUNT];
             let slots = match n % 50 {

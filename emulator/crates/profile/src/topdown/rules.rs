@@ -105,19 +105,8 @@ const CASES: [Charged; 1 << 5] = {
     let mut cases = [Charged::NextLate; 1 << 5];
     let mut case = 0;
     while case < cases.len() {
-        let [
-            is_redirect,
-            is_in_rob,
-            is_refused,
-            next_is_row,
-            first_is_row,
-        ] = [
-            case & 1 != 0,
-            case & 2 != 0,
-            case & 4 != 0,
-            case & 8 != 0,
-            case & 16 != 0,
-        ];
+        let [is_redirect, is_in_rob, is_refused, next_is_row, first_is_row] =
+            [case & 1 != 0, case & 2 != 0, case & 4 != 0, case & 8 != 0, case & 16 != 0];
         cases[case] = if is_redirect {
             Charged::LastRedirected
         } else if !is_in_rob && is_refused {

@@ -10,9 +10,7 @@ use crate::{Evaluation, Evaluator, Profile, Region, UNITS_PER_CYCLE};
 
 fn evaluate(batches: &[Batch], width: u32, region: Region) -> Evaluation {
     let mut evaluator = Evaluator::new(&[], region).in_detail(width);
-    batches
-        .iter()
-        .for_each(|batch| evaluator.batch(batch).unwrap());
+    batches.iter().for_each(|batch| evaluator.batch(batch).unwrap());
     evaluator.finish()
 }
 
@@ -29,9 +27,7 @@ fn sums(top_down: &TopDown) -> Vec<Slots> {
 }
 
 fn add(sum: &mut [u64; 7], part: [u64; 7]) {
-    sum.iter_mut()
-        .zip(part)
-        .for_each(|(sum, part)| *sum += part);
+    sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
 }
 
 fn check(evaluation: &Evaluation, width: u64) -> Result<(), TestCaseError> {
@@ -78,18 +74,15 @@ fn check_bins(evaluation: &Evaluation) -> Result<(), TestCaseError> {
     let mut sum = Profile::new(UNITS_PER_CYCLE);
     let mut others = 0;
     for (bin, group) in evaluation.over_time.iter().zip(groups) {
-        prop_assert_eq!(
-            (bin.start, bin.end),
-            (group[0].start, group[group.len() - 1].end)
-        );
+        prop_assert_eq!((bin.start, bin.end), (group[0].start, group[group.len() - 1].end));
         for time in &bin.processes {
-            let of = { group.iter() }.flat_map(|window| &window.processes);
+            let of = group.iter().flat_map(|window| &window.processes);
             let of = of.filter(|(process, _)| *process == time.process);
             let cycles: u64 = of.flat_map(|(_, spent)| spent.cycles).sum();
             let kept: u64 = time.weights().map(|(_, units)| units).sum();
             prop_assert_eq!(kept + time.others, cycles * UNITS_PER_CYCLE);
             others += time.others;
-            { time.weights() }.for_each(|(inst, units)| sum.add(time.process, inst, units));
+            time.weights().for_each(|(inst, units)| sum.add(time.process, inst, units));
         }
         prop_assert!(bin.processes.is_sorted_by(|a, b| a.process < b.process));
     }
@@ -117,9 +110,7 @@ proptest! {
 
 #[test]
 fn a_long_run_has_at_most_twice_the_windows() {
-    let words: Vec<u32> = (0..400_000u32)
-        .map(|n| n.wrapping_mul(0x9e37_79b9))
-        .collect();
+    let words: Vec<u32> = (0..400_000u32).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
     let evaluation = evaluate(&synthetic::batches(&words, 4), 4, Region::Whole);
     check(&evaluation, 4).unwrap();
     let count = evaluation.top_down.unwrap().windows.len();
@@ -163,9 +154,7 @@ fn commit(inst: u32, dispatch: u64, cycle: u64, first_of_row: bool) -> Commit {
 
 /// What each instruction's slots are, on a core of width 4.
 fn slots(commits: &[Commit]) -> Vec<Vec<(Slot, u64)>> {
-    let top_down = evaluate(&stream(commits), 4, Region::Whole)
-        .top_down
-        .unwrap();
+    let top_down = evaluate(&stream(commits), 4, Region::Whole).top_down.unwrap();
     Vec::from_iter(top_down.of(ProcessId(0)))
         .chunk_by(|(a, ..), (b, ..)| a == b)
         .map(|inst| inst.iter().map(|(_, slot, n)| (*slot, *n)).collect())
@@ -177,24 +166,15 @@ fn each_rule_of_the_table() {
     use Slot::*;
     // Cycles 1 and 2 drained (I-cache), 3 stalled; 0 and 1 commit in 4, 2 of their row in 6 (a DRAM load).
     let found = slots(&[
-        Commit {
-            tea: TeaEvents::DR_L1,
-            ..commit(0, 3, 4, true)
-        },
+        Commit { tea: TeaEvents::DR_L1, ..commit(0, 3, 4, true) },
         commit(1, 3, 4, false),
-        Commit {
-            class: CycleClass::LoadDram,
-            ..commit(2, 3, 6, false)
-        },
+        Commit { class: CycleClass::LoadDram, ..commit(2, 3, 6, false) },
         // The next row is in the ROB: the rest of the row before was late, and is charged.
         commit(3, 4, 7, true),
         // A short row: the next was there.
         commit(4, 5, 8, true),
         // Not in the ROB in cycle 8: front end.
-        Commit {
-            redirect: Redirect::Mispredict,
-            ..commit(5, 9, 10, true)
-        },
+        Commit { redirect: Redirect::Mispredict, ..commit(5, 9, 10, true) },
         // Flushed in 11 and 12, and three slots of 10.
         commit(6, 13, 14, true),
     ]);
@@ -203,56 +183,27 @@ fn each_rule_of_the_table() {
     assert_eq!(found[2], [(Retiring, 1), (Dram, 2 + 4 + 3)]);
     assert_eq!(found[3], [(Retiring, 1)]);
     assert_eq!(found[4], [(Retiring, 1), (FetchBandwidth, 3)]);
-    assert_eq!(
-        found[5],
-        [
-            (Retiring, 1),
-            (Mispredict, 3 + 8),
-            (FetchBandwidth, 3),
-            (Ports, 4)
-        ]
-    );
+    assert_eq!(found[5], [(Retiring, 1), (Mispredict, 3 + 8), (FetchBandwidth, 3), (Ports, 4)]);
     assert_eq!(found[6], [(Retiring, 1), (FetchBandwidth, 3), (Ports, 4)]);
 }
 
 #[test]
 fn what_dispatch_refuses_is_not_the_front_ends_fault() {
     use Slot::*;
-    let store = |tea| Commit {
-        decode: 2,
-        class: CycleClass::Store,
-        tea,
-        ..commit(1, 10, 11, true)
-    };
+    let store =
+        |tea| Commit { decode: 2, class: CycleClass::Store, tea, ..commit(1, 10, 11, true) };
     // Decoded in 2, it could have been in the ROB in 4; it is from 10 on.
     let full = slots(&[commit(0, 1, 2, true), store(TeaEvents::DR_SQ)]);
-    assert_eq!(
-        full[1],
-        [
-            (Retiring, 1),
-            (FetchOther, 4),
-            (FetchBandwidth, 6),
-            (Store, 24 + 4)
-        ]
-    );
-    let fence = Commit {
-        class: CycleClass::Serialize,
-        ..store(TeaEvents::default())
-    };
-    assert_eq!(
-        slots(&[commit(0, 1, 2, true), fence])[1][3],
-        (Serialize, 24 + 4)
-    );
+    assert_eq!(full[1], [(Retiring, 1), (FetchOther, 4), (FetchBandwidth, 6), (Store, 24 + 4)]);
+    let fence = Commit { class: CycleClass::Serialize, ..store(TeaEvents::default()) };
+    assert_eq!(slots(&[commit(0, 1, 2, true), fence])[1][3], (Serialize, 24 + 4));
 }
 
 #[test]
 fn a_trap_clears_the_machine() {
     use Slot::*;
     // The trap shares the cycle of an instruction of its row, and the handler enters after three cycles.
-    let trap = Commit {
-        redirect: Redirect::Exception,
-        ..commit(1, 1, 2, false)
-    };
+    let trap = Commit { redirect: Redirect::Exception, ..commit(1, 1, 2, false) };
     let found = slots(&[commit(0, 1, 2, true), trap, commit(2, 6, 7, true)]);
     assert_eq!(found[0], [(Retiring, 1), (Ports, 4)]);
     assert_eq!(found[1], [(MachineClear, 3 + 12)]);
@@ -264,23 +215,13 @@ fn the_tree_is_one() {
         let mut one = Slots::default();
         (0..Slot::COUNT).for_each(|leaf| one.0[leaf] = 1 << leaf);
         assert_eq!(usize::from(node.level), node.path.split('.').count());
-        let below: u64 = NODES
-            .iter()
-            .filter(|n| n.parent() == Some(node.path))
-            .map(|n| n.of(&one))
-            .sum();
+        let below: u64 =
+            NODES.iter().filter(|n| n.parent() == Some(node.path)).map(|n| n.of(&one)).sum();
         assert!(below == 0 || below == node.of(&one), "{}", node.path);
-        assert!(
-            node.parent()
-                .is_none_or(|p| NODES[..at].iter().any(|n| n.path == p))
-        );
+        assert!(node.parent().is_none_or(|p| NODES[..at].iter().any(|n| n.path == p)));
     }
     let mut all = Slots::default();
     all.0.fill(1);
-    let roots: u64 = NODES
-        .iter()
-        .filter(|n| n.level == 1)
-        .map(|n| n.of(&all))
-        .sum();
+    let roots: u64 = NODES.iter().filter(|n| n.level == 1).map(|n| n.of(&all)).sum();
     assert_eq!(roots, all.total());
 }

@@ -91,10 +91,7 @@ impl Running {
         at: &Trigger<'_>,
         execution: ExecutionContext<'_>,
     ) -> bool {
-        self.await_sample(Truth {
-            state: at.span.state,
-            records: at.span.records,
-        });
+        self.await_sample(Truth { state: at.span.state, records: at.span.records });
         let outcome = self.rule.trigger(at);
         self.settle(tick, outcome, at.span.records, execution)
     }
@@ -250,14 +247,8 @@ impl Running {
             dropped: self.dropped,
             tail_cycles: time - self.accounted,
             signatures: self.signatures.map(SampleSignatures::finish),
-            misplaced: self
-                .misplaced
-                .map(MisplacedCounter::finish)
-                .unwrap_or_default(),
-            by_context: self
-                .by_context
-                .map(ContextTally::finish)
-                .unwrap_or_default(),
+            misplaced: self.misplaced.map(MisplacedCounter::finish).unwrap_or_default(),
+            by_context: self.by_context.map(ContextTally::finish).unwrap_or_default(),
             log: self.log.unwrap_or_default(),
         }
     }

@@ -98,12 +98,8 @@ impl ThreadTracker<'_> {
     fn change(&mut self, cycle: u64, hart: u32, change: Transition, context: Option<ContextId>) {
         match change {
             Transition::Begins(tid) => {
-                let life = LiveThread {
-                    thread: None,
-                    state: State::Ready,
-                    since: cycle,
-                    woken: None,
-                };
+                let life =
+                    LiveThread { thread: None, state: State::Ready, since: cycle, woken: None };
                 self.lives.insert(tid, life);
             }
             Transition::Runs(tid, thread) => {
@@ -141,7 +137,9 @@ impl ThreadTracker<'_> {
             Transition::Wakes(tid, waker) => {
                 let waker = match waker {
                     None => Waker::Interrupt,
-                    Some(tid) => { self.lives.get(&tid) }
+                    Some(tid) => self
+                        .lives
+                        .get(&tid)
                         .and_then(|life| life.thread)
                         .map_or(Waker::Unknown, Waker::Thread),
                 };
@@ -195,11 +193,9 @@ impl ThreadTracker<'_> {
             other => return self.spent(thread, other, cycles),
         };
         match state {
-            State::Running => self.unwoken.entry(tid).or_default().push(Unwoken {
-                thread,
-                waiting,
-                cycles,
-            }),
+            State::Running => {
+                self.unwoken.entry(tid).or_default().push(Unwoken { thread, waiting, cycles })
+            }
             _ => self.waited(thread, waiting, cycles, waker),
         }
     }
@@ -229,12 +225,7 @@ impl ThreadTracker<'_> {
         times.waits.entry((reason, waker)).or_default().add(cycles);
         if let (
             WaitReason::Futex | WaitReason::SharedFutex | WaitReason::Runtime,
-            KernelEntry::Syscall {
-                address,
-                argument,
-                pc,
-                ..
-            },
+            KernelEntry::Syscall { address, argument, pc, .. },
         ) = (reason, entry)
         {
             let futex = self.futexes.entry((process, address)).or_default();
@@ -260,20 +251,24 @@ impl ThreadTracker<'_> {
                 state => self.spent(thread, state, cycles),
             }
         }
-        let threads = { self.times.into_iter() }.map(|(thread, times)| ThreadWaits {
+        let threads = self.times.into_iter().map(|(thread, times)| ThreadWaits {
             thread,
             running: times.running,
             ready: times.ready,
             waits: by_reason(times.waits),
             unknown: times.unknown,
         });
-        let mut futexes: Vec<FutexWaits> = { self.futexes.into_iter() }
+        let mut futexes: Vec<FutexWaits> = self
+            .futexes
+            .into_iter()
             .map(|((process, address), futex)| FutexWaits {
                 process,
                 address,
                 all: futex.all,
                 pairs: longest_first(
-                    { futex.pairs.into_iter() }
+                    futex
+                        .pairs
+                        .into_iter()
                         .map(|((thread, waker), stretches)| (thread, waker, stretches)),
                     |(.., stretches)| *stretches,
                 ),
@@ -282,10 +277,7 @@ impl ThreadTracker<'_> {
             })
             .collect();
         futexes.sort_by_key(|futex| (Reverse(futex.all.cycles), futex.process, futex.address));
-        Waits {
-            threads: threads.collect(),
-            futexes,
-        }
+        Waits { threads: threads.collect(), futexes }
     }
 }
 
@@ -293,11 +285,7 @@ fn by_reason(waits: BTreeMap<(WaitReason, Waker), Intervals>) -> Vec<ReasonWaits
     let mut all: Vec<ReasonWaits> = Vec::new();
     for ((reason, waker), stretches) in waits {
         if all.last().is_none_or(|last| last.reason != reason) {
-            all.push(ReasonWaits {
-                reason,
-                all: Intervals::default(),
-                wakers: Vec::new(),
-            });
+            all.push(ReasonWaits { reason, all: Intervals::default(), wakers: Vec::new() });
         }
         if let Some(last) = all.last_mut() {
             last.all.merge(stretches);

@@ -36,9 +36,7 @@ impl Region {
 
     /// Returns the number of the region's cycles before `cycle`.
     fn until(&self, cycle: u64) -> u64 {
-        let after = self
-            .stretches
-            .partition_point(|(range, _)| range.start < cycle);
+        let after = self.stretches.partition_point(|(range, _)| range.start < cycle);
         match self.stretches[..after].last() {
             Some((range, before)) => before + (cycle.min(range.end) - range.start),
             None => 0,

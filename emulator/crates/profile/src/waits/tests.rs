@@ -12,47 +12,28 @@ const LOCK: SwitchOut = SwitchOut::Waits(KernelEntry::Syscall {
     argument: FUTEX_PRIVATE,
     pc: 0x104,
 });
-const READ: SwitchOut = SwitchOut::Waits(KernelEntry::Syscall {
-    number: 63,
-    address: 3,
-    argument: 0,
-    pc: 0x204,
-});
+const READ: SwitchOut =
+    SwitchOut::Waits(KernelEntry::Syscall { number: 63, address: 3, argument: 0, pc: 0x204 });
 
 fn runs((tid, thread): (u32, ThreadId)) -> Transition {
     Transition::Runs(tid, thread)
 }
 
 fn log(region: Range<u64>, events: &[(u64, u32, Transition)]) -> SchedulerLog {
-    let event = |&(cycle, hart, change)| SchedulerEvent {
-        cycle,
-        hart,
-        change,
-        entry: None,
-    };
-    SchedulerLog {
-        events: events.iter().map(event).collect(),
-        region: vec![region],
-    }
+    let event = |&(cycle, hart, change)| SchedulerEvent { cycle, hart, change, entry: None };
+    SchedulerLog { events: events.iter().map(event).collect(), region: vec![region] }
 }
 
 fn waits(log: &SchedulerLog) -> Waits {
-    log.waits(|_| ProcessId(7), |_, _| WaitUse::Program)
-        .unwrap()
+    log.waits(|_| ProcessId(7), |_, _| WaitUse::Program).unwrap()
 }
 
 fn of(waits: &Waits, thread: ThreadId) -> &ThreadWaits {
-    { waits.threads.iter() }
-        .find(|own| own.thread == thread)
-        .unwrap()
+    waits.threads.iter().find(|own| own.thread == thread).unwrap()
 }
 
 fn stretches(count: u64, cycles: u64, longest: u64) -> Intervals {
-    Intervals {
-        count,
-        cycles,
-        longest,
-    }
+    Intervals { count, cycles, longest }
 }
 
 #[test]
@@ -85,18 +66,8 @@ fn a_thread_runs_waits_is_ready_and_runs() {
         panic!("{:?}", waits.futexes);
     };
     assert_eq!((futex.process, futex.address), (ProcessId(7), FUTEX_AT));
-    assert_eq!(
-        futex.pairs,
-        [(
-            THREAD_A.1,
-            Waker::Thread(THREAD_B.1),
-            stretches(1, 300, 300)
-        )]
-    );
-    let site = WaitSite {
-        pc: 0x104,
-        entry: None,
-    };
+    assert_eq!(futex.pairs, [(THREAD_A.1, Waker::Thread(THREAD_B.1), stretches(1, 300, 300))]);
+    let site = WaitSite { pc: 0x104, entry: None };
     assert_eq!(futex.sites, [(site, stretches(1, 300, 300))]);
     assert_eq!(futex.operations, [(FUTEX_PRIVATE, 1)]);
 }
@@ -116,10 +87,7 @@ fn stretches_count_as_far_as_they_are_in_the_region() {
     );
     let whole = waits(&log);
     let a = of(&whole, THREAD_A.1);
-    assert_eq!(
-        (a.running, a.ready),
-        (stretches(1, 100, 100), Intervals::default())
-    );
+    assert_eq!((a.running, a.ready), (stretches(1, 100, 100), Intervals::default()));
     assert_eq!(a.waits[0].all, stretches(1, 100, 100));
     assert_eq!(a.waits[0].wakers, [(Waker::Nobody, stretches(1, 100, 100))]);
     assert_eq!(a.waits[0].reason, WaitReason::Syscall(63));
@@ -143,10 +111,7 @@ fn records_of_two_harts_may_come_in_either_order() {
     ));
     let a = of(&early, THREAD_A.1);
     assert_eq!(a.ready, stretches(1, 50, 50));
-    assert_eq!(
-        a.waits[0].wakers,
-        [(Waker::Thread(THREAD_B.1), stretches(1, 0, 0))]
-    );
+    assert_eq!(a.waits[0].wakers, [(Waker::Thread(THREAD_B.1), stretches(1, 0, 0))]);
     // Running again before the other hart has told that it woke it.
     let late = waits(&log(
         0..1000,
@@ -161,15 +126,9 @@ fn records_of_two_harts_may_come_in_either_order() {
     ));
     let a = of(&late, THREAD_A.1);
     let lock = (a.waits.iter()).find(|own| own.reason == WaitReason::Futex);
-    assert_eq!(
-        lock.unwrap().wakers,
-        [(Waker::Thread(THREAD_B.1), stretches(1, 50, 50))]
-    );
+    assert_eq!(lock.unwrap().wakers, [(Waker::Thread(THREAD_B.1), stretches(1, 50, 50))]);
     let read = (a.waits.iter()).find(|own| own.reason == WaitReason::Syscall(63));
-    assert_eq!(
-        read.unwrap().wakers,
-        [(Waker::Nobody, stretches(1, 500, 500))]
-    );
+    assert_eq!(read.unwrap().wakers, [(Waker::Nobody, stretches(1, 500, 500))]);
 }
 
 #[test]
@@ -200,22 +159,14 @@ fn a_switch_that_says_nothing_leaves_the_thread_unknown() {
     let waits = waits(&log(0..1000, &events));
     assert_eq!(of(&waits, THREAD_A.1).unknown, 100);
     // A kernel that never says: no section.
-    assert_eq!(
-        log(0..1000, &events[..3]).waits(|_| ProcessId(0), |_, _| WaitUse::Program),
-        None
-    );
+    assert_eq!(log(0..1000, &events[..3]).waits(|_| ProcessId(0), |_, _| WaitUse::Program), None);
 }
 
 #[test]
 fn futex_operations() {
     let of = |argument| {
-        KernelEntry::Syscall {
-            number: FUTEX_SYSCALL,
-            address: 0,
-            argument,
-            pc: 0,
-        }
-        .reason(WaitUse::Program)
+        KernelEntry::Syscall { number: FUTEX_SYSCALL, address: 0, argument, pc: 0 }
+            .reason(WaitUse::Program)
     };
     // FUTEX_WAIT_BITSET of a condition, of `pthread_join`, FUTEX_WAKE.
     let reasons = [128 | 9, 256 | 128 | 9, 256 | 9, 128 | 1].map(of);
@@ -245,28 +196,18 @@ fn waits_are_told_apart_by_their_callers_and_by_what_they_are_for() {
     for (event, entry) in [(1, 3), (3, 4), (5, 3), (7, 4)] {
         log.events[event].entry = Some(ContextId(entry));
     }
-    let site = |entry| WaitSite {
-        pc: 0x104,
-        entry: Some(ContextId(entry)),
-    };
+    let site = |entry| WaitSite { pc: 0x104, entry: Some(ContextId(entry)) };
     let futexes = |used_for: fn(ProcessId, WaitSite) -> WaitUse| {
         let waits = log.waits(|_| ProcessId(7), used_for).unwrap();
-        let reasons: Vec<(WaitReason, u64)> = { of(&waits, THREAD_A.1).waits.iter() }
-            .map(|own| (own.reason, own.all.cycles))
-            .collect();
+        let reasons: Vec<(WaitReason, u64)> =
+            of(&waits, THREAD_A.1).waits.iter().map(|own| (own.reason, own.all.cycles)).collect();
         let sites = waits.futexes.first().map(|futex| futex.sites.clone());
         (reasons, sites.unwrap_or_default())
     };
     let read = (WaitReason::Syscall(63), 400);
     let (reasons, sites) = futexes(|_, _| WaitUse::Program);
     assert_eq!(reasons, [read, (WaitReason::Futex, 280)]);
-    assert_eq!(
-        sites,
-        [
-            (site(4), stretches(1, 200, 200)),
-            (site(3), stretches(2, 80, 50))
-        ]
-    );
+    assert_eq!(sites, [(site(4), stretches(1, 200, 200)), (site(3), stretches(2, 80, 50))]);
     // A thread without work waits for no futex of the program, and a call that is none of a runtime's is asked of nobody.
     let (reasons, sites) = futexes(|process, site| match site.entry {
         Some(ContextId(4)) if process == ProcessId(7) => WaitUse::Idle,
@@ -288,8 +229,7 @@ fn change() -> impl Strategy<Value = Transition> {
     let tid = 0..5_u32;
     prop_oneof![
         tid.clone().prop_map(Transition::Begins),
-        tid.clone()
-            .prop_map(|tid| Transition::Runs(tid, ThreadId(tid + 20))),
+        tid.clone().prop_map(|tid| Transition::Runs(tid, ThreadId(tid + 20))),
         (tid.clone(), left).prop_map(|(tid, left)| Transition::Leaves(tid, left)),
         (tid.clone(), proptest::option::of(tid)).prop_map(|(tid, by)| Transition::Wakes(tid, by)),
     ]

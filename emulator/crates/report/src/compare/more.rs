@@ -56,7 +56,7 @@ impl ComparedRow {
     /// Cycles of the largest change from the first run.
     fn change(&self) -> f64 {
         let first = self.cycles.first().copied().unwrap_or(0.0);
-        { self.cycles.iter() }.fold(0.0, |most, cycles| f64::max(most, (cycles - first).abs()))
+        self.cycles.iter().fold(0.0, |most, cycles| f64::max(most, (cycles - first).abs()))
     }
 }
 
@@ -96,11 +96,7 @@ impl Compared {
         for (at, run) in self.runs.iter().enumerate() {
             titled(out, &format!("run {}", at + 1), &run.line())?;
             if !self.differences[at].is_empty() {
-                titled(
-                    out,
-                    "",
-                    &format!("differs in {}", self.differences[at].join(", ")),
-                )?;
+                titled(out, "", &format!("differs in {}", self.differences[at].join(", ")))?;
             }
         }
         let others: Vec<usize> = (1..self.runs.len()).collect();
@@ -113,10 +109,9 @@ impl Compared {
                     row(out, name, &values, beside)?;
                 }
             }
-            for (title, rows) in [
-                ("Process, M cycles", &self.processes),
-                ("Function, M cycles", &self.functions),
-            ] {
+            for (title, rows) in
+                [("Process, M cycles", &self.processes), ("Function, M cycles", &self.functions)]
+            {
                 writeln!(out)?;
                 heading(out, title, beside)?;
                 let mut written = 0;
@@ -152,12 +147,7 @@ fn heading(out: &mut String, title: &str, beside: &[usize]) -> fmt::Result {
 fn row(out: &mut String, name: &str, values: &[f64], beside: &[usize]) -> fmt::Result {
     write!(out, "{:44}{:>11.3}", fit(name, 43), values[0])?;
     for &run in beside {
-        write!(
-            out,
-            "{:>11.3}{}",
-            values[run],
-            relative(values[0], values[run])
-        )?;
+        write!(out, "{:>11.3}{}", values[run], relative(values[0], values[run]))?;
     }
     writeln!(out)
 }
@@ -168,7 +158,7 @@ fn rows(pairs: &[Comparison], of: fn(&Comparison) -> &Vec<Change>) -> Vec<Compar
     for (at, pair) in pairs.iter().enumerate() {
         for change in of(pair) {
             let key = (&*change.process, &*change.name, &*change.place);
-            let cycles = { found.entry(key) }.or_insert_with(|| vec![0.0; 1 + pairs.len()]);
+            let cycles = found.entry(key).or_insert_with(|| vec![0.0; 1 + pairs.len()]);
             cycles[0] = change.before;
             cycles[1 + at] = change.after;
         }

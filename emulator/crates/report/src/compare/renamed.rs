@@ -18,10 +18,7 @@ pub(super) fn known(name: &str, run: &Run) -> Result<String, String> {
     let mut known: Vec<&str> = names().filter(|name| *name != "all").collect();
     known.sort_unstable();
     known.dedup();
-    Err(format!(
-        "expected one of the processes {}, found \"{name}\"",
-        known.join(", ")
-    ))
+    Err(format!("expected one of the processes {}, found \"{name}\"", known.join(", ")))
 }
 
 /// What a process is called after the change.

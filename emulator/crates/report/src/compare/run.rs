@@ -74,11 +74,7 @@ const MAX_DIFFERENCES: usize = 8;
 impl Run {
     /// Says which run it is: its folder, and when it was run.
     pub fn titled(self, folder: &str, when: Option<String>) -> Self {
-        Self {
-            folder: folder.to_owned(),
-            when,
-            ..self
-        }
+        Self { folder: folder.to_owned(), when, ..self }
     }
 
     /// Why it is not of a whole run, if it is not.
@@ -126,7 +122,9 @@ impl Run {
             !SETTINGS_IN_TITLE.contains(&&**path) && !path.starts_with("spec.core.")
         });
         let more = found.len().saturating_sub(MAX_DIFFERENCES);
-        let mut lines: Vec<String> = { found.into_iter().take(MAX_DIFFERENCES) }
+        let mut lines: Vec<String> = found
+            .into_iter()
+            .take(MAX_DIFFERENCES)
             .map(|(path, values)| format!("{path} {values}"))
             .collect();
         if more > 0 {
@@ -144,23 +142,12 @@ impl Run {
     pub(super) fn commands(&self) -> BTreeMap<String, String> {
         let all = self.processes.iter();
         let others = all.filter(|process| process.command() != process.name);
-        others
-            .map(|process| (process.name.clone(), process.command().to_owned()))
-            .collect()
+        others.map(|process| (process.name.clone(), process.command().to_owned())).collect()
     }
 
     pub(super) fn totals(&self) -> Totals {
-        let ReportTotals {
-            cycles,
-            idle,
-            instructions,
-        } = self.totals;
-        Totals {
-            elapsed: Elapsed::of(&self.meta),
-            cycles,
-            idle,
-            instructions,
-        }
+        let ReportTotals { cycles, idle, instructions } = self.totals;
+        Totals { elapsed: Elapsed::of(&self.meta), cycles, idle, instructions }
     }
 }
 
@@ -228,7 +215,7 @@ impl Process {
         if let Some(command) = &self.command {
             return command;
         }
-        let number = { self.pid }.and_then(|pid| self.name.strip_suffix(&format!("-{pid}")));
+        let number = self.pid.and_then(|pid| self.name.strip_suffix(&format!("-{pid}")));
         number.unwrap_or(&self.name)
     }
 }

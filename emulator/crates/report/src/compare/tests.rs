@@ -29,10 +29,7 @@ fn a_run_equals_itself() {
     let run = run(3e6, Some(1e6));
     let comparison = Comparison::new(&run, &run, &[]).unwrap();
     let all = comparison.functions.iter().chain(&comparison.instructions);
-    assert!(
-        all.chain(&comparison.processes)
-            .all(|row| row.delta() == 0.0 && row.before > 0.0)
-    );
+    assert!(all.chain(&comparison.processes).all(|row| row.delta() == 0.0 && row.before > 0.0));
     assert_eq!(comparison.text(10).matches("no change").count(), 3);
 }
 
@@ -43,27 +40,11 @@ fn what_got_faster_and_why() {
     let [main, other] = &comparison.functions[..] else {
         panic!("two functions");
     };
-    assert_eq!(
-        (main.name.as_str(), main.delta(), main.stack[1].round()),
-        ("main", -2e6, -2e6)
-    );
+    assert_eq!((main.name.as_str(), main.delta(), main.stack[1].round()), ("main", -2e6, -2e6));
     assert_eq!((other.before, other.after), (0.0, 5e5));
-    assert_eq!(
-        (
-            comparison.instructions[0].before,
-            comparison.instructions[0].after
-        ),
-        (3e6, 1e6)
-    );
+    assert_eq!((comparison.instructions[0].before, comparison.instructions[0].after), (3e6, 1e6));
     let text = comparison.text(10);
-    for part in [
-        "a: main ",
-        "-2.000",
-        "-66.7 %",
-        "Load stall",
-        "new",
-        "a: main+4  ld a0, 0(a1)",
-    ] {
+    for part in ["a: main ", "-2.000", "-66.7 %", "Load stall", "new", "a: main+4  ld a0, 0(a1)"] {
         assert!(text.contains(part), "{part}:\n{text}");
     }
     assert!(!comparison.text(1).contains("a: other"));
@@ -73,19 +54,11 @@ fn what_got_faster_and_why() {
 fn harts_are_told() {
     let one = run(3e6, Some(1e6));
     let two = serde_json::from_value::<Vec<_>>(json!([{}, {}])).unwrap();
-    let two = Run {
-        harts: two,
-        ..one.clone()
-    };
+    let two = Run { harts: two, ..one.clone() };
     let comparison = Comparison::new(&one, &two, &[]).unwrap();
     let text = comparison.text(10);
     assert!(text.contains("one hart before, 2 harts after"), "{text}");
-    assert!(
-        !Comparison::new(&one, &one, &[])
-            .unwrap()
-            .text(10)
-            .contains("All harts")
-    );
+    assert!(!Comparison::new(&one, &one, &[]).unwrap().text(10).contains("All harts"));
 }
 
 #[test]
@@ -152,59 +125,28 @@ fn what_a_user_waits_comes_first() {
     let comparison = Comparison::new(&before, &after, &[]).unwrap();
     let text = comparison.text(10);
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(
-        lines[0],
-        "before     out/a: ./a (boom-4w, 4 harts, 2026-11-27T19:00:00Z)"
-    );
+    assert_eq!(lines[0], "before     out/a: ./a (boom-4w, 4 harts, 2026-11-27T19:00:00Z)");
     assert_eq!(lines[1], "after      out/b: ./a (boom-4w, 4 harts)");
     assert_eq!(lines[2], "differ in  core.rob.entries 96 → 64");
-    let at = |start: &str| {
-        lines
-            .iter()
-            .position(|line| line.starts_with(start))
-            .unwrap()
-    };
+    let at = |start: &str| lines.iter().position(|line| line.starts_with(start)).unwrap();
     let elapsed = at("M cycles elapsed");
-    assert!(
-        lines[elapsed].ends_with("36.700      12.800   -65.1 %"),
-        "{text}"
-    );
-    assert!(
-        lines[elapsed + 1].ends_with("36.700      12.800   -65.1 %"),
-        "{text}"
-    );
+    assert!(lines[elapsed].ends_with("36.700      12.800   -65.1 %"), "{text}");
+    assert!(lines[elapsed + 1].ends_with("36.700      12.800   -65.1 %"), "{text}");
     // The work is the same, and so are the busy cycles.
-    assert!(
-        lines[elapsed + 2].starts_with("M cycles, not idle"),
-        "{text}"
-    );
-    assert!(
-        lines[elapsed + 2].ends_with("2.000       2.000    +0.0 %"),
-        "{text}"
-    );
+    assert!(lines[elapsed + 2].starts_with("M cycles, not idle"), "{text}");
+    assert!(lines[elapsed + 2].ends_with("2.000       2.000    +0.0 %"), "{text}");
     let waiting = comparison.waiting.as_ref().unwrap();
     let waited = |row: &ThreadChange| [row.before, row.after].map(|time| time.unwrap().waiting);
-    let threads: Vec<(&str, [u64; 2])> = { waiting.threads.iter() }
-        .map(|row| (&*row.name, waited(row)))
-        .collect();
+    let threads: Vec<(&str, [u64; 2])> =
+        waiting.threads.iter().map(|row| (&*row.name, waited(row))).collect();
     // The shell, which waits for the program's end, is not among them.
     assert_eq!(
         threads,
-        [
-            ("", [24_000_100, 300_100]),
-            ("a #2", [24_000_000, 300_000]),
-            ("a", [100, 100])
-        ]
+        [("", [24_000_100, 300_100]), ("a #2", [24_000_000, 300_000]), ("a", [100, 100])]
     );
-    assert!(
-        at("a: a #2 ") > at("all ") && at("a: futex ") < at("a: lock "),
-        "{text}"
-    );
+    assert!(at("a: a #2 ") > at("all ") && at("a: futex ") < at("a: lock "), "{text}");
     let lock = &waiting.futexes[0];
-    assert_eq!(
-        (&*lock.name, lock.before.cycles, lock.after.cycles),
-        ("lock", 24_000_000, 300_000)
-    );
+    assert_eq!((&*lock.name, lock.before.cycles, lock.after.cycles), ("lock", 24_000_000, 300_000));
 }
 
 /// A lock in the heap, whose address says nothing of another run.
@@ -253,28 +195,13 @@ fn processes_of_one_command_are_one_row() {
         .unwrap()
     };
     let comparison = Comparison::new(&crowd(&[3e6, 5e6]), &crowd(&[1e6, 2e6, 3e6]), &[]).unwrap();
-    let [.., curl] = &comparison.processes[..] else {
-        panic!("no processes")
-    };
-    assert_eq!(
-        (&*curl.process, curl.before, curl.after),
-        ("curl", 8e6, 6e6)
-    );
+    let [.., curl] = &comparison.processes[..] else { panic!("no processes") };
+    assert_eq!((&*curl.process, curl.before, curl.after), ("curl", 8e6, 6e6));
     assert_eq!(curl.process_title(), "curl (2 → 3 processes)");
-    let members: Vec<_> = curl
-        .members
-        .iter()
-        .map(|it| (&*it.process, it.before, it.after))
-        .collect();
+    let members: Vec<_> =
+        curl.members.iter().map(|it| (&*it.process, it.before, it.after)).collect();
     // By order of process numbers: 3 to 1, 5 to 2, none to 3.
-    assert_eq!(
-        members,
-        [
-            ("curl-44", 5e6, 2e6),
-            ("curl-45", 0.0, 3e6),
-            ("curl-43", 3e6, 1e6)
-        ]
-    );
+    assert_eq!(members, [("curl-44", 5e6, 2e6), ("curl-45", 0.0, 3e6), ("curl-43", 3e6, 1e6)]);
     let [inflate] = &comparison.functions[..] else {
         panic!("one function: {:?}", comparison.functions)
     };
@@ -293,43 +220,21 @@ fn several_runs_are_beside_the_first() {
         .collect();
     runs[2].meta = json!({"part": "it was interrupted"});
     let compared = Compared::new(&runs);
-    let main = { compared.functions.iter() }
-        .find(|row| row.name == "main")
-        .unwrap();
+    let main = compared.functions.iter().find(|row| row.name == "main").unwrap();
     assert_eq!(main.cycles, [3e6, 1e6, 6e6, 3e6, 2e6]);
-    let other = { compared.functions.iter() }
-        .find(|row| row.name == "other")
-        .unwrap();
+    let other = compared.functions.iter().find(|row| row.name == "other").unwrap();
     assert_eq!(other.cycles, [0.0, 5e5, 0.0, 0.0, 0.0]);
     let text = compared.text(10);
-    assert!(
-        text.starts_with("NOT WHOLE: run 3: it was interrupted\n"),
-        "{text}"
-    );
-    for part in [
-        "run 5      out/4",
-        "+100.0 %",
-        "-66.7 %",
-        "new",
-        "a: main ",
-        "M cycles, not idle",
-    ] {
+    assert!(text.starts_with("NOT WHOLE: run 3: it was interrupted\n"), "{text}");
+    for part in ["run 5      out/4", "+100.0 %", "-66.7 %", "new", "a: main ", "M cycles, not idle"]
+    {
         assert!(text.contains(part), "{part}:\n{text}");
     }
-    assert!(
-        text.lines().all(|line| line.chars().count() <= 120),
-        "{text}"
-    );
+    assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
     // The fifth run is in a second block of tables.
     assert_eq!(text.matches("Function, M cycles").count(), 2);
     let page = compared.html();
-    for part in [
-        "out/4",
-        "run 5",
-        "-66.7\u{a0}%",
-        "a: other",
-        "role=\"alert\">NOT WHOLE: run 3",
-    ] {
+    for part in ["out/4", "run 5", "-66.7\u{a0}%", "a: other", "role=\"alert\">NOT WHOLE: run 3"] {
         assert!(page.contains(part), "{part}");
     }
 }

@@ -32,11 +32,7 @@ impl Comparison {
         writeln!(out)?;
         if let Some((before, after)) = self.harts {
             let harts = |n| {
-                if n == 1 {
-                    "one hart".into()
-                } else {
-                    format!("{n} harts")
-                }
+                if n == 1 { "one hart".into() } else { format!("{n} harts") }
             };
             let (before, after) = (harts(before), harts(after));
             writeln!(
@@ -44,20 +40,12 @@ impl Comparison {
                 "All harts together: {before} before, {after} after (--hart N: one of them)\n"
             )?;
         }
-        writeln!(
-            out,
-            "{:22}{:>12}{:>12}{:>10}",
-            "", "before", "after", "change"
-        )?;
+        writeln!(out, "{:22}{:>12}{:>12}{:>10}", "", "before", "after", "change")?;
         for (name, value) in TOTALS {
             let (Some(before), Some(after)) = (value(&self.before), value(&self.after)) else {
                 continue;
             };
-            writeln!(
-                out,
-                "{name:22}{before:>12.3}{after:>12.3}{}",
-                relative(before, after)
-            )?;
+            writeln!(out, "{name:22}{before:>12.3}{after:>12.3}{}", relative(before, after))?;
         }
         if let Some(waiting) = &self.waiting {
             waiting.write(out, limit)?;
@@ -86,9 +74,7 @@ impl Comparison {
         limit: usize,
     ) -> std::fmt::Result {
         let total = (self.before.cycles + self.after.cycles) as f64 / 2.0;
-        let noticed = rows
-            .iter()
-            .filter(|row| row.delta().abs() > MIN_CHANGE_SHARE * total);
+        let noticed = rows.iter().filter(|row| row.delta().abs() > MIN_CHANGE_SHARE * total);
         writeln!(
             out,
             "\n{title:52}{:>11}{:>11}{:>11}{:>10}  mostly",
@@ -135,16 +121,10 @@ type TotalsValue = fn(&Totals) -> Option<f64>;
 
 /// What the totals' lines are called, and their values: what a user waits first.
 pub(crate) const TOTALS: [(&str, TotalsValue); 4] = [
-    ("M cycles elapsed", |totals| {
-        Some(totals.elapsed?.cycles as f64 / 1e6)
-    }),
+    ("M cycles elapsed", |totals| Some(totals.elapsed?.cycles as f64 / 1e6)),
     ("ms elapsed", |totals| totals.elapsed?.ms),
-    ("M cycles, not idle", |totals| {
-        Some(totals.busy() as f64 / 1e6)
-    }),
-    ("M instructions", |totals| {
-        Some(totals.instructions as f64 / 1e6)
-    }),
+    ("M cycles, not idle", |totals| Some(totals.busy() as f64 / 1e6)),
+    ("M instructions", |totals| Some(totals.instructions as f64 / 1e6)),
 ];
 
 /// Says below a table without rows why it has none.
@@ -178,7 +158,7 @@ impl WaitingChanges {
             "after",
             "change"
         )?;
-        for row in { self.threads.iter() }.take(limit) {
+        for row in self.threads.iter().take(limit) {
             let name = match row.name.as_str() {
                 "" => row.process.clone(),
                 name if name == row.process => name.to_owned(),
@@ -188,12 +168,9 @@ impl WaitingChanges {
                 [row.before, row.after].map(|time| time.as_ref().map_or(0, of) as f64)
             };
             write!(out, "{:<36}", fit(&name, 35))?;
-            for (at, of) in [
-                (|t: &ThreadTime| t.waiting) as fn(&ThreadTime) -> u64,
-                |t| t.ready,
-            ]
-            .into_iter()
-            .enumerate()
+            for (at, of) in [(|t: &ThreadTime| t.waiting) as fn(&ThreadTime) -> u64, |t| t.ready]
+                .into_iter()
+                .enumerate()
             {
                 let [before, after] = cycles(of);
                 write!(
@@ -245,9 +222,7 @@ impl super::ThreadChange {
     /// Cycles of both runs.
     fn cycles(&self) -> f64 {
         let times = [self.before, self.after].into_iter().flatten();
-        times
-            .map(|time| time.running as f64 + time.ready as f64 + time.waiting as f64)
-            .sum()
+        times.map(|time| time.running as f64 + time.ready as f64 + time.waiting as f64).sum()
     }
 }
 

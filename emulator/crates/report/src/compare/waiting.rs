@@ -111,10 +111,7 @@ impl ThreadTime {
 
 /// What a futex is called in every run of its program: its address moves.
 fn name(futex: &Futex) -> String {
-    let caller = futex
-        .callers
-        .iter()
-        .find(|caller| caller.function != UNKNOWN);
+    let caller = futex.callers.iter().find(|caller| caller.function != UNKNOWN);
     match (&futex.object, caller, futex.places.first()) {
         (Some(object), ..) => object.clone(),
         (None, Some(caller), _) => format!("in {}", caller.function),
@@ -135,12 +132,7 @@ impl Waits {
     fn ranked(self) -> Vec<WaitChange> {
         let rows = self.0.into_iter();
         let mut rows: Vec<WaitChange> = rows
-            .map(|((process, name), [before, after])| WaitChange {
-                process,
-                name,
-                before,
-                after,
-            })
+            .map(|((process, name), [before, after])| WaitChange { process, name, before, after })
             .collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.delta().abs()));
         rows
@@ -153,10 +145,7 @@ pub(super) fn changes(
     after: &Run,
     map: &[(String, String)],
 ) -> Option<WaitingChanges> {
-    let runs = [
-        (before, before.waiting.as_ref()?),
-        (after, after.waiting.as_ref()?),
-    ];
+    let runs = [(before, before.waiting.as_ref()?), (after, after.waiting.as_ref()?)];
     let today = |side: usize, process: usize| match side {
         0 => now(runs[0].0.command(process), map),
         _ => runs[1].0.command(process).to_owned(),
@@ -192,23 +181,18 @@ pub(super) fn changes(
             };
             let twin = twins.entry((process.clone(), own.clone())).or_default();
             *twin += 1;
-            let row =
-                { threads.entry((process.clone(), own.clone(), *twin)) }.or_insert_with(|| {
-                    ThreadChange {
-                        process: process.clone(),
-                        name: match *twin {
-                            1 => own,
-                            twin => format!("{own} #{twin}"),
-                        },
-                        ..ThreadChange::default()
-                    }
-                });
+            let row = threads.entry((process.clone(), own.clone(), *twin)).or_insert_with(|| {
+                ThreadChange {
+                    process: process.clone(),
+                    name: match *twin {
+                        1 => own,
+                        twin => format!("{own} #{twin}"),
+                    },
+                    ..ThreadChange::default()
+                }
+            });
             let time = ThreadTime::of(thread);
-            let of_side = if side == 0 {
-                &mut row.before
-            } else {
-                &mut row.after
-            };
+            let of_side = if side == 0 { &mut row.before } else { &mut row.after };
             *of_side = Some(time);
             all[side].add(time);
             for wait in &thread.waits {
@@ -234,9 +218,5 @@ pub(super) fn changes(
         after: Some(all[1]),
     };
     threads.insert(0, sum);
-    Some(WaitingChanges {
-        threads,
-        reasons: reasons.ranked(),
-        futexes: futexes.ranked(),
-    })
+    Some(WaitingChanges { threads, reasons: reasons.ranked(), futexes: futexes.ranked() })
 }

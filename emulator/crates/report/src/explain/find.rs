@@ -37,13 +37,7 @@ fn entries<'a>(report: &Value, steps: &[Step], value: &'a Value) -> Vec<(Step, &
                 let name = index
                     .and_then(|index| report["processes"][index]["name"].as_str())
                     .unwrap_or(key);
-                (
-                    Step {
-                        key: key.clone(),
-                        name: name.to_owned(),
-                    },
-                    value,
-                )
+                (Step { key: key.clone(), name: name.to_owned() }, value)
             })
             .collect(),
         Value::Array(list) => list
@@ -53,13 +47,7 @@ fn entries<'a>(report: &Value, steps: &[Step], value: &'a Value) -> Vec<(Step, &
                 let name =
                     own_name(value).or_else(|| of_list(report, steps, index).map(str::to_owned));
                 let key = index.to_string();
-                (
-                    Step {
-                        name: name.unwrap_or_else(|| key.clone()),
-                        key,
-                    },
-                    value,
-                )
+                (Step { name: name.unwrap_or_else(|| key.clone()), key }, value)
             })
             .collect(),
         _ => Vec::new(),
@@ -115,19 +103,13 @@ fn walk<'a>(
     }
     let entries = entries(report, steps, value);
     if steps.len() >= known.0 {
-        let names: Vec<&str> = entries
-            .iter()
-            .take(12)
-            .map(|(step, _)| &*step.name)
-            .collect();
+        let names: Vec<&str> = entries.iter().take(12).map(|(step, _)| &*step.name).collect();
         *known = (steps.len(), names.join(", "));
     }
     let same = |step: &Step, word: &str| step.name.eq_ignore_ascii_case(word) || step.key == word;
     let begins = |step: &Step, word: &str| {
-        let start = step
-            .name
-            .get(..word.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(word));
+        let start =
+            step.name.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word));
         start && !step.name[word.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '-')
     };
     type Fits<'a> = &'a dyn Fn(&Step, &str) -> bool;
@@ -156,10 +138,7 @@ pub(super) fn numbers_below(
     out: &mut Vec<Found>,
 ) {
     if let Some(value) = value.as_f64() {
-        out.push(Found {
-            steps: steps.clone(),
-            value,
-        });
+        out.push(Found { steps: steps.clone(), value });
     }
     for (step, value) in entries(report, steps, value) {
         steps.push(step);
@@ -172,9 +151,7 @@ pub(super) fn numbers_below(
 /// indices are left out.
 pub(super) fn with_value(report: &Value, shown: &str) -> Vec<Found> {
     let plain = shown.trim_end_matches(['%', 'M']).trim().replace(',', "");
-    let decimals = plain
-        .split_once('.')
-        .map_or(0, |(_, decimals)| decimals.len());
+    let decimals = plain.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     let percent = shown.ends_with('%');
     let mut all = Vec::new();
     for (step, value) in entries(report, &[], report) {

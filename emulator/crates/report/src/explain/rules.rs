@@ -75,13 +75,7 @@ fn rule(
     source: &'static str,
     reference: &'static str,
 ) -> Rule {
-    Rule {
-        meaning: meaning.into(),
-        formula: formula.into(),
-        source,
-        reference,
-        ..Rule::default()
-    }
+    Rule { meaning: meaning.into(), formula: formula.into(), source, reference, ..Rule::default() }
 }
 
 impl Rule {
@@ -121,19 +115,11 @@ impl<'a> ReportPath<'a> {
 
     /// The name and the cycles of the process that a row belongs to.
     fn process_of(&self, part: usize) -> (String, Option<f64>) {
-        let index = self
-            .own(part, "process")
-            .map(|index| (index as usize).to_string());
+        let index = self.own(part, "process").map(|index| (index as usize).to_string());
         let index = index.as_deref().unwrap_or(self.keys[part - 1]);
-        let row = index
-            .parse::<usize>()
-            .ok()
-            .and_then(|index| self.report["processes"].get(index));
+        let row = index.parse::<usize>().ok().and_then(|index| self.report["processes"].get(index));
         let name = row.and_then(|row| row["name"].as_str()).unwrap_or("?");
-        (
-            format!("processes.{name}.cycles"),
-            self.at(&["processes", index, "cycles"]),
-        )
+        (format!("processes.{name}.cycles"), self.at(&["processes", index, "cycles"]))
     }
 
     fn rule(&self) -> Rule {

@@ -8,18 +8,12 @@ use crate::tests::report_of;
 
 /// A report with every part, of a synthetic stream.
 fn report() -> Value {
-    let words: Vec<u32> = (0..60_000u32)
-        .map(|n| n.wrapping_mul(0x9e37_79b9))
-        .collect();
+    let words: Vec<u32> = (0..60_000u32).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
     let of = |profiler, period| Sampler::new(profiler, Schedule::every(period));
-    let mut samplers = [Profiler::Tip, Profiler::Nci, Profiler::Lci]
-        .map(|p| of(p, 97))
-        .to_vec();
+    let mut samplers = [Profiler::Tip, Profiler::Nci, Profiler::Lci].map(|p| of(p, 97)).to_vec();
     samplers.extend([53, 211].map(|period| of(Profiler::Tip, period)));
     let mut evaluator = Evaluator::new(&samplers, Region::Whole).in_detail(4);
-    synthetic::batches(&words, 4)
-        .iter()
-        .for_each(|batch| evaluator.batch(batch).unwrap());
+    synthetic::batches(&words, 4).iter().for_each(|batch| evaluator.batch(batch).unwrap());
     report_of(&evaluator.finish(), None).json()
 }
 
@@ -70,39 +64,23 @@ fn stacks_over_time_name_process_and_category() {
     let found = explained(&report, path);
     assert_eq!(found[0].path, path);
     assert!(found[0].meaning.contains("\"Load stall\""), "{:?}", found);
-    assert_eq!(
-        Some(found[0].value),
-        report["top_down"]["windows"][0]["stacks"]["0"][2].as_f64()
-    );
+    assert_eq!(Some(found[0].value), report["top_down"]["windows"][0]["stacks"]["0"][2].as_f64());
 }
 
 #[test]
 fn paths_are_names_in_any_case() {
     let report = report();
     let process = report["processes"][1]["name"].as_str().unwrap();
-    let found = explained(
-        &report,
-        &format!("Processes.{process}.errors.NCI.instruction.error"),
-    );
+    let found = explained(&report, &format!("Processes.{process}.errors.NCI.instruction.error"));
     assert_eq!(
         found[0].value,
-        report["processes"][1]["errors"][1]["instruction"]["error"]
-            .as_f64()
-            .unwrap()
+        report["processes"][1]["errors"][1]["instruction"]["error"].as_f64().unwrap()
     );
     assert!(found[0].text().contains("C_correct"), "{}", found[0].text());
     // The level has two numbers.
-    assert_eq!(
-        explained(&report, "processes.all.errors.tip.block").len(),
-        2
-    );
+    assert_eq!(explained(&report, "processes.all.errors.tip.block").len(), 2);
     let memory = explained(&report, "top_down.processes.all.shares.backend.memory");
-    assert!(
-        memory[0]
-            .inputs
-            .iter()
-            .any(|(name, _)| name == "shares.backend.memory.dram")
-    );
+    assert!(memory[0].inputs.iter().any(|(name, _)| name == "shares.backend.memory.dram"));
     assert!((memory[0].check.unwrap() - memory[0].value).abs() < 1e-9);
 }
 
@@ -115,16 +93,8 @@ fn a_number_is_found_as_it_shows() {
     let share = 100.0 * report["processes"][1]["share"].as_f64().unwrap();
     let found = explain(&report, &format!("{share:.7} %")).unwrap().text();
     assert!(found.contains(".share = "), "{found}");
-    assert!(
-        explain(&report, "processes")
-            .unwrap()
-            .text()
-            .contains("name one of them")
-    );
+    assert!(explain(&report, "processes").unwrap().text().contains("name one of them"));
     let refused = explain(&report, "processes.nobody.cycles").unwrap_err();
-    assert!(
-        refused.contains("expected") && refused.contains("all"),
-        "{refused}"
-    );
+    assert!(refused.contains("expected") && refused.contains("all"), "{refused}");
     assert!(explain(&report, "-17.25").is_err());
 }

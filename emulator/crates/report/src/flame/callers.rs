@@ -26,7 +26,7 @@ impl<'a> Folded<'a> {
     /// Returns the calling contexts of an evaluation, if it has any.
     pub(super) fn of(evaluation: &'a Evaluation) -> Option<Self> {
         let contexts = evaluation.contexts.as_ref()?;
-        let weights = { evaluation.samplers.iter() }.map(|result| &result.by_context);
+        let weights = evaluation.samplers.iter().map(|result| &result.by_context);
         let weights = std::iter::once(&evaluation.by_context).chain(weights);
         let mut of: HashMap<ProcessId, Vec<ContextId>> = HashMap::new();
         for id in (0..contexts.len() as u32).map(ContextId) {
@@ -122,10 +122,7 @@ impl<'a> FlameBuilder<'a> {
             if folded.contexts.get(context).process != rows.process {
                 continue;
             }
-            let (above, row) = (
-                folded.nodes[shown.0 as usize],
-                rows.insts.binary_search(&inst),
-            );
+            let (above, row) = (folded.nodes[shown.0 as usize], rows.insts.binary_search(&inst));
             if let (1.., Ok(row)) = (above, row) {
                 let place = rows.places[row];
                 let leaf = leaves.entry((above, place));
@@ -141,10 +138,7 @@ impl<'a> FlameBuilder<'a> {
     fn thread(&mut self, tree: &mut Tree, node: u32, process: ProcessId, thread: ThreadId) -> u32 {
         let thread = self.evaluation.threads.get(thread.0 as usize);
         let process = self.evaluation.processes.get(process.0 as usize);
-        let (thread, process) = (
-            thread.map(Thread::name),
-            process.map(|process| &*process.name),
-        );
+        let (thread, process) = (thread.map(Thread::name), process.map(|process| &*process.name));
         match thread.filter(|name| !name.is_empty() && Some(*name) != process) {
             Some(name) => {
                 let name = self.name(name);

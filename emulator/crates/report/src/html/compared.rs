@@ -22,11 +22,7 @@ impl Comparison {
         let name_of = |is_before: bool, kind: FrameKind, name: &str| match kind {
             FrameKind::Process => {
                 let command = self.command(is_before, name);
-                if is_before {
-                    now(command, map)
-                } else {
-                    command.to_owned()
-                }
+                if is_before { now(command, map) } else { command.to_owned() }
             }
             FrameKind::Module if is_before => file_now(name, map),
             _ => name.to_owned(),

@@ -16,11 +16,7 @@ impl Report {
     /// What the page's script shows: names once, rows as arrays.
     pub(super) fn page_data(&self) -> Value {
         let mut rows = Rows::of(self);
-        let functions: Vec<Value> = self
-            .functions
-            .iter()
-            .map(|row| rows.function(row))
-            .collect();
+        let functions: Vec<Value> = self.functions.iter().map(|row| rows.function(row)).collect();
         let disagreements: Vec<Value> = self
             .disagreements
             .iter()
@@ -99,11 +95,7 @@ impl Report {
         let mut rows = Rows::of(self);
         let instructions = self.instructions.iter();
         let list: Vec<Value> = instructions.map(|row| rows.instruction(row)).collect();
-        block(
-            out,
-            "instruction-data",
-            &json!({ "rows": list, "strings": rows.strings.list }),
-        );
+        block(out, "instruction-data", &json!({ "rows": list, "strings": rows.strings.list }));
         if !self.over_time.bins.is_empty() {
             block(out, "over-time-data", &over_time(&self.over_time));
         }
@@ -115,17 +107,10 @@ impl Report {
             });
             let lines: Vec<Value> = lines.collect();
             let source = listing.source.iter().map(|line| {
-                json!([
-                    rows.strings.number(&line.file),
-                    line.line,
-                    rows.strings.number(&line.text)
-                ])
+                json!([rows.strings.number(&line.file), line.line, rows.strings.number(&line.text)])
             });
             let source: Vec<Value> = source.collect();
-            let stale = listing
-                .stale
-                .iter()
-                .map(|stale| json!([stale.file, stale.why]));
+            let stale = listing.stale.iter().map(|stale| json!([stale.file, stale.why]));
             let stale: Vec<Value> = stale.collect();
             let value = json!({ "rows": lines, "source": source, "stale": stale, "strings": rows.strings.list });
             block(out, &format!("listing-data-{number}"), &value);
@@ -135,11 +120,8 @@ impl Report {
 
 /// A `script` element with data.
 fn block(out: &mut String, id: &str, value: &Value) {
-    let _ = writeln!(
-        out,
-        "<script type=\"application/json\" id=\"{id}\">{}</script>",
-        embed(value)
-    );
+    let _ =
+        writeln!(out, "<script type=\"application/json\" id=\"{id}\">{}</script>", embed(value));
 }
 
 /// Turns rows into arrays; of the shares they keep the primary columns'.
@@ -154,9 +136,7 @@ impl<'a> Rows<'a> {
         Self {
             strings: Strings::default(),
             over_time: &report.over_time,
-            columns: (0..report.columns.len())
-                .filter(|c| report.columns[*c].primary)
-                .collect(),
+            columns: (0..report.columns.len()).filter(|c| report.columns[*c].primary).collect(),
         }
     }
 
@@ -185,13 +165,8 @@ impl<'a> Rows<'a> {
             row.pc,
             self.strings.number(&row.label),
             self.strings.number(&row.function),
-            row.inlined
-                .iter()
-                .map(|name| self.strings.number(name))
-                .collect::<Vec<_>>(),
-            row.source
-                .as_ref()
-                .map(|source| self.strings.number(source)),
+            row.inlined.iter().map(|name| self.strings.number(name)).collect::<Vec<_>>(),
+            row.source.as_ref().map(|source| self.strings.number(source)),
             self.strings.number(&row.text),
             row.cycles.round(),
             digits(row.share),
@@ -199,17 +174,12 @@ impl<'a> Rows<'a> {
             self.shares(&row.shares),
             self.over_time.item(row),
             row.address,
-            row.library_source
-                .as_ref()
-                .map(|source| self.strings.number(source)),
+            row.library_source.as_ref().map(|source| self.strings.number(source)),
         ])
     }
 
     fn shares(&self, shares: &[f64]) -> Vec<f64> {
-        self.columns
-            .iter()
-            .map(|column| digits(shares[*column]))
-            .collect()
+        self.columns.iter().map(|column| digits(shares[*column])).collect()
     }
 }
 

@@ -23,11 +23,7 @@ impl Compared {
             "totals" => {
                 let rows = TOTALS.iter().filter_map(|(name, value)| {
                     let values = self.totals.iter().map(value);
-                    Some((
-                        (*name).to_owned(),
-                        String::new(),
-                        values.collect::<Option<_>>()?,
-                    ))
+                    Some(((*name).to_owned(), String::new(), values.collect::<Option<_>>()?))
                 });
                 table(out, "", self.runs.len(), rows);
             }

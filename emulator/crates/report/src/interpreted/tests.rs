@@ -5,11 +5,7 @@ use crate::tests::report_of;
 use crate::{Answer, explain};
 
 fn sum(samples: u64) -> SampleSum {
-    SampleSum {
-        samples,
-        cycles: samples as f64 * 10.0,
-        squares: samples as f64 * 100.0,
-    }
+    SampleSum { samples, cycles: samples as f64 * 10.0, squares: samples as f64 * 100.0 }
 }
 
 /// A process with `<module>`, `work` and a function of a hostile name.
@@ -20,16 +16,9 @@ fn sampled() -> Evaluation {
         file: "/home/me/a b/prog.py".into(),
         line,
     };
-    let time = |function, own, total| ScriptFunctionTime {
-        function,
-        own: sum(own),
-        total: sum(total),
-    };
-    let line = |function, line, own| ScriptLineTime {
-        function,
-        line,
-        own: sum(own),
-    };
+    let time =
+        |function, own, total| ScriptFunctionTime { function, own: sum(own), total: sum(total) };
+    let line = |function, line, own| ScriptLineTime { function, line, own: sum(own) };
     evaluation.scripts = Scripts {
         functions: vec![
             function("<module>", 1),
@@ -69,20 +58,16 @@ fn functions_have_shares_with_errors() {
     assert_eq!(process.samples, 1000);
     assert!((process.outside - 0.05).abs() < 1e-9);
     let work = &process.functions[0];
-    assert_eq!(
-        (&*work.name, work.line, work.samples),
-        ("Class.work", 10, 500)
-    );
+    assert_eq!((&*work.name, work.line, work.samples), ("Class.work", 10, 500));
     assert!((work.share - 0.5).abs() < 1e-9 && (work.total - 0.9).abs() < 1e-9);
     assert!((work.share_error - 1.96 * (0.25f64 / 1000.0).sqrt()).abs() < 1e-9);
     assert!((work.cycles - 0.5 * report.processes[process.process].cycles).abs() < 1e-6);
     let lines: Vec<u32> = work.lines.iter().map(|line| line.line).collect();
     assert_eq!(lines, [13, 12]);
     assert_eq!(process.functions[2].name, "(other functions)");
-    let verdict = { report.verdict.iter() }.find(|of| of.command == "quickstart");
-    let words: Vec<String> = { verdict.unwrap().interpreted.iter() }
-        .map(InterpretedFunction::in_words)
-        .collect();
+    let verdict = report.verdict.iter().find(|of| of.command == "quickstart");
+    let words: Vec<String> =
+        verdict.unwrap().interpreted.iter().map(InterpretedFunction::in_words).collect();
     assert_eq!(words.len(), 2, "{words:?}");
     assert_eq!(
         words[0],
@@ -98,10 +83,7 @@ fn text_and_page_have_them_and_obey_no_name() {
     let report = report_of(&sampled(), None);
     let text = report.text(&Options::default());
     assert!(text.contains("Python functions of quickstart"), "{text}");
-    assert!(
-        text.contains("Class.work") && text.contains("prog.py:13"),
-        "{text}"
-    );
+    assert!(text.contains("Class.work") && text.contains("prog.py:13"), "{text}");
     assert!(!text.contains('\u{1b}'));
     for line in text.lines() {
         assert!(line.chars().count() <= 120, "{line}");

@@ -44,7 +44,7 @@ impl<'a> Builder<'a> {
         symbolizer: &Symbolizer,
         disassemble: &'a dyn Fn(u32, u64) -> String,
     ) -> Self {
-        let rows = { excerpts.list.iter() }.flat_map(|excerpt| &excerpt.rows);
+        let rows = excerpts.list.iter().flat_map(|excerpt| &excerpt.rows);
         let insts: BTreeSet<InstId> = rows.map(|row| row.inst).collect();
         let mut places = Vec::new();
         let mut locations = FxHashMap::default();
@@ -52,11 +52,7 @@ impl<'a> Builder<'a> {
             if let Some(info) = evaluation.static_info.get(inst.0 as usize) {
                 let process = evaluation.spaces.get(&info.space).copied();
                 locations.insert(inst, places.len());
-                places.push(place::place(
-                    evaluation,
-                    process.unwrap_or(ProcessId(0)),
-                    info,
-                ));
+                places.push(place::place(evaluation, process.unwrap_or(ProcessId(0)), info));
             }
         }
         let symbols = symbolizer.resolve(&places);
@@ -104,14 +100,12 @@ impl<'a> Builder<'a> {
         let share = |cycles: f64, process: usize| {
             cycles / report.processes[process].cycles.max(f64::MIN_POSITIVE)
         };
-        let mut order: Vec<usize> = (0..found.len())
-            .filter(|&at| share(own[at], process(at)) >= NOTICEABLE)
-            .collect();
+        let mut order: Vec<usize> =
+            (0..found.len()).filter(|&at| share(own[at], process(at)) >= NOTICEABLE).collect();
         order.sort_by(|&a, &b| own[b].total_cmp(&own[a]).then(a.cmp(&b)));
         let list = &self.excerpts.list;
-        let graphs: Vec<Graph<'_>> = { list.iter() }
-            .map(|excerpt| Graph::new(&self.code, excerpt))
-            .collect();
+        let graphs: Vec<Graph<'_>> =
+            list.iter().map(|excerpt| Graph::new(&self.code, excerpt)).collect();
         let mut loops = Vec::new();
         for at in order {
             let iterations =
@@ -144,8 +138,7 @@ impl<'a> Builder<'a> {
                 break;
             }
         }
-        let cycles =
-            { list.iter() }.map(|excerpt| excerpt.before(excerpt.rows.len()) - excerpt.from);
+        let cycles = list.iter().map(|excerpt| excerpt.before(excerpt.rows.len()) - excerpt.from);
         LoopsReport {
             excerpts: list.len(),
             instructions: list.iter().map(|excerpt| excerpt.rows.len()).sum(),
@@ -161,17 +154,17 @@ impl<'a> Builder<'a> {
 
     /// Returns the loop's process, as an index into the report's processes.
     fn process(&self, report: &Report, found: &Loop) -> usize {
-        let process = { self.code.info(found.header) }
-            .and_then(|info| self.evaluation.spaces.get(&info.space));
+        let process =
+            self.code.info(found.header).and_then(|info| self.evaluation.spaces.get(&info.space));
         process.and_then(|id| report.row_of(*id)).unwrap_or(0)
     }
 
     fn label(&self, inst: InstId) -> String {
-        { self.locations.get(&inst) }.map_or_else(String::new, |at| self.symbols.label(*at))
+        self.locations.get(&inst).map_or_else(String::new, |at| self.symbols.label(*at))
     }
 
     fn function(&self, inst: InstId) -> String {
-        let at = { self.locations.get(&inst) }.map(|at| self.symbols.locations[*at].function);
+        let at = self.locations.get(&inst).map(|at| self.symbols.locations[*at].function);
         at.map_or_else(String::new, |at| self.symbols.function(at).name.to_string())
     }
 
@@ -180,7 +173,7 @@ impl<'a> Builder<'a> {
             return String::new();
         };
         let address =
-            { self.locations.get(&inst) }.map_or(info.pc, |at| self.symbols.locations[*at].offset);
+            self.locations.get(&inst).map_or(info.pc, |at| self.symbols.locations[*at].offset);
         (self.disassemble)(info.raw, address).replace('\t', " ")
     }
 
@@ -206,11 +199,9 @@ impl<'a> Builder<'a> {
             *causes.entry(cause).or_insert(0) += cycles;
             links.entry(inst).or_default().insert(cause, cycles);
         }
-        let mut causes: Vec<CauseCycles> = { causes.into_iter() }
-            .map(|(cause, cycles)| CauseCycles {
-                cause,
-                cycles: per_iteration(cycles),
-            })
+        let mut causes: Vec<CauseCycles> = causes
+            .into_iter()
+            .map(|(cause, cycles)| CauseCycles { cause, cycles: per_iteration(cycles) })
             .collect();
         causes.sort_by(|a, b| b.cycles.total_cmp(&a.cycles).then(a.cause.cmp(&b.cause)));
         let link = |(inst, causes): (InstId, BTreeMap<_, u64>)| {
@@ -259,15 +250,9 @@ impl<'a> Builder<'a> {
     fn chases_pointers(&self, iterations: &Iterations, graphs: &[Graph<'_>]) -> bool {
         const MAX_ITERATIONS_JUDGED: usize = 16;
         let load = |&(&(inst, _), _): &(&(InstId, Cause), &u64)| {
-            self.code
-                .get(inst)
-                .is_some_and(critical_path::Inst::is_load)
+            self.code.get(inst).is_some_and(critical_path::Inst::is_load)
         };
-        let most = iterations
-            .path
-            .iter()
-            .filter(load)
-            .max_by_key(|(_, cycles)| **cycles);
+        let most = iterations.path.iter().filter(load).max_by_key(|(_, cycles)| **cycles);
         let Some((&(inst, _), _)) = most else {
             return false;
         };
@@ -275,11 +260,7 @@ impl<'a> Builder<'a> {
         let known = iterations.list.iter().rev().filter_map(|iteration| {
             let graph = &graphs[iteration.excerpt];
             let rows = &self.excerpts.list[iteration.excerpt].rows;
-            let at = iteration
-                .rows
-                .clone()
-                .rev()
-                .find(|&at| rows[at].inst == inst)?;
+            let at = iteration.rows.clone().rev().find(|&at| rows[at].inst == inst)?;
             Some(graph.waits_for_itself(at))
         });
         let known: Vec<bool> = known.take(MAX_ITERATIONS_JUDGED).collect();
@@ -291,10 +272,7 @@ impl<'a> Builder<'a> {
         let mut issued = [0u64; 3];
         for iteration in &iterations.list {
             for row in &self.excerpts.list[iteration.excerpt].rows[iteration.rows.clone()] {
-                let queue = self
-                    .code
-                    .get(row.inst)
-                    .map_or(Queue::None, |inst| inst.queue());
+                let queue = self.code.get(row.inst).map_or(Queue::None, |inst| inst.queue());
                 match queue {
                     Queue::Integer => issued[0] += 1,
                     Queue::Memory => issued[1] += 1,

@@ -50,15 +50,9 @@ impl Report {
              <th>critical path</th>",
             escape(&loops.lead())
         );
-        for name in [
-            "iterations",
-            "trips",
-            "instructions",
-            "cycles",
-            "min/med/max",
-            "width",
-            "ports",
-        ] {
+        for name in
+            ["iterations", "trips", "instructions", "cycles", "min/med/max", "width", "ports"]
+        {
             out += &format!("<th class=\"number\">{name}</th>");
         }
         out += "<th>process</th></tr></thead><tbody>";
@@ -80,7 +74,7 @@ impl Report {
             out += &format!("<td>{}</td></tr>", escape(process));
         }
         out += "</tbody></table></div>";
-        let viewed: Vec<_> = { loops.loops.iter() }
+        let viewed: Vec<_> = loops.loops.iter()
             .filter(|row| !row.views.is_empty())
             .map(|row| {
                 json!({
@@ -93,9 +87,7 @@ impl Report {
                 })
             })
             .collect();
-        let causes: Vec<_> = { Cause::ALL.iter() }
-            .map(|cause| (cause, cause.name()))
-            .collect();
+        let causes: Vec<_> = Cause::ALL.iter().map(|cause| (cause, cause.name())).collect();
         let data = json!({ "causes": causes, "loops": viewed });
         out += "<div id=\"pipeline\"></div><script type=\"application/json\" id=\"pipeline-data\">";
         out += &embed(&data);

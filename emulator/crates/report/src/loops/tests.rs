@@ -43,12 +43,7 @@ fn excerpts() -> Excerpts {
         iteration.iter_mut().for_each(|row| row.commit = last);
     }
     Excerpts {
-        widths: Widths {
-            decode: 4,
-            int: 4,
-            mem: 2,
-            fp: 2,
-        },
+        widths: Widths { decode: 4, int: 4, mem: 2, fp: 2 },
         list: vec![Excerpt { from: 900, rows }],
     }
 }
@@ -56,15 +51,8 @@ fn excerpts() -> Excerpts {
 fn report() -> Report {
     let mut evaluation = evaluation();
     // ld a0,0(a0); addi a1,a0,0 three times; bnez a0.
-    for (inst, raw) in [
-        0x0005_3503,
-        0x0005_0593,
-        0x0005_0593,
-        0x0005_0593,
-        0x0005_1063,
-    ]
-    .into_iter()
-    .enumerate()
+    for (inst, raw) in
+        [0x0005_3503, 0x0005_0593, 0x0005_0593, 0x0005_0593, 0x0005_1063].into_iter().enumerate()
     {
         evaluation.static_info[inst].raw = raw;
     }
@@ -86,32 +74,17 @@ fn a_chain_through_memory_bounds_its_loop() {
         panic!("{loops:?}");
     };
     assert_eq!(report.processes[found.process].name, "quickstart");
-    assert_eq!(
-        (found.cycles, found.depth, found.trips),
-        (12_500.0, 0, None)
-    );
+    assert_eq!((found.cycles, found.depth, found.trips), (12_500.0, 0, None));
     assert_eq!(found.measured as u64, ITERATIONS - 1);
     assert_eq!(found.instructions_per_iteration, 5.0);
     assert_eq!(found.range, [ITERATION, ITERATION, 1029 - 900]);
-    assert_eq!(
-        (found.least.mem, found.least.int, found.least.decode),
-        (0.5, 1.0, 1.25)
-    );
+    assert_eq!((found.least.mem, found.least.int, found.least.decode), (0.5, 1.0, 1.25));
     assert_eq!(found.causes[0].cause, Cause::LoadMemory);
     let sum: f64 = found.causes.iter().map(|part| part.cycles).sum();
     assert!((sum - found.cycles_per_iteration).abs() < 1e-9, "{sum}");
-    assert!(
-        found.chain[0].text.starts_with("op53503"),
-        "{:?}",
-        found.chain
-    );
+    assert!(found.chain[0].text.starts_with("op53503"), "{:?}", found.chain);
     assert_eq!(found.chain[0].cause, Cause::LoadMemory);
-    assert!(
-        report
-            .loops
-            .as_ref()
-            .is_some_and(|loops| loops.loops[0].views.len() == 3)
-    );
+    assert!(report.loops.as_ref().is_some_and(|loops| loops.loops[0].views.len() == 3));
 }
 
 #[test]
@@ -126,15 +99,7 @@ fn text_and_page_have_them() {
     let page = report.html("");
     check_nesting(&page);
     let at = |id: &str| page.find(&format!("<section id=\"{id}\"")).unwrap();
-    let order = [
-        "timeline",
-        "flame",
-        "functions",
-        "code",
-        "loops",
-        "stacks",
-        "errors",
-    ];
+    let order = ["timeline", "flame", "functions", "code", "loops", "stacks", "errors"];
     assert!(order.map(at).is_sorted(), "{order:?}");
     assert!(page.contains("id=\"pipeline-data\"") && !page.contains("<a1>"));
     let (_, data) = page.split_once("id=\"pipeline-data\">").unwrap();
@@ -144,18 +109,10 @@ fn text_and_page_have_them() {
     assert_eq!(view["cycles"], ITERATION);
     // A load: in the issue queue, then executing for as long as memory takes.
     let load = &view["rows"][view["iteration"][0].as_u64().unwrap() as usize];
-    let execution = load[2]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|it| it[0] == 4)
-        .unwrap();
+    let execution = load[2].as_array().unwrap().iter().find(|it| it[0] == 4).unwrap();
     let [from, to] = [1, 2].map(|at| execution[at].as_u64().unwrap());
     assert_eq!(to - from, ITERATION);
-    assert_eq!(
-        data["causes"][execution[3].as_u64().unwrap() as usize][1],
-        "memory latency"
-    );
+    assert_eq!(data["causes"][execution[3].as_u64().unwrap() as usize][1], "memory latency");
     assert!(report_of(&evaluation(), None).loops_html().is_empty());
 }
 

@@ -15,11 +15,7 @@ const MAX_LINKS: usize = 10;
 impl LoopRow {
     /// `function+0x12, file.c:10`.
     pub(super) fn place(&self) -> String {
-        place(
-            &self.label,
-            self.source.as_deref(),
-            self.library_source.as_deref(),
-        )
+        place(&self.label, self.source.as_deref(), self.library_source.as_deref())
     }
 
     pub(super) fn trips_in_words(&self) -> String {
@@ -117,12 +113,7 @@ impl Report {
             writeln!(
                 out,
                 "{:<44}{:>6}{:>13}{:>8}{:>7.1}{:>9.2}{:>15}{:>7.2}{:>7.2}",
-                fit_place(
-                    &row.label,
-                    row.source.as_deref(),
-                    row.library_source.as_deref(),
-                    43
-                ),
+                fit_place(&row.label, row.source.as_deref(), row.library_source.as_deref(), 43),
                 fixed(row.share),
                 count(row.iterations),
                 row.trips_in_words(),

@@ -45,25 +45,19 @@ impl View {
         let own = iteration.rows.len();
         let around = MIN_ROWS.saturating_sub(own).div_ceil(2).max(4);
         let first = iteration.rows.start.saturating_sub(around);
-        let end = (iteration.rows.end + around)
-            .min(first + MAX_ROWS)
-            .min(rows.len());
+        let end = (iteration.rows.end + around).min(first + MAX_ROWS).min(rows.len());
         let in_view = |row: usize| (first..end).contains(&row);
         let row = |at: usize| {
             let (label, text) = name(rows[at].inst);
-            let operands = { graph.dependences(at) }
+            let operands = graph
+                .dependences(at)
                 .filter(|operand| in_view(operand.producer))
                 .map(|operand| (operand.producer - first, operand.in_memory));
-            ViewRow {
-                label,
-                text,
-                segments: graph.segments(at),
-                operands: operands.collect(),
-            }
+            ViewRow { label, text, segments: graph.segments(at), operands: operands.collect() }
         };
         let shown: Vec<ViewRow> = (first..end).map(row).collect();
         let path = CriticalPath::within(graph, first..end);
-        let starts = { shown.iter() }.filter_map(|row| row.segments.first());
+        let starts = shown.iter().filter_map(|row| row.segments.first());
         // A branch before the first row can have redirected fetch.
         let edges = path.edges().iter().filter_map(|edge| {
             let row = edge.row.checked_sub(first)?;
@@ -72,10 +66,7 @@ impl View {
         Self {
             cycles: iteration.cycles,
             base: starts.map(|segment| segment.from).min().unwrap_or(0),
-            iteration: [
-                iteration.rows.start - first,
-                iteration.rows.end.min(end) - first,
-            ],
+            iteration: [iteration.rows.start - first, iteration.rows.end.min(end) - first],
             left_out: iteration.rows.end.saturating_sub(end),
             edges: edges.collect(),
             rows: shown,
@@ -102,14 +93,8 @@ impl View {
                 row.operands,
             ])
         };
-        let edge = |edge: &Edge| {
-            json!([
-                edge.row,
-                cycle(edge.from),
-                cycle(edge.to),
-                cause(edge.cause)
-            ])
-        };
+        let edge =
+            |edge: &Edge| json!([edge.row, cycle(edge.from), cycle(edge.to), cause(edge.cause)]);
         json!({
             "cycles": self.cycles,
             "base": self.base,
@@ -130,17 +115,10 @@ mod tests {
     #[test]
     fn a_picture_says_how_many_rows_it_leaves_out() {
         let code = Code::new(&[]);
-        let excerpt = Excerpt {
-            rows: vec![Row::default(); 200],
-            ..Excerpt::default()
-        };
+        let excerpt = Excerpt { rows: vec![Row::default(); 200], ..Excerpt::default() };
         let graph = Graph::new(&code, &excerpt);
         let view = |rows| {
-            let iteration = Iteration {
-                excerpt: 0,
-                rows,
-                cycles: 1,
-            };
+            let iteration = Iteration { excerpt: 0, rows, cycles: 1 };
             View::new(&graph, &iteration, &|_| Default::default()).json()
         };
         // Four rows before it are in the picture.

@@ -45,11 +45,7 @@ impl TimeConversion {
         let mut words = Cursor(body);
         let (shift, multiplier, zero) = (words.u64()?, words.u64()?, words.u64()?);
         let shift = u32::try_from(shift).ok().filter(|shift| *shift < 64)?;
-        (multiplier != 0).then_some(Self {
-            shift,
-            multiplier,
-            zero,
-        })
+        (multiplier != 0).then_some(Self { shift, multiplier, zero })
     }
 
     fn nanoseconds(&self, time: u64) -> u64 {
@@ -106,12 +102,7 @@ impl<'a> AuxData<'a> {
         {
             (suffix.pid, suffix.tid) = (Some(*pid), Some(*tid));
         }
-        self.chunks.push(Chunk {
-            event,
-            offset,
-            size,
-            suffix,
-        });
+        self.chunks.push(Chunk { event, offset, size, suffix });
         Some(())
     }
 
@@ -164,7 +155,7 @@ impl<'a> AuxData<'a> {
     }
 
     fn sample(&self, chunk: &Chunk, attr: &Attr, record: &PdisRecord) -> Sample {
-        let converted = { self.conversion }.map(|to| to.nanoseconds(record.time));
+        let converted = self.conversion.map(|to| to.nanoseconds(record.time));
         let (weight, ins_lat, retire_lat) = record.weights();
         Sample {
             event: chunk.event,

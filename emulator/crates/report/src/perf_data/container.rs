@@ -110,11 +110,7 @@ impl<'a> Container<'a> {
             read_attrs(file, attrs, attr_size).ok_or(PerfDataError::Damaged("events"))?;
         // A recorder that was killed leaves the length at 0: the records go to the end of the file.
         let (start, length) = data;
-        let length = if length == 0 {
-            (file.len() as u64).saturating_sub(start)
-        } else {
-            length
-        };
+        let length = if length == 0 { (file.len() as u64).saturating_sub(start) } else { length };
         let records =
             section(file, (start, length)).ok_or(PerfDataError::Damaged("data section"))?;
         let table = start.saturating_add(length);
@@ -129,11 +125,7 @@ impl<'a> Container<'a> {
             .enumerate()
             .flat_map(|(index, attr)| attr.ids.iter().map(move |id| (*id, index)))
             .collect();
-        Ok(Self {
-            attrs,
-            by_id,
-            data: records,
-        })
+        Ok(Self { attrs, by_id, data: records })
     }
 
     /// The indices of the events with this name, modifiers aside, and of those of the PMU with this name; at least one.
@@ -206,21 +198,14 @@ fn next_record<'a>(rest: &mut Cursor<'a>) -> Result<Record<'a>, PerfDataError> {
         71 => {
             let size = super::sample::word(body, 0).unwrap_or(0);
             let size = usize::try_from(size).unwrap_or(usize::MAX);
-            trailing = rest
-                .bytes(size)
-                .ok_or(PerfDataError::Damaged("auxiliary trace"))?;
+            trailing = rest.bytes(size).ok_or(PerfDataError::Damaged("auxiliary trace"))?;
             RecordType::AuxTrace
         }
         79 => RecordType::TimeConversion,
         81 | 83 => return Err(PerfDataError::Compressed),
         _ => RecordType::Other,
     };
-    Ok(Record {
-        kind,
-        misc,
-        body,
-        trailing,
-    })
+    Ok(Record { kind, misc, body, trailing })
 }
 
 fn section(file: &[u8], (offset, size): (u64, u64)) -> Option<&[u8]> {
@@ -230,9 +215,7 @@ fn section(file: &[u8], (offset, size): (u64, u64)) -> Option<&[u8]> {
 
 /// Each entry is a `perf_event_attr`, whose size grew over the years, and the section of its ids.
 fn read_attrs(file: &[u8], place: (u64, u64), attr_size: u64) -> Option<Vec<Attr>> {
-    let entry = usize::try_from(attr_size)
-        .ok()
-        .filter(|size| *size >= 16 + 64)?;
+    let entry = usize::try_from(attr_size).ok().filter(|size| *size >= 16 + 64)?;
     let mut attrs = Vec::new();
     for bytes in section(file, place)?.chunks_exact(entry) {
         let (attr, ids) = bytes.split_at(entry - 16);

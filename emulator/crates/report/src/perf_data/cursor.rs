@@ -29,7 +29,6 @@ impl<'a> Cursor<'a> {
 
     /// Skips `count` 64-bit words.
     pub fn skip_words(&mut self, count: u64) -> Option<()> {
-        self.bytes(usize::try_from(count.checked_mul(8)?).ok()?)
-            .map(|_| ())
+        self.bytes(usize::try_from(count.checked_mul(8)?).ok()?).map(|_| ())
     }
 }

@@ -4,13 +4,8 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataSrc(pub u64);
 
-const OPERATIONS: [(u64, &str); 5] = [
-    (1, "N/A"),
-    (2, "load"),
-    (4, "store"),
-    (8, "prefetch"),
-    (16, "exec"),
-];
+const OPERATIONS: [(u64, &str); 5] =
+    [(1, "N/A"), (2, "load"), (4, "store"), (8, "prefetch"), (16, "exec")];
 const LEVELS: [(u64, &str); 14] = [
     (1 << 0, "N/A"),
     (1 << 1, "hit"),
@@ -43,23 +38,10 @@ const LEVEL_NUMBERS: [(u64, &str); 13] = [
     (13, "RAM"),
     (14, "PMEM"),
 ];
-const SNOOPS: [(u64, &str); 5] = [
-    (1, "N/A"),
-    (2, "none"),
-    (4, "hit"),
-    (8, "miss"),
-    (16, "HITM"),
-];
+const SNOOPS: [(u64, &str); 5] = [(1, "N/A"), (2, "none"), (4, "hit"), (8, "miss"), (16, "HITM")];
 const SNOOPS_X: [(u64, &str); 2] = [(1, "forward"), (2, "peer")];
-const TLBS: [(u64, &str); 7] = [
-    (1, "N/A"),
-    (2, "hit"),
-    (4, "miss"),
-    (8, "L1"),
-    (16, "L2"),
-    (32, "walker"),
-    (64, "fault"),
-];
+const TLBS: [(u64, &str); 7] =
+    [(1, "N/A"), (2, "hit"), (4, "miss"), (8, "L1"), (16, "L2"), (32, "walker"), (64, "fault")];
 
 /// The names of the bits that are set, joined by blanks.
 fn bits(value: u64, names: &[(u64, &'static str)]) -> String {
@@ -99,10 +81,7 @@ impl DataSrc {
 
     /// Returns what other caches answered: `HITM` is a line that they had modified.
     pub fn snoop(self) -> String {
-        let (old, new) = (
-            bits(self.field(19, 5), &SNOOPS),
-            bits(self.field(38, 2), &SNOOPS_X),
-        );
+        let (old, new) = (bits(self.field(19, 5), &SNOOPS), bits(self.field(38, 2), &SNOOPS_X));
         match (old.is_empty(), new.is_empty()) {
             (false, false) => format!("{old} {new}"),
             _ => old + &new,

@@ -123,10 +123,7 @@ const MAX_BYTES: u64 = 2 << 30;
 
 /// Returns the bytes of a file that begins with perf's magic number.
 fn read(path: &Path) -> Result<Vec<u8>, PerfDataError> {
-    let failed = |source| PerfDataError::Io {
-        path: path.to_owned(),
-        source,
-    };
+    let failed = |source| PerfDataError::Io { path: path.to_owned(), source };
     let mut file = std::fs::File::open(path).map_err(failed)?;
     let found = file.metadata().map_err(failed)?;
     if found.is_file() && found.len() > MAX_BYTES {
@@ -135,17 +132,12 @@ fn read(path: &Path) -> Result<Vec<u8>, PerfDataError> {
     // Other tools' files may be large.
     let mut bytes = Vec::new();
     let start = MAGIC.len() as u64;
-    (&mut file)
-        .take(start)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
+    (&mut file).take(start).read_to_end(&mut bytes).map_err(failed)?;
     if bytes != MAGIC {
         return Err(PerfDataError::NotPerfData);
     }
     // The file may be a pipe, or grow while it is read.
-    { file.take(MAX_BYTES - start) }
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
+    file.take(MAX_BYTES - start).read_to_end(&mut bytes).map_err(failed)?;
     Ok(bytes)
 }
 
@@ -225,9 +217,7 @@ impl GuestProfile {
 
     /// Cycles that all samples stand for.
     pub fn total_cycles(&self) -> u64 {
-        self.samples
-            .iter()
-            .fold(0, |sum, sample| sum.saturating_add(sample.period))
+        self.samples.iter().fold(0, |sum, sample| sum.saturating_add(sample.period))
     }
 }
 

@@ -48,10 +48,7 @@ const fn level(bit: u32, number: u64) -> u64 {
 impl DataSrc {
     /// Returns the data source that the guest's driver makes of the first word of a record.
     pub(crate) fn of_record(header: u64) -> Self {
-        let record = PdisRecord {
-            header,
-            ..PdisRecord::default()
-        };
+        let record = PdisRecord { header, ..PdisRecord::default() };
         record.data_src()
     }
 }

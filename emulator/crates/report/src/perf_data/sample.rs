@@ -58,9 +58,6 @@ pub(super) fn word(body: &[u8], offset: usize) -> Option<u64> {
 
 /// A string that ends with a zero byte.
 pub(super) fn text(bytes: &[u8]) -> String {
-    let end = bytes
-        .iter()
-        .position(|byte| *byte == 0)
-        .unwrap_or(bytes.len());
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }

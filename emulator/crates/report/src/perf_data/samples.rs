@@ -127,10 +127,8 @@ impl SampleFile {
     /// As [`Self::read`].
     pub fn parse(bytes: &[u8]) -> Result<Self, PerfDataError> {
         let container = Container::parse(bytes)?;
-        let mut out = Self {
-            events: container.attrs.iter().map(event).collect(),
-            ..Self::default()
-        };
+        let mut out =
+            Self { events: container.attrs.iter().map(event).collect(), ..Self::default() };
         let mut aux = AuxData::default();
         for record in container.records() {
             let record = record?;
@@ -189,23 +187,14 @@ fn event(attr: &Attr) -> SampledEvent {
         period: attr.period,
         is_frequency: attr.is_frequency,
         precise: attr.precise,
-        covers: [
-            !attr.exclude_user,
-            !attr.exclude_kernel,
-            false,
-            !attr.exclude_machine,
-        ],
+        covers: [!attr.exclude_user, !attr.exclude_kernel, false, !attr.exclude_machine],
     }
 }
 
 fn read_sample(body: &[u8], misc: u16, event: usize, attr: &Attr) -> Option<Sample> {
     let found = fields::parse(body, attr)?;
     let packed = fields::weight_is_packed(attr);
-    let part = |from: u32| {
-        { found.weight }
-            .filter(|_| packed)
-            .map(|weight| (weight >> from) as u16)
-    };
+    let part = |from: u32| found.weight.filter(|_| packed).map(|weight| (weight >> from) as u16);
     let fixed = || (!attr.is_frequency).then_some(attr.period);
     Some(Sample {
         event,

@@ -77,11 +77,7 @@ impl SyntheticFile {
     pub fn new(events: &[(&str, u64, u64)]) -> Self {
         let own =
             |(name, period, precise): &(&str, u64, u64)| (name.to_string(), *period, *precise);
-        Self {
-            events: events.iter().map(own).collect(),
-            aux: None,
-            records: Vec::new(),
-        }
+        Self { events: events.iter().map(own).collect(), aux: None, records: Vec::new() }
     }
 
     /// Adds a record.
@@ -154,12 +150,7 @@ impl SyntheticFile {
         // After the table of the two features.
         let description = data + self.records.len() as u64 + 32;
         let mut out = b"PERFILE2".to_vec();
-        out.extend(words(&[
-            HEADER_BYTES,
-            ATTR_BYTES,
-            attrs,
-            ATTR_BYTES * count,
-        ]));
+        out.extend(words(&[HEADER_BYTES, ATTR_BYTES, attrs, ATTR_BYTES * count]));
         out.extend(words(&[data, self.records.len() as u64]));
         out.extend(words(&[0, 0, 1 << 12 | 1 << 16, 0, 0, 0]));
         out.extend(words(&(0..count).collect::<Vec<u64>>()));
@@ -169,14 +160,7 @@ impl SyntheticFile {
                 Some(event) if event as u64 == index => (PDIS, 1 << 26),
                 _ => (4, 0),
             };
-            out.extend(words(&[
-                kind,
-                config,
-                *period,
-                SAMPLE_TYPE,
-                0,
-                precise << 15,
-            ]));
+            out.extend(words(&[kind, config, *period, SAMPLE_TYPE, 0, precise << 15]));
             out.resize(start + ATTR_BYTES as usize - 16, 0);
             out.extend(words(&[HEADER_BYTES + 8 * index, 8]));
         }
@@ -188,17 +172,10 @@ impl SyntheticFile {
             names.extend(name);
             names.extend(words(&[id]));
         }
-        let mappings = [
-            &words(&[1 | PDIS << 32])[..],
-            &8u32.to_le_bytes(),
-            &padded("pdis"),
-        ]
-        .concat();
+        let mappings =
+            [&words(&[1 | PDIS << 32])[..], &8u32.to_le_bytes(), &padded("pdis")].concat();
         out.extend(words(&[description, names.len() as u64]));
-        out.extend(words(&[
-            description + names.len() as u64,
-            mappings.len() as u64,
-        ]));
+        out.extend(words(&[description + names.len() as u64, mappings.len() as u64]));
         out.extend(names);
         out.extend(mappings);
         out

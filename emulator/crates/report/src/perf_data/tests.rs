@@ -31,14 +31,7 @@ impl File {
         let data = attrs + 2 * attr_size;
         let description = data + self.records.len() as u64 + 16;
         let mut out = b"PERFILE2".to_vec();
-        out.extend(words(&[
-            104,
-            attr_size,
-            attrs,
-            2 * attr_size,
-            data,
-            self.records.len() as u64,
-        ]));
+        out.extend(words(&[104, attr_size, attrs, 2 * attr_size, data, self.records.len() as u64]));
         out.extend(words(&[0, 0, 1 << 12, 0, 0, 0]));
         out.extend(words(&[CYCLES, TIP]));
         for index in 0..2 {
@@ -72,19 +65,11 @@ fn raw(privilege: u16, cycle: u64, addresses: &[u64]) -> Vec<u8> {
 }
 
 fn file() -> File {
-    let mut file = File {
-        records: Vec::new(),
-    };
+    let mut file = File { records: Vec::new() };
     let mut command = (42u32 as u64 | 42 << 32).to_le_bytes().to_vec();
     command.extend(b"quickstart\0\0\0\0\0\0");
     file.record(3, &command);
-    file.sample(
-        TIP,
-        42,
-        0x1000,
-        800,
-        &raw(0, 123_456, &[0x1000, 0x1004, 0x1006]),
-    );
+    file.sample(TIP, 42, 0x1000, 800, &raw(0, 123_456, &[0x1000, 0x1004, 0x1006]));
     file.sample(CYCLES, 42, 0x2000, 900, &[]);
     file.sample(TIP, 42, 0x1008, 700, &raw(0, 123_999, &[0x1008]));
     file.record(2, &words(&[TIP, 3]));
@@ -93,16 +78,11 @@ fn file() -> File {
 
 #[test]
 fn samples_of_one_event() {
-    let profile = GuestProfile::parse(&file().bytes(), "tip")
-        .unwrap()
-        .remove(0);
+    let profile = GuestProfile::parse(&file().bytes(), "tip").unwrap().remove(0);
     assert_eq!(profile.event, "tip:u");
     assert!(profile.exclude_kernel && !profile.exclude_user);
     assert!(profile.is_frequency);
-    assert_eq!(
-        (profile.period, profile.lost, profile.malformed),
-        (4000, 3, 0)
-    );
+    assert_eq!((profile.period, profile.lost, profile.malformed), (4000, 3, 0));
     assert_eq!(profile.commands[&42], "quickstart");
     assert_eq!(profile.total_cycles(), 1500);
     let first = GuestSample {
@@ -119,9 +99,7 @@ fn samples_of_one_event() {
 
 #[test]
 fn an_ordinary_event_has_its_instruction_pointer() {
-    let profile = GuestProfile::parse(&file().bytes(), "cycles")
-        .unwrap()
-        .remove(0);
+    let profile = GuestProfile::parse(&file().bytes(), "cycles").unwrap().remove(0);
     assert_eq!(profile.samples.len(), 1);
     assert_eq!(profile.samples[0].addresses, [0x2000]);
     assert_eq!(profile.samples[0].cycle, None);
@@ -130,20 +108,14 @@ fn an_ordinary_event_has_its_instruction_pointer() {
 #[test]
 fn errors_say_what_is_there() {
     let error = GuestProfile::parse(&file().bytes(), "branches").unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        r#"perf.data has no event "branches", only ["cycles", "tip:u"]"#
-    );
+    assert_eq!(error.to_string(), r#"perf.data has no event "branches", only ["cycles", "tip:u"]"#);
     let mut compressed = file();
     compressed.record(81, &[0; 8]);
     let error = GuestProfile::parse(&compressed.bytes(), "tip").unwrap_err();
     assert!(matches!(error, PerfDataError::Compressed));
     let mut pipe = b"PERFILE2".to_vec();
     pipe.extend(words(&[16]));
-    assert!(matches!(
-        GuestProfile::parse(&pipe, "tip"),
-        Err(PerfDataError::Pipe)
-    ));
+    assert!(matches!(GuestProfile::parse(&pipe, "tip"), Err(PerfDataError::Pipe)));
 }
 
 #[test]
@@ -157,11 +129,7 @@ fn damaged_files_do_no_harm() {
             let mut bytes = whole.clone();
             bytes[at] = value;
             let _ = GuestProfile::parse(&bytes, "tip");
-            bytes
-                .iter_mut()
-                .skip(at & !7)
-                .take(8)
-                .for_each(|byte| *byte = value);
+            bytes.iter_mut().skip(at & !7).take(8).for_each(|byte| *byte = value);
             let _ = GuestProfile::parse(&bytes, "tip");
         }
     }
@@ -186,10 +154,7 @@ fn every_field_of_a_sample_is_read() {
         panic!("two events: {:?}", read.events);
     };
     assert_eq!((event.precise, event.period), (0, 1000));
-    assert_eq!(
-        (precise.name.as_str(), precise.precise),
-        ("branch-misses:upp", 2)
-    );
+    assert_eq!((precise.name.as_str(), precise.precise), ("branch-misses:upp", 2));
     assert_eq!((read.lost, read.throttled, read.malformed), (7, 1, 0));
     assert_eq!(read.commands[&42], "work");
     let expected = Sample {
@@ -212,10 +177,7 @@ fn every_field_of_a_sample_is_read() {
     assert_eq!(read.samples[0], expected);
     assert!(!read.samples[1].is_user && !read.samples[1].is_exact);
     let mapping = read.mapping(42, 0x11fff).unwrap();
-    assert_eq!(
-        (mapping.path.as_str(), mapping.file_offset),
-        ("/bin/work", 0x1000)
-    );
+    assert_eq!((mapping.path.as_str(), mapping.file_offset), ("/bin/work", 0x1000));
     assert_eq!(read.mapping(42, 0x12000), None);
     assert_eq!(read.mapping(43, 0x11fff), None);
 }
@@ -331,14 +293,8 @@ fn what_a_data_source_says() {
     let source = DataSrc(HITM);
     assert_eq!(source.op(), "load");
     assert_eq!(source.level(), "L3 hit");
-    assert_eq!(
-        (source.snoop(), source.is_hitm()),
-        ("HITM".to_owned(), true)
-    );
-    assert_eq!(
-        (source.tlb(), source.lock()),
-        ("hit L1".to_owned(), "locked".to_owned())
-    );
+    assert_eq!((source.snoop(), source.is_hitm()), ("HITM".to_owned(), true));
+    assert_eq!((source.tlb(), source.lock()), ("hit L1".to_owned(), "locked".to_owned()));
     // A store that missed in L1, as older drivers say it; not known; a peer's cache of another node.
     assert_eq!(DataSrc(4 | (4 | 8) << 5).level(), "L1 miss");
     assert_eq!(DataSrc(1 | 1 << 5).level(), "N/A");
@@ -363,10 +319,7 @@ fn what_stands_before_the_weight_is_skipped() {
     body.extend(words(&[2, 5, 6, 7]));
     body.extend(words(&[1234]));
     let found = fields::parse(&body, &attr).unwrap();
-    assert_eq!(
-        (found.weight, found.raw),
-        (Some(1234), Some(&[1, 2, 3, 4][..]))
-    );
+    assert_eq!((found.weight, found.raw), (Some(1234), Some(&[1, 2, 3, 4][..])));
     assert!(fields::parse(&body[..body.len() - 1], &attr).is_none());
 }
 

@@ -12,15 +12,12 @@ const MAX_ROWS: usize = 20;
 impl TruthIndex<'_> {
     pub(super) fn classes(&self, sides: &Sides) -> Vec<ClassBias> {
         let share = |weights: &[u64], class: Class, all: u64| {
-            let own = self
-                .rows
-                .iter()
-                .zip(weights)
-                .filter(|(row, _)| row.class == class);
+            let own = self.rows.iter().zip(weights).filter(|(row, _)| row.class == class);
             own.map(|(_, weight)| *weight).sum::<u64>() as f64 / all.max(1) as f64
         };
         let whole = sides.truth.iter().sum();
-        { Class::ALL.into_iter() }
+        Class::ALL
+            .into_iter()
             .map(|class| ClassBias {
                 class,
                 truth: share(&sides.truth, class, whole),
@@ -54,11 +51,7 @@ impl TruthIndex<'_> {
         let mut used = truth.iter().zip(&sampled);
         let used = used.rposition(|(truth, sampled)| *truth > 0.0 || *sampled > 0.0);
         (0..used.map_or(0, |last| last + 1))
-            .map(|slot| SlotBias {
-                slot,
-                truth: truth[slot],
-                sampled: sampled[slot],
-            })
+            .map(|slot| SlotBias { slot, truth: truth[slot], sampled: sampled[slot] })
             .collect()
     }
 
@@ -70,12 +63,8 @@ impl TruthIndex<'_> {
     ) -> Vec<PreciseRow> {
         let whole = sides.truth.iter().sum::<u64>().max(1) as f64;
         let all = sides.all().max(1) as f64;
-        let shares = |row: usize| {
-            (
-                sides.truth[row] as f64 / whole,
-                sides.sampled[row] as f64 / all,
-            )
-        };
+        let shares =
+            |row: usize| (sides.truth[row] as f64 / whole, sides.sampled[row] as f64 / all);
         let mut rows: Vec<usize> = (0..self.rows.len()).collect();
         rows.retain(|row| shares(*row) != (0.0, 0.0));
         let most = |row: usize| shares(row).0.max(shares(row).1);

@@ -78,11 +78,7 @@ impl Sides {
     /// Sums the weights into coarser symbols: rows with the same `key` become one.
     fn by<K: std::hash::Hash + Eq>(&self, key: impl Fn(usize) -> K) -> Self {
         let mut known = FxHashMap::default();
-        let mut out = Self {
-            truth: Vec::new(),
-            sampled: Vec::new(),
-            ..*self
-        };
+        let mut out = Self { truth: Vec::new(), sampled: Vec::new(), ..*self };
         for (at, (truth, sampled)) in self.truth.iter().zip(&self.sampled).enumerate() {
             let next = out.truth.len();
             let symbol = *known.entry(key(at)).or_insert(next);
@@ -101,7 +97,9 @@ impl<'a> TruthIndex<'a> {
     pub fn new(truth: &'a Truth) -> Self {
         let mut rows: Vec<&Instruction> = Vec::new();
         let mut by_address = FxHashMap::default();
-        let row_of = { truth.instructions.iter() }
+        let row_of = truth
+            .instructions
+            .iter()
             .map(|instruction| {
                 let key = (instruction.process, instruction.pc);
                 *by_address.entry(key).or_insert_with(|| {
@@ -110,13 +108,7 @@ impl<'a> TruthIndex<'a> {
                 })
             })
             .collect();
-        Self {
-            truth,
-            blocks: leaders(&static_info(&rows)),
-            rows,
-            row_of,
-            by_address,
-        }
+        Self { truth, blocks: leaders(&static_info(&rows)), rows, row_of, by_address }
     }
 
     /// Returns the programs that have enough of the event's samples to be judged.
@@ -130,9 +122,7 @@ impl<'a> TruthIndex<'a> {
         };
         let sampled = |pid: Option<u32>| pid.is_some() && share(pid) >= NOTICEABLE;
         Scope {
-            processes: { self.truth.processes.iter() }
-                .map(|process| sampled(process.pid))
-                .collect(),
+            processes: self.truth.processes.iter().map(|process| sampled(process.pid)).collect(),
             kernel: file.events[event].covers[1]
                 && own().filter(is_kernel).count() as f64 / all >= NOTICEABLE,
         }
@@ -283,9 +273,8 @@ impl<'a> TruthIndex<'a> {
     /// Returns the skid of samples: their distance, in executed instructions of the function, from the nearest instruction
     /// before them that has the event. `None` if most instructions have the event.
     fn skid(&self, sides: &Sides, scope: &Scope) -> Option<Skid> {
-        let mut order: Vec<usize> = (0..self.rows.len())
-            .filter(|row| scope.has(self.rows[*row].process))
-            .collect();
+        let mut order: Vec<usize> =
+            (0..self.rows.len()).filter(|row| scope.has(self.rows[*row].process)).collect();
         let incurs = |row: &usize| sides.truth[*row] > 0;
         if 2 * order.iter().filter(|row| incurs(row)).count() > order.len() {
             return None;
@@ -335,7 +324,7 @@ fn static_info(rows: &[&Instruction]) -> Vec<StaticInfo> {
 
 /// Returns the instruction's function, with the distance from its start.
 pub(crate) fn label(truth: &Truth, instruction: &Instruction) -> String {
-    let name = { truth.functions.get(instruction.function as usize) }.map_or("?", |name| name);
+    let name = truth.functions.get(instruction.function as usize).map_or("?", |name| name);
     match instruction.offset {
         0 => name.to_owned(),
         offset => format!("{name}+{offset:#x}"),

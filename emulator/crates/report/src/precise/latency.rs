@@ -49,7 +49,7 @@ impl Latencies {
         };
         for (sample, row) in samples {
             if let (Some(row), Some(weight)) = (row, sample.weight.filter(|weight| *weight != 0)) {
-                { own.sampled.entry(*row as usize).or_default() }.add((1, weight));
+                own.sampled.entry(*row as usize).or_default().add((1, weight));
             }
             if let Some(source) = sample.data_src.and_then(answered) {
                 own.sources.entry(source).or_default()[1] += 1;
@@ -61,7 +61,7 @@ impl Latencies {
             }
             for executions in &instruction.counts.records {
                 let passing = metric.passing(executions);
-                { own.truth.entry(*row as usize).or_default() }.add(passing);
+                own.truth.entry(*row as usize).or_default().add(passing);
                 if let Some(source) =
                     answered(DataSrc::of_record(executions.header)).filter(|_| passing.0 > 0)
                 {
@@ -99,17 +99,14 @@ impl Latencies {
 
     /// Returns the shares of data sources; nothing if the truth or the samples have none.
     pub fn sources(&self) -> Vec<SourceBias> {
-        let all = |side: usize| {
-            self.sources
-                .values()
-                .map(|counts| counts[side])
-                .sum::<u64>()
-        };
+        let all = |side: usize| self.sources.values().map(|counts| counts[side]).sum::<u64>();
         let (truth, sampled) = (all(0), all(1));
         if truth == 0 || sampled == 0 {
             return Vec::new();
         }
-        let mut out: Vec<SourceBias> = { self.sources.iter() }
+        let mut out: Vec<SourceBias> = self
+            .sources
+            .iter()
             .map(|(source, counts)| SourceBias {
                 source: (*source).to_owned(),
                 truth: counts[0] as f64 / truth as f64,

@@ -35,21 +35,14 @@ fn instruction(at: u64, class: Class, process: u32, counts: Counts) -> Instructi
 }
 
 fn executed(executed: u64, mispredicted: u64) -> Counts {
-    Counts {
-        executed,
-        mispredicted,
-        ..Counts::default()
-    }
+    Counts { executed, mispredicted, ..Counts::default() }
 }
 
 /// Loads of a latency, half of them from the L1 cache and the others from memory, and decoded in two slots, one of them three times as often.
 fn loads(loads: u64, cycles: u64) -> Counts {
     let record = |source: DataSource, missed: u64| {
-        let latency = vec![LatencyCount {
-            from: step(cycles / loads),
-            times: loads / 2,
-            weight: cycles / 2,
-        }];
+        let latency =
+            vec![LatencyCount { from: step(cycles / loads), times: loads / 2, weight: cycles / 2 }];
         Executions {
             header: 1 | missed | (source as u64) << header::DSRC_SHIFT,
             latencies: std::array::from_fn(|_| latency.clone()),
@@ -63,10 +56,7 @@ fn loads(loads: u64, cycles: u64) -> Counts {
             record(DataSource::L1, 0),
             record(DataSource::Memory, header::L1MISS | header::LLMISS),
         ],
-        memory: Some(Box::new(Memory {
-            loads,
-            ..Memory::default()
-        })),
+        memory: Some(Box::new(Memory { loads, ..Memory::default() })),
         ..Counts::default()
     }
 }
@@ -79,11 +69,7 @@ fn line(pa: u64, va: u64, object: &str, loads: u64) -> Line {
         uses: vec![LineAccess {
             hart: 0,
             process: Some(0),
-            counts: LineUse {
-                loads,
-                va,
-                ..LineUse::default()
-            },
+            counts: LineUse { loads, va, ..LineUse::default() },
         }],
         exchanges: Vec::new(),
     }
@@ -102,11 +88,7 @@ fn truth() -> Truth {
         .collect();
     // A branch of a program that nobody samples.
     instructions.push(instruction(2, Class::Branch, 1, executed(9000, 9000)));
-    let process = |pid| Process {
-        pid: Some(pid),
-        processes: None,
-        name: format!("program {pid}"),
-    };
+    let process = |pid| Process { pid: Some(pid), processes: None, name: format!("program {pid}") };
     Truth {
         format: FORMAT,
         line_bytes: LINE_BYTES,
@@ -165,13 +147,7 @@ fn exact_samples_have_no_error() {
     assert_eq!((found.instruction.error, found.function.error), (0.0, 0.0));
     assert_eq!((found.samples, found.exact, found.wrong), (40, 40, 0.0));
     assert_eq!((found.truth, found.estimate), (400.0, 400.0));
-    assert_eq!(
-        found.skid,
-        Some(Skid {
-            mean: 0.0,
-            known: 1.0
-        })
-    );
+    assert_eq!(found.skid, Some(Skid { mean: 0.0, known: 1.0 }));
     let [row, ..] = &found.instructions[..] else {
         panic!("no rows");
     };
@@ -188,13 +164,7 @@ fn skid_is_seen_at_instructions_and_not_at_functions() {
     assert_eq!((found.instruction.error, found.function.error), (1.0, 0.0));
     // The branch ends its block.
     assert_eq!((found.block.error, found.wrong), (1.0, 1.0));
-    assert_eq!(
-        found.skid,
-        Some(Skid {
-            mean: 3.0,
-            known: 1.0
-        })
-    );
+    assert_eq!(found.skid, Some(Skid { mean: 3.0, known: 1.0 }));
     let [branches, loads] = [Class::Branch, Class::Load].map(|class| {
         let bias = found.classes.iter().find(|bias| bias.class == class);
         bias.map(|bias| (bias.truth, bias.sampled))
@@ -206,22 +176,13 @@ fn skid_is_seen_at_instructions_and_not_at_functions() {
 fn skid_into_the_next_function_is_not_known() {
     let samples = [vec![sample(2); 10], vec![sample(11); 10]].concat();
     let found = judged(Metric::Mispredicts, &samples);
-    assert_eq!(
-        found.skid,
-        Some(Skid {
-            mean: 0.0,
-            known: 0.5
-        })
-    );
+    assert_eq!(found.skid, Some(Skid { mean: 0.0, known: 0.5 }));
     assert_eq!(found.instruction.error, 0.5);
 }
 
 #[test]
 fn addresses_never_executed_are_wrong_and_other_programs_are_not_judged() {
-    let other = SyntheticSample {
-        pid: 77,
-        ..sample(2)
-    };
+    let other = SyntheticSample { pid: 77, ..sample(2) };
     // Too few of the other program to judge it.
     let samples = [vec![sample(2); 30], vec![sample(500); 10], vec![other]].concat();
     let found = judged(Metric::Mispredicts, &samples);
@@ -233,12 +194,7 @@ fn addresses_never_executed_are_wrong_and_other_programs_are_not_judged() {
 
 #[test]
 fn addresses_are_judged_by_line_and_object() {
-    let at = |at, pa, addr, weight| SyntheticSample {
-        addr,
-        phys_addr: pa,
-        weight,
-        ..sample(at)
-    };
+    let at = |at, pa, addr, weight| SyntheticSample { addr, phys_addr: pa, weight, ..sample(at) };
     let samples = [
         vec![at(5, 0x8008, 0x4008, 10); 30],
         // The wrong line of the right object, by its virtual address alone.
@@ -286,32 +242,16 @@ fn the_report_has_both_sections() {
     shared.exchanges = vec![Exchange {
         hart: 0,
         id: 5,
-        counts: ExchangeCounts {
-            stores: 40,
-            cycles: 4000,
-            ..ExchangeCounts::default()
-        },
+        counts: ExchangeCounts { stores: 40, cycles: 4000, ..ExchangeCounts::default() },
     }];
     truth.lines.push(shared);
-    let hitm = SyntheticSample {
-        addr: 0x6008,
-        data_src: 16 << 19,
-        ..sample(5)
-    };
+    let hitm = SyntheticSample { addr: 0x6008, data_src: 16 << 19, ..sample(5) };
     let samples = [vec![sample(2); 150], vec![sample(12); 50]].concat();
-    let mut skidding = file(
-        "branch-misses:u",
-        &[vec![sample(3); 200], vec![hitm]].concat(),
-    );
+    let mut skidding = file("branch-misses:u", &[vec![sample(3); 200], vec![hitm]].concat());
     skidding.file = "skid.data".to_owned();
     let other = file("cpu-clock", &[sample(2)]);
     let follows = file("dummy:u", &[sample(2)]);
-    let files = [
-        skidding,
-        file("branch-misses:upp", &samples),
-        other,
-        follows,
-    ];
+    let files = [skidding, file("branch-misses:upp", &samples), other, follows];
     let metric = |event: &SampledEvent| match event.name.as_str() {
         "cpu-clock" | "dummy:u" => Err("the truth has no such event"),
         _ => Ok(Metric::Mispredicts),
@@ -361,10 +301,7 @@ fn basic_blocks_end_at_branches() {
     let found = |at| judged(Metric::Mispredicts, &vec![sample(at); 40]);
     assert_eq!(found(3).block.error, 1.0);
     // The second function's branch is a quarter.
-    assert_eq!(
-        (found(1).instruction.error, found(1).block.error),
-        (1.0, 0.25)
-    );
+    assert_eq!((found(1).instruction.error, found(1).block.error), (1.0, 0.25));
 }
 
 #[test]
@@ -394,43 +331,26 @@ fn what_passes_a_filter_is_judged_by_events_and_latencies() {
         ..RecordFilter::default()
     };
     // Loads of 100 cycles from memory: only those of the second function.
-    let long = SyntheticSample {
-        weight: 110,
-        data_src: source(13),
-        ..sample(15)
-    };
-    let found = judged(
-        Metric::Filtered(missed),
-        &[vec![long; 30], vec![sample(5); 10]].concat(),
-    );
+    let long = SyntheticSample { weight: 110, data_src: source(13), ..sample(15) };
+    let found = judged(Metric::Filtered(missed), &[vec![long; 30], vec![sample(5); 10]].concat());
     assert_eq!((found.truth, found.wrong), (200.0, 0.25));
     assert_eq!(found.instruction.error, 0.25);
-    let latency = Latency {
-        sampled: 110.0,
-        truth: 100.0,
-    };
+    let latency = Latency { sampled: 110.0, truth: 100.0 };
     assert_eq!(found.latency, Some(latency));
     assert_eq!(found.instructions[0].latency, Some(latency));
     assert_eq!(found.instructions[1].latency, None);
     let [ram] = &found.sources[..] else {
         panic!("{:?}", found.sources);
     };
-    assert_eq!(
-        (ram.source.as_str(), ram.truth, ram.sampled),
-        ("RAM", 1.0, 1.0)
-    );
+    assert_eq!((ram.source.as_str(), ram.truth, ram.sampled), ("RAM", 1.0, 1.0));
 }
 
 #[test]
 fn data_sources_are_compared() {
-    let hit = SyntheticSample {
-        data_src: source(1),
-        ..sample(5)
-    };
+    let hit = SyntheticSample { data_src: source(1), ..sample(5) };
     let found = judged(Metric::Loads, &vec![hit; 40]);
-    let sources: Vec<_> = { found.sources.iter() }
-        .map(|bias| (bias.source.as_str(), bias.truth, bias.sampled))
-        .collect();
+    let sources: Vec<_> =
+        found.sources.iter().map(|bias| (bias.source.as_str(), bias.truth, bias.sampled)).collect();
     assert_eq!(sources, [("L1", 0.5, 1.0), ("RAM", 0.5, 0.0)]);
     assert_eq!(judged(Metric::Mispredicts, &[sample(2)]).sources, []);
 }

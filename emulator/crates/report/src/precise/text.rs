@@ -29,8 +29,7 @@ impl PreciseProfile {
     }
 
     fn skid(&self) -> String {
-        self.skid
-            .map_or("-".to_owned(), |skid| format!("{:.2}", skid.mean))
+        self.skid.map_or("-".to_owned(), |skid| format!("{:.2}", skid.mean))
     }
 
     fn ratio(&self) -> String {
@@ -42,9 +41,7 @@ impl PreciseProfile {
         let mut notes = Vec::new();
         if let Some(latency) = self.latency {
             let (sampled, truth) = (latency.sampled, latency.truth);
-            notes.push(format!(
-                "mean latency {sampled:.1} cycles, truly {truth:.1}"
-            ));
+            notes.push(format!("mean latency {sampled:.1} cycles, truly {truth:.1}"));
         }
         notes
     }
@@ -58,31 +55,23 @@ impl PreciseProfile {
             let class = format!("{:?}", bias.class).to_lowercase();
             share(class, bias.truth, bias.sampled)
         });
-        let slots = { self.slots.iter() }
-            .map(|bias| share(bias.slot.to_string(), bias.truth, bias.sampled));
-        let sources = { self.sources.iter() }
-            .map(|bias| share(bias.source.clone(), bias.truth, bias.sampled));
+        let slots =
+            self.slots.iter().map(|bias| share(bias.slot.to_string(), bias.truth, bias.sampled));
+        let sources =
+            self.sources.iter().map(|bias| share(bias.source.clone(), bias.truth, bias.sampled));
         let lines: [(&str, Vec<String>); 3] = [
             ("class", classes.collect()),
             ("decode slot", slots.collect()),
             ("data source", sources.collect()),
         ];
         let filled = lines.iter().filter(|(_, shares)| !shares.is_empty());
-        filled
-            .map(|(by, shares)| format!("by {by}: {}", shares.join(", ")))
-            .collect()
+        filled.map(|(by, shares)| format!("by {by}: {}", shares.join(", "))).collect()
     }
 
     /// Errors at all levels.
     fn errors(&self) -> [String; 5] {
-        [
-            Some(self.instruction),
-            Some(self.block),
-            Some(self.function),
-            self.line,
-            self.object,
-        ]
-        .map(Self::pair)
+        [Some(self.instruction), Some(self.block), Some(self.function), self.line, self.object]
+            .map(Self::pair)
     }
 }
 
@@ -119,12 +108,7 @@ impl PreciseReport {
     fn trusted(&self) -> Vec<String> {
         let sentence = |trust: &super::Trust| {
             let profile = &self.profiles[trust.profile];
-            format!(
-                "{}: {} ({})",
-                trust.metric.name(),
-                profile.event,
-                profile.file
-            )
+            format!("{}: {} ({})", trust.metric.name(), profile.event, profile.file)
         };
         self.trust.iter().map(sentence).collect()
     }
@@ -141,15 +125,9 @@ impl PreciseReport {
         let lists = [
             ("Closest to the truth at instructions", self.trusted()),
             ("Not judged", self.not_judged()),
-            (
-                "Instruction sampling (pdis) since reset",
-                sampled.map(overflows).collect(),
-            ),
+            ("Instruction sampling (pdis) since reset", sampled.map(overflows).collect()),
         ];
-        lists
-            .into_iter()
-            .filter(|(_, list)| !list.is_empty())
-            .collect()
+        lists.into_iter().filter(|(_, list)| !list.is_empty()).collect()
     }
 
     fn write_profiles(&self, out: &mut String) -> fmt::Result {
@@ -287,10 +265,7 @@ impl Report {
         out += "</tbody></table>";
         for (heading, list) in precise.lists() {
             let list: Vec<String> = list.iter().map(|line| escape(line)).collect();
-            out += &format!(
-                "<p>{heading}:</p><ul><li>{}</li></ul>",
-                list.join("</li><li>")
-            );
+            out += &format!("<p>{heading}:</p><ul><li>{}</li></ul>", list.join("</li><li>"));
         }
         for own in &precise.profiles {
             out += &format!(

@@ -67,9 +67,8 @@ impl Scale {
     fn new(curves: &[Curve], level: Level) -> Self {
         let points = || curves.iter().flat_map(|curve| &curve.points);
         let periods = points().map(|point| (point.period as f64).log10());
-        let highest = points()
-            .map(|p| p.greatest.get(level).max(*p.sampling.get(level)))
-            .fold(0.0, f64::max);
+        let highest =
+            points().map(|p| p.greatest.get(level).max(*p.sampling.get(level))).fold(0.0, f64::max);
         Self {
             least: periods.clone().fold(f64::INFINITY, f64::min),
             greatest: periods.fold(0.0, f64::max),
@@ -139,13 +138,13 @@ fn chart(out: &mut String, curves: &[Curve], level: Level) -> std::fmt::Result {
         BOTTOM + 33.0
     )?;
     if let Some(curve) = curves.first() {
-        let sampling = { curve.points.iter() }.map(|p| (p.period, *p.sampling.get(level)));
+        let sampling = curve.points.iter().map(|p| (p.period, *p.sampling.get(level)));
         line(out, &scale, "sampled", sampling)?;
     }
     for curve in curves {
         let number = curve.profiler as usize;
         let random = if curve.random { " random" } else { "" };
-        let errors = { curve.points.iter() }.map(|p| (p.period, *p.error.get(level)));
+        let errors = curve.points.iter().map(|p| (p.period, *p.error.get(level)));
         line(out, &scale, &format!("p{number}{random}"), errors)?;
         for point in &curve.points {
             let (x, error) = (scale.x(point.period), *point.error.get(level));
@@ -182,12 +181,7 @@ fn line(
     let mut path = String::new();
     for (period, error) in points {
         let command = if path.is_empty() { 'M' } else { 'L' };
-        write!(
-            path,
-            "{command}{:.1} {:.1}",
-            scale.x(period),
-            scale.y(error)
-        )?;
+        write!(path, "{command}{:.1} {:.1}", scale.x(period), scale.y(error))?;
     }
     writeln!(out, "<path class=\"{class}\" d=\"{path}\"></path>")
 }

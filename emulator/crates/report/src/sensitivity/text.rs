@@ -32,11 +32,7 @@ fn table(out: &mut String, sensitivity: &Sensitivity, level: Level) -> std::fmt:
     )?;
     write!(out, "{:>10}{:>11}{:>9}", "every", "samples", "sampling")?;
     for profiler in &profilers {
-        write!(
-            out,
-            "{:>11}",
-            profiler.name().replace("dispatch-", "disp.-")
-        )?;
+        write!(out, "{:>11}", profiler.name().replace("dispatch-", "disp.-"))?;
     }
     writeln!(out)?;
     let mut rows = BTreeMap::<u64, Vec<(&Curve, usize)>>::new();
@@ -49,17 +45,11 @@ fn table(out: &mut String, sensitivity: &Sensitivity, level: Level) -> std::fmt:
         // The first profiler's samples stand for all: others drop a few.
         let first = points.first().map(|(curve, at)| &curve.points[*at]);
         let (samples, sampling) = first.map_or((0.0, 0.0), |p| (p.samples, *p.sampling.get(level)));
-        write!(
-            out,
-            "{:>10}{:>11}{:>9}",
-            count(period as f64),
-            count(samples),
-            fixed(sampling)
-        )?;
+        write!(out, "{:>10}{:>11}{:>9}", count(period as f64), count(samples), fixed(sampling))?;
         for profiler in &profilers {
             let of = |random: bool| {
                 let found =
-                    { points.iter() }.find(|(c, _)| c.profiler == *profiler && c.random == random);
+                    points.iter().find(|(c, _)| c.profiler == *profiler && c.random == random);
                 found.map_or("–".to_owned(), |(curve, at)| {
                     fixed(*curve.points[*at].error.get(level))
                 })

@@ -7,15 +7,11 @@ use super::*;
 
 /// A synthetic stream, sampled in every cycle.
 fn report() -> Report {
-    let words: Vec<u32> = (0..20_000u32)
-        .map(|n| n.wrapping_mul(0x9e37_79b9))
-        .collect();
+    let words: Vec<u32> = (0..20_000u32).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
     let samplers = [Profiler::Tip, Profiler::Nci, Profiler::Dispatch]
         .map(|p| Sampler::new(p, Schedule::every(1)));
     let mut evaluator = Evaluator::new(&samplers, Region::Whole).in_detail(4);
-    synthetic::batches(&words, 4)
-        .iter()
-        .for_each(|batch| evaluator.batch(batch).unwrap());
+    synthetic::batches(&words, 4).iter().for_each(|batch| evaluator.batch(batch).unwrap());
     report_of(&evaluator.finish(), None)
 }
 
@@ -34,29 +30,14 @@ fn shares_of_slots_and_of_events_add_up() {
     let tree = report.top_down.as_ref().unwrap();
     for row in &tree.processes {
         let cycles = report.processes[row.process].cycles;
-        assert!(
-            (row.slots as f64 - 4.0 * cycles).abs() < 1e-3,
-            "{}",
-            row.name
-        );
-        let roots: f64 = row
-            .shares
-            .iter()
-            .filter(|(path, _)| !path.contains('.'))
-            .map(|(_, share)| share)
-            .sum();
-        assert!(
-            (roots - 1.0).abs() < 1e-9 || row.slots == 0,
-            "{}: {roots}",
-            row.name
-        );
+        assert!((row.slots as f64 - 4.0 * cycles).abs() < 1e-3, "{}", row.name);
+        let roots: f64 =
+            row.shares.iter().filter(|(path, _)| !path.contains('.')).map(|(_, share)| share).sum();
+        assert!((roots - 1.0).abs() < 1e-9 || row.slots == 0, "{}: {roots}", row.name);
         for path in &row.closer {
             let node = tree.nodes.iter().find(|node| node.path == *path).unwrap();
             assert!(row.shares[path] > node.threshold.unwrap());
-            assert!(
-                node.parent()
-                    .is_none_or(|parent| row.closer.contains(&parent))
-            );
+            assert!(node.parent().is_none_or(|parent| row.closer.contains(&parent)));
         }
     }
     let of_functions: u64 = tree.functions.iter().map(|row| row.slots).sum();
@@ -71,14 +52,8 @@ fn shares_of_slots_and_of_events_add_up() {
             assert_eq!(*row.errors["tea"].get(level), 0.0);
         }
         assert!(row.errors["nci-tea"].instruction > 0.0);
-        let error = report.processes[row.process].errors[1]
-            .unwrap()
-            .instruction
-            .error;
-        assert!(
-            row.errors["nci-tea"].instruction >= error,
-            "events can only tell more apart"
-        );
+        let error = report.processes[row.process].errors[1].unwrap().instruction.error;
+        assert!(row.errors["nci-tea"].instruction >= error, "events can only tell more apart");
     }
     for row in &tea.instructions {
         assert_eq!(
@@ -108,14 +83,8 @@ fn sentences_name_what_was_charged_and_what_was_meant() {
         .disagreements
         .iter()
         .find(|row| row.component == Component::Flush && row.column == 1);
-    assert!(
-        flush.unwrap().words.starts_with("NCI charges `"),
-        "{flush:?}"
-    );
-    assert!(
-        flush.unwrap().words.contains("for the flush of `"),
-        "{flush:?}"
-    );
+    assert!(flush.unwrap().words.starts_with("NCI charges `"), "{flush:?}");
+    assert!(flush.unwrap().words.contains("for the flush of `"), "{flush:?}");
 }
 
 #[test]
@@ -128,12 +97,7 @@ fn the_page_has_the_parts() {
     assert_eq!(data["top_down"]["nodes"].as_array().unwrap().len(), 23);
     assert!(data["tea"]["instructions"][0]["stack"].is_object());
     let words = data["disagreements"][0]["words"].as_u64().unwrap() as usize;
-    assert!(
-        data["strings"][words]
-            .as_str()
-            .unwrap()
-            .contains(" charges ")
-    );
+    assert!(data["strings"][words].as_str().unwrap().contains(" charges "));
 }
 
 #[test]
@@ -147,13 +111,10 @@ fn bins_of_time_add_up_to_functions_and_nodes() {
     }
     // Each item is right to half a cycle.
     let check = |name: &str, whole: f64, is_in: &dyn Fn(&TimedItem) -> bool| {
-        let own = || { over_time.items.iter().zip(&sums) }.filter(|(item, _)| is_in(item));
+        let own = || over_time.items.iter().zip(&sums).filter(|(item, _)| is_in(item));
         let sum: u64 = own().map(|(_, cycles)| cycles).sum();
         let room = 0.5 * own().count() as f64 + 8.0;
-        assert!(
-            (sum as f64 - whole).abs() <= room,
-            "{name}: {sum} of {whole}, to within {room}"
-        );
+        assert!((sum as f64 - whole).abs() <= room, "{name}: {sum} of {whole}, to within {room}");
     };
     for (index, function) in report.functions.iter().enumerate() {
         let is_in = |item: &TimedItem| item.function == Some(index);

@@ -23,10 +23,7 @@ pub(crate) fn check_nesting(page: &str) {
             continue;
         }
         let name = tag.split([' ', '\n']).next().unwrap();
-        assert!(
-            name.chars().all(|c| c.is_ascii_alphanumeric()) && !name.is_empty(),
-            "<{tag}>"
-        );
+        assert!(name.chars().all(|c| c.is_ascii_alphanumeric()) && !name.is_empty(), "<{tag}>");
         if VOID.contains(&name) {
             continue;
         }
@@ -73,12 +70,8 @@ fn the_data_is_json() {
     let (_, data) = page.split_once("id=\"data\">").unwrap();
     let (data, _) = data.split_once("</script>").unwrap();
     let data: serde_json::Value = serde_json::from_str(data).unwrap();
-    assert_eq!(
-        data["functions"][0][6].as_array().unwrap().len(),
-        3,
-        "primary columns only"
-    );
-    let (_, instructions) = { page.split_once("id=\"instruction-data\">") }.unwrap();
+    assert_eq!(data["functions"][0][6].as_array().unwrap().len(), 3, "primary columns only");
+    let (_, instructions) = page.split_once("id=\"instruction-data\">").unwrap();
     let (instructions, _) = instructions.split_once("</script>").unwrap();
     let instructions: serde_json::Value = serde_json::from_str(instructions).unwrap();
     assert_eq!(instructions["rows"].as_array().unwrap().len(), 13);
@@ -86,8 +79,5 @@ fn the_data_is_json() {
 
 #[test]
 fn a_number_and_its_percent_stay_on_one_line() {
-    assert_eq!(
-        crate::html::words("1.5 % of <b>, 20 %"),
-        "1.5\u{a0}% of &lt;b&gt;, 20\u{a0}%"
-    );
+    assert_eq!(crate::html::words("1.5 % of <b>, 20 %"), "1.5\u{a0}% of &lt;b&gt;, 20\u{a0}%");
 }

@@ -11,13 +11,7 @@ fn waiting() -> Report {
 /// Calling contexts of the kernel below `length`, and below what is inlined there at another line.
 fn contexts() -> (Contexts, [ContextId; 2]) {
     let mut contexts = Contexts::default();
-    let mut add = |thread, caller| {
-        contexts.add(Context {
-            process: QUICKSTART,
-            thread,
-            caller,
-        })
-    };
+    let mut add = |thread, caller| contexts.add(Context { process: QUICKSTART, thread, caller });
     let worker = ThreadId(1);
     let root = add(worker, None);
     let length = add(worker, Some((root, InstId(7))));
@@ -31,12 +25,7 @@ fn waiting_of(followed: bool) -> Report {
     let of = |id, tid, name: &str| Thread::new(ThreadId(id), QUICKSTART, tid, 0, name.to_owned());
     evaluation.threads = vec![of(0, 42, "quickstart"), of(1, 50, "worker")];
     let call = |number, address, argument| {
-        SwitchOut::Waits(KernelEntry::Syscall {
-            number,
-            address,
-            argument,
-            pc: 0x1015e,
-        })
+        SwitchOut::Waits(KernelEntry::Syscall { number, address, argument, pc: 0x1015e })
     };
     let changes = [
         (0, Transition::Runs(42, ThreadId(0))),
@@ -50,7 +39,8 @@ fn waiting_of(followed: bool) -> Report {
         (13_000, Transition::Leaves(50, call(115, 1, 0))),
     ];
     evaluation.scheduler = SchedulerLog {
-        events: { changes.into_iter() }
+        events: changes
+            .into_iter()
             .map(|(cycle, change)| SchedulerEvent {
                 cycle,
                 hart: change_hart(change),
@@ -65,10 +55,7 @@ fn waiting_of(followed: bool) -> Report {
     };
     evaluation.contexts = followed.then_some(contexts);
     let root = guest_root();
-    let files = SymbolFiles {
-        roots: vec![root.path().to_owned()],
-        ..SymbolFiles::default()
-    };
+    let files = SymbolFiles { roots: vec![root.path().to_owned()], ..SymbolFiles::default() };
     report_of(&evaluation, None).with_waiting(&evaluation, &Symbolizer::new(files))
 }
 
@@ -85,47 +72,24 @@ fn locks_sleep_and_wakers_are_told() {
     let report = waiting();
     let waiting = report.waiting.as_ref().unwrap();
     let worker = &waiting.threads[1];
-    assert_eq!(
-        (&*worker.name, worker.tid, worker.cycles),
-        ("worker", 50, 20_000)
-    );
-    let reasons: Vec<_> = { worker.waits.iter() }
-        .map(|wait| {
-            (
-                &*wait.reason,
-                wait.time.count,
-                wait.time.cycles,
-                &*wait.wakers[0].waker,
-            )
-        })
+    assert_eq!((&*worker.name, worker.tid, worker.cycles), ("worker", 50, 20_000));
+    let reasons: Vec<_> = worker
+        .waits
+        .iter()
+        .map(|wait| (&*wait.reason, wait.time.count, wait.time.cycles, &*wait.wakers[0].waker))
         .collect();
-    let expected = [
-        ("futex", 2, 8_000, "quickstart 42"),
-        ("clock_nanosleep", 1, 7_000, "nobody"),
-    ];
+    let expected = [("futex", 2, 8_000, "quickstart 42"), ("clock_nanosleep", 1, 7_000, "nobody")];
     assert_eq!(reasons, expected);
     let program = &waiting.programs[0];
     assert_eq!((program.threads, program.cycles), (2, 40_000));
     let shares = [program.running, program.ready, program.locks, program.other];
-    assert!(
-        (shares.iter().sum::<f64>() - 1.0).abs() < 1e-9,
-        "{shares:?}"
-    );
+    assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{shares:?}");
     assert_eq!(program.locks, 0.2);
     let futex = &waiting.futexes[0];
-    assert_eq!(
-        (&*futex.address, &*futex.operations),
-        ("0x11008", &["FUTEX_WAIT".to_owned()][..])
-    );
-    assert!(
-        futex.places[0].label.starts_with("length"),
-        "{:?}",
-        futex.places
-    );
+    assert_eq!((&*futex.address, &*futex.operations), ("0x11008", &["FUTEX_WAIT".to_owned()][..]));
+    assert!(futex.places[0].label.starts_with("length"), "{:?}", futex.places);
     let mut verdict = String::new();
-    report
-        .write_verdict(&mut verdict, &Options::default())
-        .unwrap();
+    report.write_verdict(&mut verdict, &Options::default()).unwrap();
     let words = "of its threads' time 20.0 % is waiting for locks and conditions, the most (20.0 %) for 0x11008, woken by quickstart 42 in 100.0 % of that; 17.5 % is otherwise waiting in the kernel (clock_nanosleep 17.5 %)";
     assert!(verdict.replace("\n  ", " ").contains(words), "{verdict}");
     assert!(report.html("").contains("id=\"waiting\""));
@@ -135,15 +99,12 @@ fn locks_sleep_and_wakers_are_told() {
 fn who_of_the_program_waits_is_told_if_calls_were_followed() {
     let report = waiting_of(true);
     let futex = &report.waiting.as_ref().unwrap().futexes[0];
-    let callers: Vec<_> = { futex.callers.iter() }
+    let callers: Vec<_> = futex
+        .callers
+        .iter()
         .map(|row| {
             let time = &row.time;
-            (
-                &*row.function,
-                row.source.as_deref(),
-                time.count,
-                time.cycles,
-            )
+            (&*row.function, row.source.as_deref(), time.count, time.cycles)
         })
         .collect();
     let expected = [
@@ -152,35 +113,25 @@ fn who_of_the_program_waits_is_told_if_calls_were_followed() {
     ];
     assert_eq!(callers, expected);
     let mut text = String::new();
-    report
-        .write_waiting(&mut text, &Options::default())
-        .unwrap();
+    report.write_waiting(&mut text, &Options::default()).unwrap();
     let line =
         "      in length (inlined.c:15) 1x 62.5 %; sum_of_squares (inlined.c:10) 1x 37.5 %\n";
     assert!(text.ends_with(line), "{text}");
     let mut verdict = String::new();
-    report
-        .write_verdict(&mut verdict, &Options::default())
-        .unwrap();
+    report.write_verdict(&mut verdict, &Options::default()).unwrap();
     let words = "the most (20.0 %) for 0x11008 in length (inlined.c:15), woken by quickstart 42 in 100.0 % of that; 17.5 % is otherwise waiting in the kernel (clock_nanosleep 17.5 %)";
     assert!(verdict.replace("\n  ", " ").contains(words), "{verdict}");
     let html = report.html("");
     assert!(html.contains("length (inlined.c:15) 1x 62.5 %"));
     assert!(!html.contains("Which functions of the program wait"));
     // Not followed: how to learn it.
-    assert!(
-        waiting()
-            .html("")
-            .contains("Which functions of the program wait")
-    );
+    assert!(waiting().html("").contains("Which functions of the program wait"));
 }
 
 #[test]
 fn the_section_is_as_blessed_and_fits() {
     let mut text = String::new();
-    waiting()
-        .write_waiting(&mut text, &Options::default())
-        .unwrap();
+    waiting().write_waiting(&mut text, &Options::default()).unwrap();
     for line in text.lines() {
         assert!(line.chars().count() <= 120, "{line}");
     }

@@ -15,12 +15,7 @@ pub(super) fn write(out: &mut String, report: &Report, process: usize) -> std::f
     let listed = |column: &Column| {
         !curves || column.primary || column.profiler.is_none() || column.filter != Filter::NONE
     };
-    writeln!(
-        out,
-        "Profile error, {} ({} cycles)",
-        fit(&process.name, 60),
-        count(process.cycles)
-    )?;
+    writeln!(out, "Profile error, {} ({} cycles)", fit(&process.name, 60), count(process.cycles))?;
     writeln!(
         out,
         "{:<17}{:>11}{:>11} |{:^25} |{:^25} |{:>18}",
@@ -41,21 +36,12 @@ pub(super) fn write(out: &mut String, report: &Report, process: usize) -> std::f
             let error = errors.get(level);
             let published = column.published.get(level);
             let published = published.map_or("–".to_owned(), |p| p.to_string());
-            write!(
-                out,
-                " |{:>7}{:>9}",
-                fixed(error.error),
-                fixed(error.sampling)
-            )?;
+            write!(out, " |{:>7}{:>9}", fixed(error.error), fixed(error.sampling))?;
             write!(out, "{published:>9}")?;
         }
         writeln!(out)?;
     }
-    let hidden = report
-        .columns
-        .iter()
-        .filter(|column| !listed(column))
-        .count();
+    let hidden = report.columns.iter().filter(|column| !listed(column)).count();
     if hidden > 0 {
         writeln!(out, "and {hidden} samplers at other rates, see below")?;
     }

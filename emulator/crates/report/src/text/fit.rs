@@ -67,10 +67,7 @@ pub(crate) fn fit_end(text: &str, width: usize) -> String {
     if length <= width {
         return fit(text, width);
     }
-    let tail: String = text
-        .chars()
-        .skip(length - width.saturating_sub(1))
-        .collect();
+    let tail: String = text.chars().skip(length - width.saturating_sub(1)).collect();
     format!("…{}", fit(&tail, width))
 }
 
@@ -94,11 +91,7 @@ pub(crate) fn fixed(share: f64) -> String {
 
 /// Returns a fraction as per cent with one decimal; `·` for 0.
 pub(crate) fn percent(share: f64) -> String {
-    if share == 0.0 {
-        "·".to_owned()
-    } else {
-        fixed(share)
-    }
+    if share == 0.0 { "·".to_owned() } else { fixed(share) }
 }
 
 /// Returns lines of at most `width` characters, broken at spaces where there are any, but not between a number and its `%`.
@@ -143,19 +136,13 @@ mod tests {
         assert_eq!(fit("a\x1b[0m", 9), "a?[0m");
         assert_eq!(fit_end("path/to/file.c:10", 9), "…ile.c:10");
         let name = "boost::perl_matcher<std::allocator<boost::sub_match<char const*> >, char>::match_all(std::vector<int>, bool)";
-        assert_eq!(
-            fit_name(name, 70),
-            "boost::perl_matcher<…>::match_all(std::vector<…>, bool)"
-        );
+        assert_eq!(fit_name(name, 70), "boost::perl_matcher<…>::match_all(std::vector<…>, bool)");
         assert_eq!(fit_name(name, 40), "boost::perl_matcher<…>::match_all(…)");
         assert_eq!(fit_name(name, 200), name);
         let name = "std::ostream& operator<< <char>(std::ostream&, char const*)";
         assert_eq!(fit_name(name, 50), "std::ostream& operator<< <…>(…)");
         let name = "(anonymous namespace)::Tree<int>::at(unsigned long) const";
-        assert_eq!(
-            fit_name(name, 50),
-            "(anonymous namespace)::Tree<…>::at(…) const"
-        );
+        assert_eq!(fit_name(name, 50), "(anonymous namespace)::Tree<…>::at(…) const");
         assert_eq!(fit_name("f<a->b>()", 8), "f<…>()");
         assert_eq!(fit_label("a::f<b, c>(d)+0x1f", 16), "a::f<…>(d)+0x1f");
         assert_eq!(fit_label("a::f<b, c>(d)+0x1f", 13), "a::f<…>…+0x1f");

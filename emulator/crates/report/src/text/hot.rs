@@ -62,7 +62,9 @@ fn functions(
     writeln!(out)?;
     let rows = match process {
         0 => by_command(report),
-        _ => { report.functions.iter() }
+        _ => report
+            .functions
+            .iter()
             .filter(|row| row.process == process)
             .map(|row| FunctionLine {
                 name: row.name.clone(),
@@ -164,12 +166,7 @@ fn instructions(
         write!(out, "{:>6}", title(report, *column))?;
     }
     writeln!(out, "  {:<9}source", "mostly")?;
-    for row in report
-        .instructions
-        .iter()
-        .filter(|row| row.process == process)
-        .take(limit)
-    {
+    for row in report.instructions.iter().filter(|row| row.process == process).take(limit) {
         let text = row.text.replace('\t', " ");
         write!(
             out,
@@ -184,10 +181,9 @@ fn instructions(
         let room = 120 - 31 - 26 - 6 - 6 * shown.len() - 2 - 9;
         let source = match (&row.source, &row.library_source) {
             // The program's own line comes first, and is not cut.
-            (Some(source), Some(library)) => fit(
-                &format!("{} ({})", short_path(source), short_path(library)),
-                room,
-            ),
+            (Some(source), Some(library)) => {
+                fit(&format!("{} ({})", short_path(source), short_path(library)), room)
+            }
             (Some(source), None) => fit_end(short_path(source), room),
             _ => String::new(),
         };
@@ -220,19 +216,13 @@ fn disagreements(
     )?;
     for column in columns {
         let difference = |row: &InstructionRow| row.shares[*column] - row.share;
-        let mut rows: Vec<&InstructionRow> = report
-            .instructions
-            .iter()
-            .filter(|row| row.process == process)
-            .collect();
+        let mut rows: Vec<&InstructionRow> =
+            report.instructions.iter().filter(|row| row.process == process).collect();
         rows.retain(|row| difference(row).abs() >= NOTICEABLE);
         rows.sort_by(|a, b| difference(b).abs().total_cmp(&difference(a).abs()));
         for (rank, row) in rows.into_iter().take(limit).enumerate() {
-            let name = if rank == 0 {
-                fit(report.columns[*column].label(), 15)
-            } else {
-                String::new()
-            };
+            let name =
+                if rank == 0 { fit(report.columns[*column].label(), 15) } else { String::new() };
             writeln!(
                 out,
                 "{name:<16}{:<34}{:<28}{:>9}{:>9}{:>+11.1}",

@@ -23,16 +23,9 @@ pub(super) fn write(
     let Some(row) = tea.process(process) else {
         return Ok(());
     };
-    let columns: Vec<&TeaColumn> = tea
-        .columns
-        .iter()
-        .filter(|c| report.columns[c.column].primary)
-        .collect();
-    writeln!(
-        out,
-        "\nTime by event (TEA, ISCA'23), {}",
-        fit(&row.name, 60)
-    )?;
+    let columns: Vec<&TeaColumn> =
+        tea.columns.iter().filter(|c| report.columns[c.column].primary).collect();
+    writeln!(out, "\nTime by event (TEA, ISCA'23), {}", fit(&row.name, 60))?;
     write!(out, "{:<36}{:>8}", "% of the cycles", "Oracle")?;
     for column in &columns {
         write!(out, "{:>WIDTH$}", fit(&column.name, WIDTH - 1))?;
@@ -42,32 +35,19 @@ pub(super) fn write(
         write!(out, "{:<36}{:>8}", fit(signature, 35), fixed(share))?;
         for column in &columns {
             let stack = row.stacks.get(&column.name);
-            let share = stack
-                .and_then(|stack| stack.get(signature))
-                .copied()
-                .unwrap_or(0.0);
+            let share = stack.and_then(|stack| stack.get(signature)).copied().unwrap_or(0.0);
             write!(out, "{:>WIDTH$}", percent(share))?;
         }
         writeln!(out)?;
     }
     for level in Level::ALL {
-        write!(
-            out,
-            "{:<44}",
-            format!("error by event and {}", level.name())
-        )?;
+        write!(out, "{:<44}", format!("error by event and {}", level.name()))?;
         for column in &columns {
-            let error = tea
-                .error(process, column, level)
-                .map_or(String::new(), fixed);
+            let error = tea.error(process, column, level).map_or(String::new(), fixed);
             write!(out, "{error:>WIDTH$}")?;
         }
         writeln!(out)?;
-        write!(
-            out,
-            "{:<44}",
-            format!("  of the same samples without events")
-        )?;
+        write!(out, "{:<44}", format!("  of the same samples without events"))?;
         for column in &columns {
             let error =
                 report.processes[process].errors[column.column].map(|e| fixed(e.get(level).error));
@@ -75,23 +55,12 @@ pub(super) fn write(
         }
         writeln!(out)?;
     }
-    writeln!(
-        out,
-        "\n{:<31}{:<26}{:>6}  by event",
-        "Instruction", "", "Oracle"
-    )?;
-    for row in tea
-        .instructions
-        .iter()
-        .filter(|row| row.process == process)
-        .take(instructions)
-    {
+    writeln!(out, "\n{:<31}{:<26}{:>6}  by event", "Instruction", "", "Oracle")?;
+    for row in tea.instructions.iter().filter(|row| row.process == process).take(instructions) {
         let stack = largest(&row.stack);
         let all: f64 = row.stack.values().sum();
-        let parts: Vec<String> = stack
-            .iter()
-            .map(|(name, share)| format!("{name} {}", fixed(*share)))
-            .collect();
+        let parts: Vec<String> =
+            stack.iter().map(|(name, share)| format!("{name} {}", fixed(*share))).collect();
         writeln!(
             out,
             "{:<31}{:<26}{:>6}  {}",

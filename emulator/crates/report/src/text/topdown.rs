@@ -19,11 +19,8 @@ pub(super) fn write(
     processes: &[usize],
     functions: usize,
 ) -> std::fmt::Result {
-    let shown: Vec<&TopDownRow> = processes
-        .iter()
-        .take(SHOWN)
-        .map(|index| &tree.processes[*index])
-        .collect();
+    let shown: Vec<&TopDownRow> =
+        processes.iter().take(SHOWN).map(|index| &tree.processes[*index]).collect();
     write!(out, "{:<24}{:>6}", "Top-down, % of slots", "limit")?;
     for row in &shown {
         write!(out, "{:>WIDTH$}", fit(&row.name, WIDTH - 2))?;
@@ -31,28 +28,11 @@ pub(super) fn write(
     writeln!(out)?;
     for node in &tree.nodes {
         let indent = 2 * (usize::from(node.level) - 1);
-        let limit = node
-            .threshold
-            .map_or(String::new(), |limit| format!("{:.0}", 100.0 * limit));
-        write!(
-            out,
-            "{:indent$}{:<width$}{limit:>6}",
-            "",
-            node.name,
-            width = 24 - indent
-        )?;
+        let limit = node.threshold.map_or(String::new(), |limit| format!("{:.0}", 100.0 * limit));
+        write!(out, "{:indent$}{:<width$}{limit:>6}", "", node.name, width = 24 - indent)?;
         for row in &shown {
-            let mark = if row.closer.contains(&node.path) {
-                " <"
-            } else {
-                "  "
-            };
-            write!(
-                out,
-                "{:>width$}{mark}",
-                percent(share(row, node.path)),
-                width = WIDTH - 2
-            )?;
+            let mark = if row.closer.contains(&node.path) { " <" } else { "  " };
+            write!(out, "{:>width$}{mark}", percent(share(row, node.path)), width = WIDTH - 2)?;
         }
         writeln!(out)?;
     }
@@ -67,32 +47,25 @@ pub(super) fn write(
         write!(out, "{name:>10}")?;
     }
     writeln!(out, "  look closer at")?;
-    let own = tree.functions.iter().filter(|row| {
-        processes
-            .first()
-            .is_none_or(|p| *p == 0 || row.process == *p)
-    });
+    let own = tree
+        .functions
+        .iter()
+        .filter(|row| processes.first().is_none_or(|p| *p == 0 || row.process == *p));
     for row in own.take(functions) {
         write!(out, "{:<38}", fit_name(&row.name, 37))?;
         for node in &roots {
             write!(out, "{:>10}", percent(share(row, node.path)))?;
         }
         let deepest = row.closer.iter().filter(|path| {
-            !row.closer.iter().any(|other| {
-                other
-                    .strip_prefix(**path)
-                    .is_some_and(|rest| rest.starts_with('.'))
-            })
+            !row.closer
+                .iter()
+                .any(|other| other.strip_prefix(**path).is_some_and(|rest| rest.starts_with('.')))
         });
         let names: Vec<&str> = deepest
             .filter_map(|path| tree.nodes.iter().find(|node| node.path == *path))
             .map(|node| node.name)
             .collect();
-        writeln!(
-            out,
-            "{}",
-            format!("  {}", fit(&names.join(", "), 39)).trim_end()
-        )?;
+        writeln!(out, "{}", format!("  {}", fit(&names.join(", "), 39)).trim_end())?;
     }
     time(out, tree)
 }
@@ -105,20 +78,14 @@ fn time(out: &mut String, tree: &TopDownReport) -> std::fmt::Result {
     let (Some(first), Some(last)) = (tree.windows.first(), tree.windows.last()) else {
         return Ok(());
     };
-    let roots = tree
-        .nodes
-        .iter()
-        .enumerate()
-        .filter(|(_, node)| node.level == 1);
+    let roots = tree.nodes.iter().enumerate().filter(|(_, node)| node.level == 1);
     writeln!(
         out,
         "\nOver time, cycle {} to {} ({} = all slots, idle time left out)",
         first.start, last.end, BARS[7]
     )?;
     for (at, node) in roots {
-        line(out, node.name, &tree.windows, |window| {
-            window.processes[&0][at]
-        })?;
+        line(out, node.name, &tree.windows, |window| window.processes[&0][at])?;
     }
     writeln!(out, "Cycle stacks over time ({} = all cycles)", BARS[7])?;
     for (at, name) in CATEGORIES.iter().enumerate() {

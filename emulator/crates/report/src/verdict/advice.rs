@@ -43,9 +43,7 @@ impl Owner {
         }
         let name = module.rsplit('/').next().unwrap_or(module);
         let is_library = name.ends_with(".so") || name.contains(".so.") || module == "[vdso]";
-        let is_installed = INSTALLED_FOLDERS
-            .iter()
-            .any(|folder| module.starts_with(folder));
+        let is_installed = INSTALLED_FOLDERS.iter().any(|folder| module.starts_with(folder));
         match has_line {
             _ if is_installed => Self::Library,
             false if is_library || others_have() => Self::Library,
@@ -57,13 +55,7 @@ impl Owner {
 /// What is tried against the cycles of a place, whose loop is told beside it.
 pub(super) fn for_place(place: &Place, found: Option<&LoopRow>) -> String {
     let by_component = || {
-        of_component(
-            place.cause.component,
-            &place.function,
-            &place.text,
-            place.owner,
-        )
-        .to_owned()
+        of_component(place.cause.component, &place.function, &place.text, place.owner).to_owned()
     };
     let Some(found) = found.filter(|_| !symbols::is_plt(&place.function)) else {
         return by_component();
@@ -131,9 +123,8 @@ const fn fewer_instructions(owner: Owner) -> &'static str {
 /// What is tried against cycles of a component in a function, at such an instruction.
 fn of_component(component: Component, function: &str, text: &str, owner: Owner) -> &'static str {
     let name = text.split_whitespace().next().unwrap_or_default();
-    let divides = ["div", "rem", "fdiv", "fsqrt", "c.div"]
-        .iter()
-        .any(|start| name.starts_with(start));
+    let divides =
+        ["div", "rem", "fdiv", "fsqrt", "c.div"].iter().any(|start| name.starts_with(start));
     match component {
         // Each stub has one target, and nothing in it to improve.
         _ if symbols::is_plt(function) => {
@@ -220,11 +211,7 @@ mod tests {
         assert!(advice(Component::Mispredict, "bnez a3,8").contains("Zicond"));
         assert!(advice(Component::Alu, "fdiv.d fa0,fa1,fa2").contains("reciprocal"));
         assert!(advice(Component::Alu, "add a0,a1,a2").contains("accumulators"));
-        let stub = component(
-            Component::Mispredict,
-            "[plt of libnode.so.115]",
-            "jalr t1,t3",
-        );
+        let stub = component(Component::Mispredict, "[plt of libnode.so.115]", "jalr t1,t3");
         assert!(stub.contains("-fno-plt"), "{stub}");
     }
 
@@ -234,10 +221,7 @@ mod tests {
             process: 1,
             function: "f".into(),
             share: 0.9,
-            cause: Reason {
-                component: Component::Execution,
-                share: 0.5,
-            },
+            cause: Reason { component: Component::Execution, share: 0.5 },
             label: "f+0x4".into(),
             pc: "4".into(),
             text: "add a0,a0,a1".into(),
@@ -262,17 +246,10 @@ mod tests {
             cycles_per_iteration: 10.0,
             range: [10; 3],
             instructions_per_iteration: 5.0,
-            least: LeastCycles {
-                decode: 1.0,
-                int: 1.0,
-                mem: 1.0,
-                fp: 0.0,
-            },
-            causes: { causes.iter() }
-                .map(|&(cause, share)| CauseCycles {
-                    cause,
-                    cycles: 10.0 * share,
-                })
+            least: LeastCycles { decode: 1.0, int: 1.0, mem: 1.0, fp: 0.0 },
+            causes: causes
+                .iter()
+                .map(|&(cause, share)| CauseCycles { cause, cycles: 10.0 * share })
                 .collect(),
             chases_pointers,
             chain: Vec::new(),
@@ -285,17 +262,11 @@ mod tests {
     fn advice_follows_the_critical_path() {
         let own = |causes: &[(Cause, f64)], list| of_path(causes, list, Owner::Program);
         let chain = own(&[(Cause::Integer, 0.94)], false);
-        assert!(
-            chain.contains("accumulators") && !chain.contains("fewer instructions"),
-            "{chain}"
-        );
+        assert!(chain.contains("accumulators") && !chain.contains("fewer instructions"), "{chain}");
         let hash = own(&[(Cause::Divide, 0.37), (Cause::LoadL1, 0.12)], false);
         assert_eq!(hash, ADVICE_NO_DIVISION);
         let list = own(&[(Cause::LoadL2, 0.96)], true);
-        assert!(
-            list.contains("prefetch") && !list.contains("blocking"),
-            "{list}"
-        );
+        assert!(list.contains("prefetch") && !list.contains("blocking"), "{list}");
         assert_eq!(own(&[(Cause::LoadL2, 0.96)], false), ADVICE_SMALLER_DATA);
         let both = own(&[(Cause::LoadL2, 0.51), (Cause::Multiply, 0.25)], false);
         assert!(
@@ -309,16 +280,10 @@ mod tests {
 
     #[test]
     fn nobody_compiles_the_code_of_others() {
-        for (owner, part) in [
-            (Owner::Library, "calls of it"),
-            (Owner::Kernel, "system calls"),
-        ] {
+        for (owner, part) in [(Owner::Library, "calls of it"), (Owner::Kernel, "system calls")] {
             for cause in [Cause::Commit, Cause::Width] {
                 let advice = of_path(&[(cause, 0.9)], false, owner);
-                assert!(
-                    advice.contains(part) && !advice.contains("-march"),
-                    "{advice}"
-                );
+                assert!(advice.contains(part) && !advice.contains("-march"), "{advice}");
             }
         }
         let placed = of_component(Component::FrontEnd, "f", "fence w,w", Owner::Kernel);

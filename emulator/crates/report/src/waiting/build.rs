@@ -34,15 +34,9 @@ pub(super) fn waiting(
 ) -> Option<WaitingReport> {
     let sites = NamedSites::new(evaluation, symbolizer);
     let waits = evaluation.waits(|process, site| sites.used_for(process, site))?;
-    let builder = RowBuilder {
-        report,
-        evaluation,
-        symbolizer,
-        sites,
-    };
-    let mut threads: Vec<ThreadWaiting> = { waits.threads.iter() }
-        .filter_map(|thread| builder.thread(thread))
-        .collect();
+    let builder = RowBuilder { report, evaluation, symbolizer, sites };
+    let mut threads: Vec<ThreadWaiting> =
+        waits.threads.iter().filter_map(|thread| builder.thread(thread)).collect();
     threads.sort_by_key(|row| (row.process, std::cmp::Reverse(row.cycles), row.tid));
     let programs = programs(&threads);
     let more_threads = threads.len().saturating_sub(MAX_THREADS);
@@ -56,7 +50,7 @@ pub(super) fn waiting(
         programs,
         threads,
         more_threads,
-        calls_followed: { evaluation.contexts.as_ref() }.is_some_and(Contexts::have_callers),
+        calls_followed: evaluation.contexts.as_ref().is_some_and(Contexts::have_callers),
     })
 }
 
@@ -73,10 +67,7 @@ fn programs(threads: &[ThreadWaiting]) -> Vec<ProgramWaiting> {
     let mut programs: Vec<ProgramWaiting> = Vec::new();
     for thread in threads {
         if programs.last().is_none_or(|p| p.process != thread.process) {
-            programs.push(ProgramWaiting {
-                process: thread.process,
-                ..ProgramWaiting::default()
-            });
+            programs.push(ProgramWaiting { process: thread.process, ..ProgramWaiting::default() });
         }
         let Some(program) = programs.last_mut() else {
             continue;
@@ -91,7 +82,7 @@ fn programs(threads: &[ThreadWaiting]) -> Vec<ProgramWaiting> {
                 (WaitReason::Idle, &mut program.idle),
                 (WaitReason::Runtime, &mut program.runtime),
             ];
-            let known = { kinds.into_iter() }.find(|(kind, _)| wait.reason == reason(*kind));
+            let known = kinds.into_iter().find(|(kind, _)| wait.reason == reason(*kind));
             let sum = known.map_or(&mut program.other, |(_, sum)| sum);
             *sum += wait.time.cycles as f64;
         }
@@ -176,11 +167,16 @@ impl RowBuilder<'_> {
             cycles,
             running: time(waits.running, cycles),
             ready: time(waits.ready, cycles),
-            waits: { waits.waits.iter() }
+            waits: waits
+                .waits
+                .iter()
                 .map(|own| WaitRow {
                     reason: reason(own.reason),
                     time: time(own.all, cycles),
-                    wakers: { own.wakers.iter().take(MAX_WAKERS) }
+                    wakers: own
+                        .wakers
+                        .iter()
+                        .take(MAX_WAKERS)
                         .map(|(waker, stretches)| WakerRow {
                             waker: self.waker(*waker),
                             time: time(*stretches, own.all.cycles),
@@ -205,21 +201,24 @@ impl RowBuilder<'_> {
                 let mappings = process.iter().flat_map(|process| &process.mappings);
                 self.symbolizer.program_data(mappings)
             });
-            let object = names
-                .find(futex.address)
-                .map(|(name, within)| match within {
-                    0 => name.to_owned(),
-                    _ => format!("{name}+{within:#x}"),
-                });
+            let object = names.find(futex.address).map(|(name, within)| match within {
+                0 => name.to_owned(),
+                _ => format!("{name}+{within:#x}"),
+            });
             rows.push(FutexRow {
                 process,
                 address: format!("{:#x}", futex.address),
                 object,
-                operations: { futex.operations.iter() }
+                operations: futex
+                    .operations
+                    .iter()
                     .map(|(argument, _)| operation(*argument))
                     .collect(),
                 time: time(futex.all, program.map_or(0, |program| program.cycles)),
-                pairs: { futex.pairs.iter().take(MAX_PAIRS) }
+                pairs: futex
+                    .pairs
+                    .iter()
+                    .take(MAX_PAIRS)
                     .map(|(waiter, waker, stretches)| PairRow {
                         waiter: self.title(*waiter),
                         waker: self.waker(*waker),
@@ -228,8 +227,7 @@ impl RowBuilder<'_> {
                     .collect(),
                 places: self.places(futex),
                 callers: self.callers(futex),
-                of_runtime: { self.named(futex) }
-                    .any(|(named, _)| named.used_for == WaitUse::Runtime),
+                of_runtime: self.named(futex).any(|(named, _)| named.used_for == WaitUse::Runtime),
             });
         }
         rows
@@ -244,8 +242,10 @@ impl RowBuilder<'_> {
     }
 
     fn places(&self, futex: &FutexWaits) -> Vec<PlaceRow> {
-        let labels = { self.named(futex) }.map(|(named, stretches)| (&named.label, stretches));
-        { longest_first(labels).into_iter().take(MAX_PLACES) }
+        let labels = self.named(futex).map(|(named, stretches)| (&named.label, stretches));
+        longest_first(labels)
+            .into_iter()
+            .take(MAX_PLACES)
             .map(|(label, stretches)| PlaceRow {
                 label: label.clone(),
                 time: time(stretches, futex.all.cycles),
@@ -254,22 +254,20 @@ impl RowBuilder<'_> {
     }
 
     fn callers(&self, futex: &FutexWaits) -> Vec<CallerRow> {
-        let callers = { self.named(futex) }.map(|(named, stretches)| (&named.caller, stretches));
+        let callers = self.named(futex).map(|(named, stretches)| (&named.caller, stretches));
         let callers = longest_first(callers);
         if callers.iter().all(|(caller, _)| caller.is_none()) {
             return Vec::new();
         }
-        { callers.into_iter().take(MAX_CALLERS) }
+        callers
+            .into_iter()
+            .take(MAX_CALLERS)
             .map(|(caller, stretches)| {
                 let (function, source) = match caller {
                     Some(Caller { function, source }) => (function.clone(), source.clone()),
                     None => (UNKNOWN.to_owned(), None),
                 };
-                CallerRow {
-                    function,
-                    source,
-                    time: time(stretches, futex.all.cycles),
-                }
+                CallerRow { function, source, time: time(stretches, futex.all.cycles) }
             })
             .collect()
     }

@@ -127,7 +127,7 @@ impl NamedSites {
         });
         let mut sites = sites.into_inner();
         for futex in waits.iter().flat_map(|waits| &waits.futexes) {
-            sites.extend({ futex.sites.iter() }.map(|(site, _)| (futex.process, *site)));
+            sites.extend(futex.sites.iter().map(|(site, _)| (futex.process, *site)));
         }
         let mut places = Places::new(evaluation);
         for (_, site) in &sites {
@@ -137,16 +137,15 @@ impl NamedSites {
         }
         let mut list = places.take();
         let calls = list.len();
-        list.extend({ sites.iter() }.map(|(process, site)| place(evaluation, *process, site.pc)));
+        list.extend(sites.iter().map(|(process, site)| place(evaluation, *process, site.pc)));
         let symbols = symbolizer.resolve(&list);
         let named = sites.into_iter().enumerate().map(|(at, (process, site))| {
             let at = calls + at;
-            let locations = { callers(evaluation, site) }
+            let locations = callers(evaluation, site)
                 .filter_map(|(process, inst)| places.location(process, inst))
                 .map(|location| &symbols.locations[location as usize]);
-            let mut frames: Vec<Frame<'_>> = locations
-                .flat_map(|location| frames(&symbols, location))
-                .collect();
+            let mut frames: Vec<Frame<'_>> =
+                locations.flat_map(|location| frames(&symbols, location)).collect();
             let is_followed = !frames.is_empty();
             if !is_followed {
                 frames.extend(self::frames(&symbols, &symbols.locations[at]));
@@ -168,7 +167,7 @@ impl NamedSites {
 
     /// Returns what threads use a place for.
     pub fn used_for(&self, process: ProcessId, site: WaitSite) -> WaitUse {
-        { self.get(process, site) }.map_or(WaitUse::Program, |named| named.used_for)
+        self.get(process, site).map_or(WaitUse::Program, |named| named.used_for)
     }
 }
 
@@ -192,7 +191,9 @@ fn callers(
 /// The place of the system call after which a process goes on.
 fn place(evaluation: &Evaluation, process: ProcessId, pc: u64) -> Place {
     let call = pc.wrapping_sub(4);
-    let mapping = { evaluation.processes.get(process.0 as usize) }
+    let mapping = evaluation
+        .processes
+        .get(process.0 as usize)
         .and_then(|process| process.mapping_at(call, u64::MAX));
     let Some(mapping) = mapping else {
         return Place::Unknown(call);
@@ -245,21 +246,13 @@ fn own_caller(frames: &[Frame<'_>]) -> Option<Caller> {
     let found = by_line.or_else(|| {
         own.find(|frame| frame.source.is_none() && !starts_with(frame.name, &LIBRARY_FUNCTIONS))
     })?;
-    Some(Caller {
-        function: found.name.to_owned(),
-        source: found.source.map(crate::rows::line),
-    })
+    Some(Caller { function: found.name.to_owned(), source: found.source.map(crate::rows::line) })
 }
 
 /// Returns what a wait is for, by the names of those that wait, the innermost first.
 fn used_for(frames: &[Frame<'_>]) -> WaitUse {
-    let name = |frame: &Frame<'_>| {
-        frame
-            .name
-            .strip_suffix(".abi0")
-            .unwrap_or(frame.name)
-            .to_owned()
-    };
+    let name =
+        |frame: &Frame<'_>| frame.name.strip_suffix(".abi0").unwrap_or(frame.name).to_owned();
     let names: Vec<String> = frames.iter().take(MAX_GO_FRAMES).map(name).collect();
     let is_among = |of: &[&str]| names.iter().any(|name| of.contains(&&**name));
     match names.first().map(|name| &**name) {
@@ -276,11 +269,7 @@ mod tests {
     use super::*;
 
     fn named<'a>(names: &[&'a str]) -> Vec<Frame<'a>> {
-        let frame = |&name: &&'a str| Frame {
-            name,
-            source: None,
-            is_of_system: false,
-        };
+        let frame = |&name: &&'a str| Frame { name, source: None, is_of_system: false };
         names.iter().map(frame).collect()
     }
 
@@ -299,59 +288,35 @@ mod tests {
             "runtime.mcall",
         ];
         assert_eq!(of(&parked), WaitUse::Idle);
-        assert_eq!(
-            of(&["runtime.usleep.abi0", "runtime.sysmon"]),
-            WaitUse::Idle
-        );
+        assert_eq!(of(&["runtime.usleep.abi0", "runtime.sysmon"]), WaitUse::Idle);
         // A lock of the scheduler, which is taken to look for work.
         let mut locked = parked;
         locked[2] = "runtime.lock2";
         assert_eq!(of(&locked), WaitUse::Runtime);
         // Calls were not followed.
         assert_eq!(of(&["runtime.futex.abi0"]), WaitUse::Runtime);
-        let stopped = [
-            "runtime.futex",
-            "runtime.notesleep",
-            "runtime.stopm",
-            "runtime.gcstopm",
-        ];
+        let stopped = ["runtime.futex", "runtime.notesleep", "runtime.stopm", "runtime.gcstopm"];
         assert_eq!(of(&stopped), WaitUse::Runtime);
-        assert_eq!(
-            of(&["__lll_lock_wait", "pthread_mutex_lock"]),
-            WaitUse::Program
-        );
+        assert_eq!(of(&["__lll_lock_wait", "pthread_mutex_lock"]), WaitUse::Program);
         assert_eq!(of(&["runtime.usleep", "runtime.osyield"]), WaitUse::Program);
     }
 
     #[test]
     fn who_waits_is_the_innermost_function_of_the_program() {
         let function = |frames: &[Frame<'_>]| own_caller(frames).map(|caller| caller.function);
-        let names = [
-            "__lll_lock_wait",
-            "pthread_mutex_lock",
-            "Pool::take()",
-            "worker",
-            "start_thread",
-        ];
+        let names =
+            ["__lll_lock_wait", "pthread_mutex_lock", "Pool::take()", "worker", "start_thread"];
         assert_eq!(function(&named(&names)).as_deref(), Some("Pool::take()"));
         assert_eq!(function(&named(&names[..2])), None);
         // Lines of the program tell better than names: a wrapper of the program's own, and a library's function of any name.
-        let source = |file: &str, line| Source {
-            file: file.into(),
-            line,
-        };
+        let source = |file: &str, line| Source { file: file.into(), line };
         let (header, own, outer) = (
             source("/usr/include/c++/12/bits/std_mutex.h", 100),
             source("src/pool.cc", 7),
             source("src/main.cc", 40),
         );
-        let mut frames = named(&[
-            "__lll_lock_wait",
-            "lock_of_library",
-            "lock",
-            "pthread_pool_take",
-            "main",
-        ]);
+        let mut frames =
+            named(&["__lll_lock_wait", "lock_of_library", "lock", "pthread_pool_take", "main"]);
         for (at, line) in [(2, &header), (3, &own), (4, &outer)] {
             frames[at].source = Some(line);
         }
@@ -362,12 +327,7 @@ mod tests {
         );
         frames[3].is_of_system = true;
         assert_eq!(function(&frames).as_deref(), Some("main"));
-        let go = named(&[
-            "runtime.futex",
-            "runtime.lock2",
-            "runtime.mallocgc",
-            "main.parse",
-        ]);
+        let go = named(&["runtime.futex", "runtime.lock2", "runtime.mallocgc", "main.parse"]);
         assert_eq!(function(&go).as_deref(), Some("main.parse"));
     }
 }

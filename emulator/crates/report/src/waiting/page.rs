@@ -15,9 +15,7 @@ fn lines(words: &[String]) -> String {
 /// The cells are `td` or, of a header, `th`.
 fn row(cell: &str, names: &[String], numbers: &[String], words: &[String]) -> String {
     let cells = |class: &str, texts: &[String]| -> String {
-        { texts.iter() }
-            .map(|text| format!("<{cell} class=\"{class}\">{text}</{cell}>"))
-            .collect()
+        texts.iter().map(|text| format!("<{cell} class=\"{class}\">{text}</{cell}>")).collect()
     };
     format!(
         "<tr>{}{}{}</tr>",
@@ -40,15 +38,13 @@ impl Report {
             return String::new();
         };
         let shown = self.shown_waiting(None);
-        let threads: String = { shown.iter() }
+        let threads: String = shown
+            .iter()
             .flat_map(|process| waiting.listed(*process))
             .map(|thread| {
                 row(
                     "td",
-                    &[
-                        escape(&self.processes[thread.process].name),
-                        escape(&thread.title()),
-                    ],
+                    &[escape(&self.processes[thread.process].name), escape(&thread.title())],
                     &[
                         count(thread.cycles as f64),
                         percent(thread.running.share),
@@ -69,18 +65,13 @@ impl Report {
              shares of their time in the region.</p><div class=\"scroll\"><table><thead>{}</thead><tbody>{threads}</tbody></table></div>",
             header(
                 &["process", "thread"],
-                &[
-                    "cycles",
-                    "running %",
-                    "ready %",
-                    "longest ready",
-                    "waiting %",
-                    "not told %"
-                ],
+                &["cycles", "running %", "ready %", "longest ready", "waiting %", "not told %"],
                 &["for what, and woken by whom"],
             )
         );
-        let futexes: String = { waiting.futexes.iter() }
+        let futexes: String = waiting
+            .futexes
+            .iter()
             .filter(|futex| shown.contains(&futex.process))
             .map(|futex| {
                 row(
@@ -92,10 +83,7 @@ impl Report {
                         percent(futex.time.share),
                         count(futex.time.longest as f64),
                     ],
-                    &[
-                        lines(&pairs(futex, usize::MAX)),
-                        lines(&places(futex, usize::MAX)),
-                    ],
+                    &[lines(&pairs(futex, usize::MAX)), lines(&places(futex, usize::MAX))],
                 )
             })
             .collect();

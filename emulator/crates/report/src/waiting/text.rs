@@ -24,10 +24,7 @@ const WORTH_A_ROW: f64 = 0.001;
 /// Returns what a thread waits for, the longest waits first.
 pub(super) fn reasons(thread: &ThreadWaiting) -> Vec<String> {
     let reasons = thread.waits.iter().map(|wait| {
-        let wakers: Vec<&str> = { wait.wakers.iter() }
-            .take(2)
-            .map(|row| &*row.waker)
-            .collect();
+        let wakers: Vec<&str> = wait.wakers.iter().take(2).map(|row| &*row.waker).collect();
         let more = if wait.wakers.len() > 2 { ", …" } else { "" };
         format!(
             "{} {} % ({}x, by {}{more})",
@@ -42,7 +39,7 @@ pub(super) fn reasons(thread: &ThreadWaiting) -> Vec<String> {
 
 /// Returns the threads that wait for a futex, and those that wake them.
 pub(super) fn pairs(futex: &FutexRow, most: usize) -> Vec<String> {
-    let pairs = { futex.pairs.iter() }.take(most).map(|pair| {
+    let pairs = futex.pairs.iter().take(most).map(|pair| {
         format!(
             "{} by {} {}x {} %",
             pair.waiter,
@@ -61,17 +58,10 @@ pub(super) fn pairs(futex: &FutexRow, most: usize) -> Vec<String> {
 /// Returns where a futex is waited for: the functions of the program's own code, or else that of the system call.
 pub(super) fn places(futex: &FutexRow, most: usize) -> Vec<String> {
     if futex.callers.is_empty() {
-        return { futex.places.iter().take(most) }
-            .map(|place| place.label.clone())
-            .collect();
+        return futex.places.iter().take(most).map(|place| place.label.clone()).collect();
     }
-    let callers = { futex.callers.iter() }.take(most).map(|caller| {
-        format!(
-            "{} {}x {} %",
-            caller.title(),
-            caller.time.count,
-            fixed(caller.time.share)
-        )
+    let callers = futex.callers.iter().take(most).map(|caller| {
+        format!("{} {}x {} %", caller.title(), caller.time.count, fixed(caller.time.share))
     });
     let mut callers: Vec<String> = callers.collect();
     if futex.callers.len() > most {
@@ -98,10 +88,7 @@ impl WaitingReport {
 
     /// The waiting of the processes of a command in a sentence, if it is worth one.
     fn sentence(&self, processes: &[usize]) -> Option<String> {
-        let own = self
-            .programs
-            .iter()
-            .filter(|p| processes.contains(&p.process));
+        let own = self.programs.iter().filter(|p| processes.contains(&p.process));
         let program = own.cloned().reduce(|sum, other| sum.and(&other))?;
         let mut parts = Vec::new();
         if program.locks >= WORTH_A_SENTENCE {
@@ -119,13 +106,12 @@ impl WaitingReport {
                     Some(object) => format!("`{object}` ({})", futex.address),
                     None => futex.address.clone(),
                 };
-                let caller = { futex.callers.first() }
+                let caller = futex
+                    .callers
+                    .first()
                     .filter(|caller| caller.function != UNKNOWN)
                     .map_or_else(String::new, |caller| format!(" in {}", caller.title()));
-                format!(
-                    ", the most ({} %) for {address}{caller}{waker}",
-                    fixed(futex.time.share)
-                )
+                format!(", the most ({} %) for {address}{caller}{waker}", fixed(futex.time.share))
             });
             parts.push(format!(
                 "{} % is waiting for locks and conditions{most}",
@@ -151,17 +137,10 @@ impl WaitingReport {
             ));
         }
         if program.ready >= WORTH_A_SENTENCE {
-            parts.push(format!(
-                "{} % is being ready without a hart",
-                fixed(program.ready)
-            ));
+            parts.push(format!("{} % is being ready without a hart", fixed(program.ready)));
         }
         if program.other >= WORTH_A_SENTENCE {
-            let also = if program.locks >= WORTH_A_SENTENCE {
-                "otherwise "
-            } else {
-                ""
-            };
+            let also = if program.locks >= WORTH_A_SENTENCE { "otherwise " } else { "" };
             let reasons = self.longest_reasons(processes, program.cycles).join(", ");
             parts.push(format!(
                 "{} % is {also}waiting in the kernel ({reasons})",
@@ -176,10 +155,7 @@ impl WaitingReport {
     /// What threads of these processes wait for beside locks, the longest first, as shares of all `cycles` of their time.
     fn longest_reasons(&self, processes: &[usize], cycles: u64) -> Vec<String> {
         let mut sums: Vec<(&str, u64)> = Vec::new();
-        let own = self
-            .threads
-            .iter()
-            .filter(|thread| processes.contains(&thread.process));
+        let own = self.threads.iter().filter(|thread| processes.contains(&thread.process));
         let told = [WaitReason::Futex, WaitReason::Idle, WaitReason::Runtime].map(reason);
         let waits = own.flat_map(|thread| &thread.waits);
         for wait in waits.filter(|wait| !told.contains(&wait.reason)) {
@@ -190,7 +166,8 @@ impl WaitingReport {
         }
         sums.sort_by_key(|(reason, sum)| (std::cmp::Reverse(*sum), *reason));
         let share = |sum: u64| sum as f64 / cycles.max(1) as f64;
-        { sums.into_iter().take(NAMED_REASONS) }
+        sums.into_iter()
+            .take(NAMED_REASONS)
             .map(|(reason, sum)| format!("{reason} {} %", fixed(share(sum))))
             .collect()
     }
@@ -223,10 +200,8 @@ impl Report {
             return Ok(());
         };
         let shown = self.shown_waiting(options.process.as_deref());
-        let listed: Vec<&ThreadWaiting> = shown
-            .iter()
-            .flat_map(|process| waiting.listed(*process))
-            .collect();
+        let listed: Vec<&ThreadWaiting> =
+            shown.iter().flat_map(|process| waiting.listed(*process)).collect();
         if listed.is_empty() {
             return Ok(());
         }
@@ -282,11 +257,7 @@ impl Report {
             for line in wrap(&pairs(futex, SHOWN_PAIRS).join("; "), 112) {
                 writeln!(out, "      {line}")?;
             }
-            let most = if futex.callers.is_empty() {
-                1
-            } else {
-                SHOWN_CALLERS
-            };
+            let most = if futex.callers.is_empty() { 1 } else { SHOWN_CALLERS };
             let shown_places = places(futex, most);
             if !shown_places.is_empty() {
                 for line in wrap(&format!("in {}", shown_places.join("; ")), 112) {

@@ -16,17 +16,11 @@ fn records(control: u64) -> TransferRecords {
 }
 
 fn transfer(kind: Kind, pc: u64) -> Passed {
-    Passed {
-        kind: StaticKind::transfer(kind),
-        ..Passed::at(pc)
-    }
+    Passed { kind: StaticKind::transfer(kind), ..Passed::at(pc) }
 }
 
 fn trap(outcome: Outcome, pc: u64) -> Passed {
-    Passed {
-        outcome,
-        ..Passed::at(pc)
-    }
+    Passed { outcome, ..Passed::at(pc) }
 }
 
 /// (source, target, type) of the valid records, youngest first, with what says valid and mispredicted.
@@ -47,10 +41,7 @@ fn jumps_and_taken_branches_are_recorded_youngest_first() {
     records.passed(&transfer(Kind::Taken, 0x200));
     // Not taken: the next one follows it.
     records.passed(&transfer(Kind::Taken, 0x204));
-    let missed = Passed {
-        outcome: Outcome::Mispredicted,
-        ..transfer(Kind::Return, 0x208)
-    };
+    let missed = Passed { outcome: Outcome::Mispredicted, ..transfer(Kind::Return, 0x208) };
     records.passed(&missed);
     assert_eq!(all(&records), [(0x101, 0x200, 9)]);
     records.reach(0x104);
@@ -63,10 +54,7 @@ fn branches_that_are_not_taken_are_recorded_if_asked_for() {
     let mut records = records(U | NTBREN);
     records.passed(&transfer(Kind::Taken, 0x200));
     // c.beqz
-    let short = Passed {
-        kind: StaticKind::of(0xc001),
-        ..Passed::at(0x204)
-    };
+    let short = Passed { kind: StaticKind::of(0xc001), ..Passed::at(0x204) };
     records.passed(&short);
     records.reach(0x206);
     assert_eq!(all(&records), [(0x205, 0x206, 4), (0x201, 0x204, 4)]);
@@ -116,12 +104,7 @@ fn traps_and_returns_between_privileges() {
             assert_eq!(all(&records), Vec::from_iter(expected), "{control:#x}");
         }
     }
-    let returns = [
-        (U | S, Some((0x101, 0x900))),
-        (S, Some((0x101, 0))),
-        (U, None),
-        (M, None),
-    ];
+    let returns = [(U | S, Some((0x101, 0x900))), (S, Some((0x101, 0))), (U, None), (M, None)];
     for (control, expected) in returns {
         let mut records = records(control);
         records.set_privilege(SUPERVISOR);
@@ -210,18 +193,7 @@ fn a_popped_call_leaves_its_cycles() {
 /// Smctr 1.0, "Cycle Counting": the formula, and the largest values.
 #[test]
 fn cycles_are_compressed() {
-    for cycles in [
-        0,
-        1,
-        4095,
-        4096,
-        4097,
-        8191,
-        8192,
-        32764,
-        524_224,
-        134_201_344,
-    ] {
+    for cycles in [0, 1, 4095, 4096, 4097, 8191, 8192, 32764, 524_224, 134_201_344] {
         assert_eq!(
             expand(compress(cycles)),
             cycles & !0 << cycles.max(1).ilog2().saturating_sub(12)

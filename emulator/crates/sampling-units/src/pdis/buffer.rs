@@ -54,12 +54,7 @@ pub struct Buffer {
     interrupt: bool,
 }
 
-snapshot::snapshot!(Buffer {
-    control,
-    address,
-    waiting,
-    interrupt
-});
+snapshot::snapshot!(Buffer { control, address, waiting, interrupt });
 
 impl Buffer {
     /// Returns `spdisambcs`.

@@ -82,14 +82,8 @@ impl Latencies {
 
     /// Returns the latencies by number of `spdisfilter.LATSEL`, as far as a record holds them.
     pub fn by_number(&self) -> [u64; LATENCIES] {
-        [
-            Some(self.total),
-            self.dispatch,
-            self.issue,
-            self.execution,
-            self.oldest,
-        ]
-        .map(|latency| latency.unwrap_or(0).min(0xfff))
+        [Some(self.total), self.dispatch, self.issue, self.execution, self.oldest]
+            .map(|latency| latency.unwrap_or(0).min(0xfff))
     }
 }
 
@@ -110,26 +104,12 @@ pub struct Record {
     pub address2: u64,
 }
 
-snapshot::snapshot!(Record {
-    header,
-    pc,
-    cycle,
-    latencies,
-    address1,
-    address2
-});
+snapshot::snapshot!(Record { header, pc, cycle, latencies, address1, address2 });
 
 impl Record {
     /// Returns the words of the record; `time` is the third.
     pub fn words(&self, time: u64) -> [u64; 8] {
-        let Self {
-            header,
-            pc,
-            latencies,
-            address1,
-            address2,
-            ..
-        } = *self;
+        let Self { header, pc, latencies, address1, address2, .. } = *self;
         [header, pc, time, latencies, address1, address2, 0, 0]
     }
 
@@ -171,10 +151,7 @@ impl Record {
             Outcome::Exception | Outcome::Interrupt => 3,
         };
         let ends = detail.complete.max(detail.decode);
-        let latencies = Latencies {
-            total: ends - detail.decode,
-            ..Latencies::default()
-        };
+        let latencies = Latencies { total: ends - detail.decode, ..Latencies::default() };
         let about = header::FLUSHED | header::PARTIAL | header::NO_PC | header::ADR1V;
         let record = Self {
             header: about | flush << header::FLUSH_SHIFT,

@@ -73,10 +73,4 @@ pub struct Totals {
     pub dropped: u64,
 }
 
-snapshot::snapshot!(Totals {
-    selected,
-    samples,
-    collisions,
-    filtered,
-    dropped
-});
+snapshot::snapshot!(Totals { selected, samples, collisions, filtered, dropped });

@@ -18,10 +18,7 @@ pub struct SamplingUnits {
     pub precise: PreciseSamples,
 }
 
-snapshot::snapshot!(SamplingUnits {
-    instructions,
-    precise
-});
+snapshot::snapshot!(SamplingUnits { instructions, precise });
 
 impl SamplingUnits {
     /// Returns whether one of the units has to be told every instruction.

@@ -22,12 +22,7 @@ fn unit(control: u64, period: u32) -> SamplingUnit {
 
 /// One of kind `kind` at `pc` that is decoded in cycle `decode` and leaves in cycle `commit`.
 fn observe(unit: &mut SamplingUnit, kind: StaticKind, pc: u64, decode: u64, commit: u64) {
-    let passed = Passed {
-        kind,
-        cycle: commit,
-        cycles: 1,
-        ..Passed::at(pc)
-    };
+    let passed = Passed { kind, cycle: commit, cycles: 1, ..Passed::at(pc) };
     let access = DataAccess {
         kind: kind.access(),
         va: pc * 16,
@@ -42,10 +37,7 @@ fn observe(unit: &mut SamplingUnit, kind: StaticKind, pc: u64, decode: u64, comm
         access,
         ..Detail::default()
     };
-    unit.passed(&Observed {
-        passed: &passed,
-        detail: &detail,
-    });
+    unit.passed(&Observed { passed: &passed, detail: &detail });
 }
 
 /// `count` of them, four bytes and ten cycles apart, each of which takes as many.
@@ -83,10 +75,7 @@ fn an_overflow_while_one_is_active_is_a_collision() {
     observe(&mut sampling, plain, 8, 100, 102);
     let pcs: Vec<u64> = records(&mut sampling).iter().map(|(_, r)| r.pc).collect();
     assert_eq!(pcs, [0, 8]);
-    assert_eq!(
-        (sampling.totals().samples, sampling.totals().collisions),
-        (2, 1)
-    );
+    assert_eq!((sampling.totals().samples, sampling.totals().collisions), (2, 1));
 }
 
 #[test]
@@ -96,21 +85,10 @@ fn after_a_discarded_record_the_next_is_selected() {
         sampling.write(Register::Filter, 20);
         for n in 0..100 {
             let takes = if n % 10 == 5 { 25 } else { 10 };
-            observe(
-                &mut sampling,
-                StaticKind::default(),
-                4 * n,
-                30 * n,
-                30 * n + takes,
-            );
+            observe(&mut sampling, StaticKind::default(), 4 * n, 30 * n, 30 * n + takes);
         }
         records(&mut sampling);
-        assert_eq!(
-            sampling.totals().samples,
-            samples,
-            "{:?}",
-            sampling.totals()
-        );
+        assert_eq!(sampling.totals().samples, samples, "{:?}", sampling.totals());
     }
 }
 
@@ -131,33 +109,18 @@ fn each_selection_is_accounted_for() {
         (random >> 20) % below
     };
     for case in 0..500 {
-        let flags = [
-            control::ACC,
-            control::RAND,
-            control::CYC,
-            control::FETCH,
-            control::MEM,
-        ];
+        let flags = [control::ACC, control::RAND, control::CYC, control::FETCH, control::MEM];
         let chosen = next(32);
         let flags = (0..).zip(flags).filter(|(n, _)| chosen >> n & 1 != 0);
         let flags = flags.fold(0, |all, (_, flag)| all | flag);
         let mut sampling = unit(control::U | next(5) | flags, 1 + next(40) as u32);
-        sampling.write(
-            Register::EventMask,
-            if next(2) == 0 { 0 } else { header::ADR1V },
-        );
+        sampling.write(Register::EventMask, if next(2) == 0 { 0 } else { header::ADR1V });
         sampling.write(Register::Filter, next(30) | next(2) << 12 | next(5) << 13);
         let mut cycle = 0;
         for n in 0..500 {
             cycle += next(20);
             let kind = kinds[next(kinds.len() as u64) as usize];
-            observe(
-                &mut sampling,
-                kind,
-                4 * n,
-                cycle.saturating_sub(next(30)),
-                cycle,
-            );
+            observe(&mut sampling, kind, 4 * n, cycle.saturating_sub(next(30)), cycle);
             if next(100) == 0 {
                 let value = sampling.read(Register::MachineControl) & !control::OF;
                 sampling.write(Register::MachineControl, value);
@@ -165,18 +128,8 @@ fn each_selection_is_accounted_for() {
         }
         sampling.inhibit(true);
         records(&mut sampling);
-        let Totals {
-            selected,
-            samples,
-            collisions,
-            filtered,
-            dropped,
-        } = sampling.totals();
-        assert_eq!(
-            selected,
-            samples + collisions + filtered + dropped,
-            "case {case}"
-        );
+        let Totals { selected, samples, collisions, filtered, dropped } = sampling.totals();
+        assert_eq!(selected, samples + collisions + filtered + dropped, "case {case}");
     }
 }
 
@@ -199,15 +152,8 @@ fn the_buffer_wraps_or_stops_and_says_when_it_is_half_full() {
         let mut sampling = unit(control::U | control::MEM | control::OF, 1);
         let stop = if stops { SOF } else { 0 };
         sampling.write(Register::BufferAddress, 0x1_0000);
-        sampling.write(
-            Register::BufferControl,
-            ON | BMIEN | 2 << BMITH_SHIFT | stop,
-        );
-        assert_eq!(
-            sampling.deadline(1000),
-            1000 + 1,
-            "256 instructions may be in flight"
-        );
+        sampling.write(Register::BufferControl, ON | BMIEN | 2 << BMITH_SHIFT | stop);
+        assert_eq!(sampling.deadline(1000), 1000 + 1, "256 instructions may be in flight");
         observe_all(&mut sampling, StaticKind::default(), 31);
         assert!(!sampling.buffer().take_interrupt());
         observe_all(&mut sampling, StaticKind::default(), 1);
@@ -250,10 +196,7 @@ fn the_buffer_may_end_where_addresses_do() {
 fn a_page_that_cannot_be_written_stops_the_buffer() {
     use buffer_control::{TF, TFPTR_SHIFT};
     let mut sampling = unit(control::U | control::MEM, 1);
-    sampling.write(
-        Register::BufferControl,
-        ON | 1 << buffer_control::SIZE_SHIFT,
-    );
+    sampling.write(Register::BufferControl, ON | 1 << buffer_control::SIZE_SHIFT);
     sampling.write(Register::BufferAddress, 0x1_1000);
     observe_all(&mut sampling, StaticKind::default(), 3);
     let (at, _) = sampling.take_record().unwrap();
@@ -261,10 +204,7 @@ fn a_page_that_cannot_be_written_stops_the_buffer() {
     assert!(sampling.buffer().take_interrupt());
     let read = sampling.read(Register::BufferControl);
     assert_eq!((read & TF != 0, read >> TFPTR_SHIFT & 0xfffff), (true, 1));
-    assert_eq!(
-        (sampling.totals().samples, sampling.totals().dropped),
-        (0, 3)
-    );
+    assert_eq!((sampling.totals().samples, sampling.totals().dropped), (0, 3));
     observe_all(&mut sampling, StaticKind::default(), 1);
     assert_eq!(sampling.totals().dropped, 4);
 }
@@ -276,24 +216,12 @@ fn transfers_have_their_targets() {
     let mut sampling = unit(control::U | control::MEM | control::EPT | 4, 1);
     observe(&mut sampling, branch, 0x100, 0, 5);
     observe(&mut sampling, branch, 0x200, 5, 9);
-    observe(
-        &mut sampling,
-        StaticKind::transfer(Kind::Return),
-        0x204,
-        9,
-        20,
-    );
+    observe(&mut sampling, StaticKind::transfer(Kind::Return), 0x204, 9, 20);
     sampling.reach(0x300);
     let bit = |kind: Kind| 1u64 << (39 + kind as u32);
     let found: Vec<_> = records(&mut sampling)
         .into_iter()
-        .map(|(_, record)| {
-            (
-                record.header & !(header::ICITV | 7),
-                record.address1,
-                record.address2,
-            )
-        })
+        .map(|(_, record)| (record.header & !(header::ICITV | 7), record.address1, record.address2))
         .collect();
     let both = header::ADR1V | header::ADR2V;
     let expected = [
@@ -320,11 +248,7 @@ fn registers_hold_what_there_is() {
         sampling.write(register, u64::MAX);
     }
     assert_eq!(sampling.read(Register::SupervisorControl) & control::M, 0);
-    assert_eq!(
-        sampling.read(Register::MachineControl) & control::SEL,
-        0,
-        "7 is reserved"
-    );
+    assert_eq!(sampling.read(Register::MachineControl) & control::SEL, 0, "7 is reserved");
     assert_eq!(sampling.read(Register::EventMask), (1 << 56) - 1);
     // LATSEL 7 is reserved.
     assert_eq!(sampling.read(Register::Filter), 0x1fff);
@@ -336,11 +260,7 @@ fn registers_hold_what_there_is() {
 /// Instructions that each take so many cycles, of which every tenth throws `flushed` others away; one a cycle is decoded.
 fn observe_flushing(unit: &mut SamplingUnit, count: u64, cycles: u64, flushed: u32) {
     for n in 0..count {
-        let passed = Passed {
-            cycle: n * cycles + 10,
-            cycles,
-            ..Passed::at(4 * n)
-        };
+        let passed = Passed { cycle: n * cycles + 10, cycles, ..Passed::at(4 * n) };
         let detail = Detail {
             decode: n * cycles,
             dispatch: n * cycles + 1,
@@ -348,10 +268,7 @@ fn observe_flushing(unit: &mut SamplingUnit, count: u64, cycles: u64, flushed: u
             flushed: if n % 10 == 0 { flushed } else { 0 },
             ..Detail::default()
         };
-        unit.passed(&Observed {
-            passed: &passed,
-            detail: &detail,
-        });
+        unit.passed(&Observed { passed: &passed, detail: &detail });
     }
 }
 
@@ -409,23 +326,13 @@ fn an_access_that_is_interrupted_counts_when_it_is_decoded_again() {
             let again = n % 11 == 0;
             let passed = Passed {
                 kind: load,
-                outcome: if again {
-                    Outcome::Interrupt
-                } else {
-                    Outcome::Retired
-                },
+                outcome: if again { Outcome::Interrupt } else { Outcome::Retired },
                 cycle: 20 * n + 10,
                 cycles: 1,
                 ..Passed::at(4 * n)
             };
-            let detail = Detail {
-                decode: 20 * n,
-                ..Detail::default()
-            };
-            sampling.passed(&Observed {
-                passed: &passed,
-                detail: &detail,
-            });
+            let detail = Detail { decode: 20 * n, ..Detail::default() };
+            sampling.passed(&Observed { passed: &passed, detail: &detail });
         }
         assert_eq!(sampling.totals().selected, expected, "{select}");
     }
@@ -441,18 +348,8 @@ fn an_access_that_faults_has_its_address() {
         cycles: 1,
         ..Passed::at(0x1000)
     };
-    let access = DataAccess {
-        kind: AccessKind::Store,
-        va: 0x7f_0000,
-        ..DataAccess::default()
-    };
-    sampling.passed(&Observed {
-        passed: &passed,
-        detail: &Detail {
-            access,
-            ..Detail::default()
-        },
-    });
+    let access = DataAccess { kind: AccessKind::Store, va: 0x7f_0000, ..DataAccess::default() };
+    sampling.passed(&Observed { passed: &passed, detail: &Detail { access, ..Detail::default() } });
     let found = records(&mut sampling);
     let (_, record) = found[0];
     assert_eq!((record.pc, record.address1), (0x1000, 0x7f_0000));

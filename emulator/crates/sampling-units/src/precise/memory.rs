@@ -55,12 +55,7 @@ pub(super) struct Due {
     pub number: u64,
 }
 
-snapshot::snapshot!(Due {
-    counter,
-    record,
-    precise,
-    number
-});
+snapshot::snapshot!(Due { counter, record, precise, number });
 
 /// A sample that is to be recorded.
 #[derive(Clone, Copy, Debug)]
@@ -85,13 +80,7 @@ pub struct Memory {
     pub(super) not_recorded: u32,
 }
 
-snapshot::snapshot!(Memory {
-    control,
-    buffer,
-    due,
-    awaited,
-    not_recorded
-});
+snapshot::snapshot!(Memory { control, buffer, due, awaited, not_recorded });
 
 impl Memory {
     /// Returns `shpmsctl`.
@@ -160,10 +149,7 @@ mod tests {
         let mut samples = PreciseSamples::default();
         samples.set_data(EN);
         samples.memory.set_control(1 << 3);
-        let once = [Awaited {
-            counter: 3,
-            periods: 1,
-        }];
+        let once = [Awaited { counter: 3, periods: 1 }];
         // The hart sleeps: nothing leaves.
         for cycle in (100..1100).step_by(100) {
             samples.watch_cycles([(cycle, 3)].into_iter());

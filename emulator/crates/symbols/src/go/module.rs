@@ -8,13 +8,8 @@ use super::{TableVersion, u64_at};
 use crate::elf::Elf;
 
 /// Sections that may have Go's `runtime.moduledata`.
-const MODULE_SECTIONS: [&str; 5] = [
-    ".go.module",
-    ".noptrdata",
-    ".data",
-    ".data.rel.ro",
-    ".data.rel",
-];
+const MODULE_SECTIONS: [&str; 5] =
+    [".go.module", ".noptrdata", ".data", ".data.rel.ro", ".data.rel"];
 /// Index of the 8-byte word of Go's `runtime.moduledata` that has the start of the code; word 0 points to the function table.
 const TEXT_WORD: u64 = 22;
 
@@ -51,15 +46,10 @@ impl<'data> ModuleData<'data> {
             let text = word(place.checked_add(8 * TEXT_WORD)?)?;
             let inside = (code.0..code.1).contains(&text);
             let start = word(place.checked_add(8 * functions)?).filter(|_| inside)?;
-            Some(Self {
-                text,
-                functions: from(elf, start)?,
-            })
+            Some(Self { text, functions: from(elf, start)? })
         };
-        let mut pointers: Vec<u64> = { relocated.iter() }
-            .filter(|(_, to)| **to == address)
-            .map(|(place, _)| *place)
-            .collect();
+        let mut pointers: Vec<u64> =
+            relocated.iter().filter(|(_, to)| **to == address).map(|(place, _)| *place).collect();
         pointers.sort_unstable();
         let plain = sections.iter().flatten().flat_map(|(start, data)| {
             let words = data.chunks_exact(8).enumerate();
@@ -79,9 +69,7 @@ impl<'data> ModuleData<'data> {
 fn relocations(elf: &Elf<'_>) -> HashMap<u64, u64> {
     let all = elf.object.dynamic_relocations().into_iter().flatten();
     let relative = all.filter(|(_, relocation)| relocation.target() == RelocationTarget::Absolute);
-    relative
-        .map(|(at, relocation)| (at, relocation.addend() as u64))
-        .collect()
+    relative.map(|(at, relocation)| (at, relocation.addend() as u64)).collect()
 }
 
 /// Section data from virtual address `address` to the section's end; `None` if no section holds it.

@@ -64,21 +64,13 @@ impl GoProgram {
         if self.version != TableVersion::Go2 {
             table.u64(2);
             if newer {
-                table.u64(if self.position_independent {
-                    0
-                } else {
-                    CODE_ADDRESS
-                });
+                table.u64(if self.position_independent { 0 } else { CODE_ADDRESS });
             }
             // Five parts, which all begin where the functions do.
             let parts = 8 + 8 * if newer { 8 } else { 7 };
             (0..5).for_each(|_| table.u64(parts));
         }
-        let base = if self.version == TableVersion::Go2 {
-            0
-        } else {
-            table.0.len()
-        };
+        let base = if self.version == TableVersion::Go2 { 0 } else { table.0.len() };
         // The functions come first, and need to know what follows them.
         let functions = table.0.len();
         let field = if newer { 4 } else { 8 };
@@ -142,52 +134,32 @@ impl GoProgram {
 
     /// Inlined calls: of the second word's function, inlined at its fourth instruction.
     fn calls(&self) -> Vec<u8> {
-        let name = if self.version == TableVersion::Go2 {
-            0
-        } else {
-            5 * self.field() + 4
-        };
+        let name = if self.version == TableVersion::Go2 { 0 } else { 5 * self.field() + 4 };
         let mut calls = SectionBytes::default();
         calls.0.resize(32, 0);
         match self.version {
-            TableVersion::Go20 => [0, name + 11, 12, 0]
-                .map(|number| calls.u32(number))
-                .to_vec(),
-            _ => [0xffff, 0, 0, name + 11, 12]
-                .map(|number| calls.u32(number))
-                .to_vec(),
+            TableVersion::Go20 => [0, name + 11, 12, 0].map(|number| calls.u32(number)).to_vec(),
+            _ => [0xffff, 0, 0, name + 11, 12].map(|number| calls.u32(number)).to_vec(),
         };
         calls.0
     }
 
     fn field(&self) -> u32 {
-        if self.version >= TableVersion::Go18 {
-            4
-        } else {
-            8
-        }
+        if self.version >= TableVersion::Go18 { 4 } else { 8 }
     }
 
     fn module(&self) -> Vec<u8> {
         let mut words = vec![0; 48];
         words[0] = TABLE_ADDRESS + 8;
         words[22] = CODE_ADDRESS;
-        words[if self.version == TableVersion::Go20 {
-            40
-        } else {
-            38
-        }] = DATA_ADDRESS + 16;
+        words[if self.version == TableVersion::Go20 { 40 } else { 38 }] = DATA_ADDRESS + 16;
         words.into_iter().flat_map(u64::to_le_bytes).collect()
     }
 
     fn file(&self) -> Vec<u8> {
         let table = [&[0; 8], &self.table()[..]].concat();
         let code = vec![0x13; 96];
-        let name: &[u8] = if self.position_independent {
-            b".data.rel.ro"
-        } else {
-            b".gopclntab"
-        };
+        let name: &[u8] = if self.position_independent { b".data.rel.ro" } else { b".gopclntab" };
         elf_file(&[
             (b".text", CODE_ADDRESS, true, &code),
             (name, TABLE_ADDRESS, false, &table),
@@ -202,13 +174,11 @@ fn elf_file(sections: &[(&[u8], u64, bool, &[u8])]) -> Vec<u8> {
     let mut writer = Writer::new(Endianness::Little, true, &mut bytes);
     writer.reserve_file_header();
     writer.reserve_null_section_index();
-    let placed: Vec<_> = { sections.iter() }
+    let placed: Vec<_> = sections
+        .iter()
         .map(|(name, _, _, data)| {
             writer.reserve_section_index();
-            (
-                writer.add_section_name(name),
-                writer.reserve(data.len() as u64, 16),
-            )
+            (writer.add_section_name(name), writer.reserve(data.len() as u64, 16))
         })
         .collect();
     writer.reserve_shstrtab_section_index();
@@ -230,11 +200,7 @@ fn elf_file(sections: &[(&[u8], u64, bool, &[u8])]) -> Vec<u8> {
     writer.write_shstrtab();
     writer.write_null_section_header();
     for ((_, address, is_code, data), (name, offset)) in sections.iter().zip(placed) {
-        let flags = if *is_code {
-            elf::SHF_EXECINSTR
-        } else {
-            elf::SHF_WRITE
-        };
+        let flags = if *is_code { elf::SHF_EXECINSTR } else { elf::SHF_WRITE };
         writer.write_section_header(&SectionHeader {
             sh_name: writer.section_name_offset(Some(name)),
             sh_type: elf::SHT_PROGBITS,
@@ -257,7 +223,7 @@ fn found(table: &GoTable<'_>, address: u64) -> (String, Vec<(String, u32)>) {
     let (source, inlined) = table.find(address, &mut Interner::default());
     let source = source.map_or(String::new(), |at| format!("{}:{}", at.file, at.line));
     let line = |frame: &Frame| frame.call.as_ref().map_or(0, |call| call.line);
-    let inlined = { inlined.iter() }.map(|frame| (frame.function.to_string(), line(frame)));
+    let inlined = inlined.iter().map(|frame| (frame.function.to_string(), line(frame)));
     (source, inlined.collect())
 }
 
@@ -271,10 +237,7 @@ fn functions_lines_and_inlined_calls_of_every_version() {
         (TableVersion::Go20, false),
         (TableVersion::Go20, true),
     ] {
-        let program = GoProgram {
-            version,
-            position_independent,
-        };
+        let program = GoProgram { version, position_independent };
         let file = program.file();
         let elf = Elf::parse(&file).unwrap();
         let table = GoTable::of(&elf).unwrap_or_else(|| panic!("{version:?}: no table"));
@@ -296,27 +259,15 @@ fn functions_lines_and_inlined_calls_of_every_version() {
             true => assert_eq!(inside.1, [("main.inner".to_owned(), 10)], "{version:?}"),
             false => assert_eq!(inside.1, []),
         }
-        assert_eq!(
-            at(96),
-            (String::new(), Vec::new()),
-            "behind the last function"
-        );
+        assert_eq!(at(96), (String::new(), Vec::new()), "behind the last function");
     }
 }
 
 #[test]
 fn damaged_tables_give_less() {
     let mut tables = 0;
-    for version in [
-        TableVersion::Go2,
-        TableVersion::Go16,
-        TableVersion::Go18,
-        TableVersion::Go20,
-    ] {
-        let program = GoProgram {
-            version,
-            position_independent: false,
-        };
+    for version in [TableVersion::Go2, TableVersion::Go16, TableVersion::Go18, TableVersion::Go20] {
+        let program = GoProgram { version, position_independent: false };
         let whole = program.file();
         for at in 64..whole.len() {
             for byte in [0, 0x7f, 0xff] {
@@ -330,9 +281,7 @@ fn damaged_tables_give_less() {
                 for (start, end, _) in table.functions() {
                     assert!(start < end);
                 }
-                (0..100)
-                    .step_by(10)
-                    .for_each(|from| _ = found(&table, CODE_ADDRESS + from));
+                (0..100).step_by(10).for_each(|from| _ = found(&table, CODE_ADDRESS + from));
             }
         }
     }

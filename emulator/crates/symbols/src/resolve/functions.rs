@@ -46,25 +46,12 @@ impl Resolution<'_> {
         };
         let (start, size) = (entry.start, entry.end - entry.start);
         let named = entry.name.is_some();
-        self.add(
-            key,
-            Function {
-                module: view.module,
-                name,
-                start,
-                size,
-                named,
-            },
-        )
+        self.add(key, Function { module: view.module, name, start, size, named })
     }
 
     /// The function that stands for a module's PLT, or for its code that no symbol covers.
     pub(super) fn placeholder(&mut self, module: ModuleId, plt: bool) -> FunctionId {
-        let key = if plt {
-            FunctionKey::Plt(module)
-        } else {
-            FunctionKey::Rest(module)
-        };
+        let key = if plt { FunctionKey::Plt(module) } else { FunctionKey::Rest(module) };
         if let Some(&known) = self.functions.get(&key) {
             return known;
         }
@@ -74,16 +61,7 @@ impl Resolution<'_> {
             (false, true) => file.to_owned(),
             (false, false) => format!("[{file}]"),
         };
-        self.add(
-            key,
-            Function {
-                module,
-                name: name.into(),
-                start: 0,
-                size: 0,
-                named: false,
-            },
-        )
+        self.add(key, Function { module, name: name.into(), start: 0, size: 0, named: false })
     }
 
     /// A location in code of a module that no symbol names, other than its PLT.

@@ -52,18 +52,14 @@ impl Resolution<'_> {
         for (number, image) in images.iter().enumerate() {
             rest.extend(&members[named..image.members.start]);
             named = image.members.end;
-            let within: Vec<(usize, u64)> = { members[image.members.clone()].iter() }
+            let within: Vec<(usize, u64)> = members[image.members.clone()]
+                .iter()
                 .map(|(at, offset)| (*at, offset - image.start as u64))
                 .collect();
             let code = |&(at, offset): &(usize, u64)| Some((offset, places[at].code()?));
-            let wanted = Wanted {
-                build_id: None,
-                code: within.iter().filter_map(code).collect(),
-            };
+            let wanted = Wanted { build_id: None, code: within.iter().filter_map(code).collect() };
             // All copies together are no longer than the file.
-            let end = images
-                .get(number + 1)
-                .map_or(bytes.len(), |next| next.start);
+            let end = images.get(number + 1).map_or(bytes.len(), |next| next.start);
             let elf = bytes[image.start..end].to_vec();
             let opened = wanted.check(&file, elf, false).map_err(|why| {
                 let missing =
@@ -81,14 +77,7 @@ impl Resolution<'_> {
                 file.display()
             );
             self.warn(format!("{path}: {missing}"));
-            self.opened(
-                source,
-                path.clone(),
-                None,
-                Err(Some(missing)),
-                &rest,
-                located,
-            );
+            self.opened(source, path.clone(), None, Err(Some(missing)), &rest, located);
         }
         !images.is_empty()
     }
@@ -118,8 +107,7 @@ fn images(bytes: &[u8], members: &[(usize, u64)]) -> Vec<Image> {
     for (number, &(_, offset)) in members.iter().enumerate() {
         let has = |start: usize| {
             let elf = Elf::parse(&bytes[start..]).ok();
-            elf.and_then(|elf| elf.address_of(offset - start as u64))
-                .is_some()
+            elf.and_then(|elf| elf.address_of(offset - start as u64)).is_some()
         };
         if let Some(last) = found.last_mut()
             && last.members.end == number
@@ -132,11 +120,7 @@ fn images(bytes: &[u8], members: &[(usize, u64)]) -> Vec<Image> {
         let before = starts.partition_point(|&start| start as u64 <= offset);
         let near = starts[..before].iter().rev().copied().take(MAX_TRIES);
         if let Some(start) = { near }.find(|&start| start >= behind && has(start)) {
-            found.push(Image {
-                start,
-                name: name(bytes, start),
-                members: number..number + 1,
-            });
+            found.push(Image { start, name: name(bytes, start), members: number..number + 1 });
         }
     }
     found
@@ -146,18 +130,16 @@ fn images(bytes: &[u8], members: &[(usize, u64)]) -> Vec<Image> {
 fn name(bytes: &[u8], start: usize) -> String {
     let first = start.saturating_sub(MAX_HEADER);
     let headers = (first..start.saturating_sub(ZIP_HEADER_BYTES)).rev();
-    let mut names = headers
-        .filter(|&at| bytes[at..].starts_with(ZIP_SIGNATURE))
-        .filter_map(|at| {
-            let length = |field: usize| -> Option<usize> {
-                let two = bytes.get(at + field..at + field + 2)?;
-                Some(u16::from_le_bytes([two[0], two[1]]).into())
-            };
-            let (name, extra) = (length(26)?, length(28)?);
-            let from = at + ZIP_HEADER_BYTES;
-            (from + name + extra == start)
-                .then(|| String::from_utf8_lossy(&bytes[from..from + name]).into_owned())
-        });
+    let mut names = headers.filter(|&at| bytes[at..].starts_with(ZIP_SIGNATURE)).filter_map(|at| {
+        let length = |field: usize| -> Option<usize> {
+            let two = bytes.get(at + field..at + field + 2)?;
+            Some(u16::from_le_bytes([two[0], two[1]]).into())
+        };
+        let (name, extra) = (length(26)?, length(28)?);
+        let from = at + ZIP_HEADER_BYTES;
+        (from + name + extra == start)
+            .then(|| String::from_utf8_lossy(&bytes[from..from + name]).into_owned())
+    });
     names.next().unwrap_or_else(|| format!("{start:#x}"))
 }
 

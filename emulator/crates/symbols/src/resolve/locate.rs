@@ -43,10 +43,8 @@ impl Resolution<'_> {
             let function = match view.table.find(address) {
                 Some(entry) => self.function_of(view, entry),
                 None => {
-                    let in_plt = plt
-                        .iter()
-                        .flatten()
-                        .any(|(from, to)| (*from..*to).contains(&address));
+                    let in_plt =
+                        plt.iter().flatten().any(|(from, to)| (*from..*to).contains(&address));
                     self.placeholder(view.module, in_plt)
                 }
             };
@@ -55,13 +53,8 @@ impl Resolution<'_> {
                 (None, Some(go)) => go.find(address, &mut self.names),
                 (None, None) => (None, Vec::new()),
             };
-            let location = Location {
-                module: view.module,
-                offset: address,
-                function,
-                source: line,
-                inlined,
-            };
+            let location =
+                Location { module: view.module, offset: address, function, source: line, inlined };
             previous = Some((address, location.clone()));
             located[at] = Some(location);
         }
@@ -74,15 +67,11 @@ impl Resolution<'_> {
             Origin::Kernel { physical: false } => Some(given),
             Origin::Kernel { physical: true } => {
                 let load = self.symbolizer.files.kernel_physical?;
-                given
-                    .checked_sub(load)
-                    .map(|within| elf.base().wrapping_add(within))
+                given.checked_sub(load).map(|within| elf.base().wrapping_add(within))
             }
             Origin::Firmware if elf.is_relocatable() => {
                 let base = self.symbolizer.files.firmware_base.unwrap_or(FIRMWARE_BASE);
-                given
-                    .checked_sub(base)
-                    .map(|within| elf.base().wrapping_add(within))
+                given.checked_sub(base).map(|within| elf.base().wrapping_add(within))
             }
             Origin::Firmware => Some(given),
             Origin::Unknown => None,

@@ -21,17 +21,8 @@ impl Resolution<'_> {
         // Processes that mapped the memory where they executed it.
         let mut in_memory: BTreeSet<u32> = BTreeSet::new();
         for (at, place) in places.iter().enumerate() {
-            if let Place::Jit {
-                pid,
-                address,
-                code,
-                otherwise,
-            } = place
-            {
-                by_process
-                    .entry(*pid)
-                    .or_default()
-                    .push((at, *address, *code));
+            if let Place::Jit { pid, address, code, otherwise } = place {
+                by_process.entry(*pid).or_default().push((at, *address, *code));
                 if let Place::File { .. } = **otherwise {
                     in_memory.insert(*pid);
                 }
@@ -41,7 +32,7 @@ impl Resolution<'_> {
             return;
         }
         let files = &self.symbolizer.files;
-        let files = { &self.symbolizer.jit }.get_or_init(|| jit::files(files));
+        let files = self.symbolizer.jit.get_or_init(|| jit::files(files));
         for (pid, members) in &by_process {
             let code = match files.get(pid) {
                 Some(own) => Some(JitCode::read(own)),
@@ -64,11 +55,7 @@ impl Resolution<'_> {
                 };
                 let path = &code.files[file];
                 let module = self.module_id(Module {
-                    path: path
-                        .file_name()
-                        .unwrap_or_default()
-                        .to_string_lossy()
-                        .into(),
+                    path: path.file_name().unwrap_or_default().to_string_lossy().into(),
                     file: Some(path.clone()),
                     build_id: None,
                     missing: Vec::new(),
@@ -86,21 +73,17 @@ impl Resolution<'_> {
     pub(super) fn named_by_the_program(&mut self, places: &[Place], located: &mut [Location]) {
         let mut by_process: BTreeMap<u32, Vec<(usize, u64, Option<Code>)>> = BTreeMap::new();
         for (at, place) in places.iter().enumerate() {
-            if let Place::File {
-                mapped: Mapped(Some((pid, address))),
-                code,
-                ..
-            } = place
+            if let Place::File { mapped: Mapped(Some((pid, address))), code, .. } = place
                 && self.is_rest(&located[at])
             {
-                { by_process.entry(*pid).or_default() }.push((at, *address, *code));
+                by_process.entry(*pid).or_default().push((at, *address, *code));
             }
         }
         if by_process.is_empty() {
             return;
         }
         let files = &self.symbolizer.files;
-        let files = { &self.symbolizer.jit }.get_or_init(|| jit::files(files));
+        let files = self.symbolizer.jit.get_or_init(|| jit::files(files));
         for (pid, members) in by_process {
             let code = match (self.jit_code.get(&pid), files.get(&pid)) {
                 (Some(known), _) => Rc::clone(known),
@@ -139,7 +122,8 @@ impl Resolution<'_> {
     ) -> Option<JitCode> {
         let fit = |files: &Vec<PathBuf>| {
             let code = JitCode::read(files);
-            let named = { members.iter() }
+            let named = members
+                .iter()
                 .filter(|(_, address, executed)| code.find(*address, *executed).is_some());
             (2 * named.count() >= members.len()).then_some(code)
         };
@@ -147,9 +131,7 @@ impl Resolution<'_> {
         let (Some(code), None) = (fitting.next(), fitting.next()) else {
             return None;
         };
-        let names: Vec<String> = { code.files.iter() }
-            .map(|path| path.display().to_string())
-            .collect();
+        let names: Vec<String> = code.files.iter().map(|path| path.display().to_string()).collect();
         self.warn(format!(
             "process {pid} has no perf-{pid}.map: {} has most of the code that it made at run time, and is taken for its own",
             names.join(" and ")
@@ -168,10 +150,7 @@ impl Resolution<'_> {
     ) -> Location {
         let line = function.lines.partition_point(|line| line.0 <= address);
         let source = line.checked_sub(1).map(|at| &function.lines[at]);
-        let source = source.map(|(_, file, line)| Source {
-            file: file.clone(),
-            line: *line,
-        });
+        let source = source.map(|(_, file, line)| Source { file: file.clone(), line: *line });
         let known = self.functions.get(&key).copied();
         let function = known.unwrap_or_else(|| {
             let name = match &*String::from_utf8_lossy(&function.name) {
@@ -180,24 +159,9 @@ impl Resolution<'_> {
             };
             let start = in_module(function.start, address, offset);
             let size = function.size;
-            self.add(
-                key,
-                Function {
-                    module,
-                    name: name.into(),
-                    start,
-                    size,
-                    named: true,
-                },
-            )
+            self.add(key, Function { module, name: name.into(), start, size, named: true })
         });
-        Location {
-            module,
-            offset,
-            function,
-            source,
-            inlined: Vec::new(),
-        }
+        Location { module, offset, function, source, inlined: Vec::new() }
     }
 }
 

@@ -58,7 +58,7 @@ impl Resolution<'_> {
             }
         }
         let programs =
-            { files.servers.iter().zip(wanted.build_id) }.map(|(server, id)| server.program(id));
+            files.servers.iter().zip(wanted.build_id).map(|(server, id)| server.program(id));
         for program in programs {
             match program.and_then(|path| wanted.open(&path, false)) {
                 Ok(opened) => return Ok(opened),
@@ -70,7 +70,7 @@ impl Resolution<'_> {
         }
         let mut missing = format!("no symbols: {}", refused.join("; "));
         if let Origin::Path(..) = source {
-            let id = { wanted.build_id }.map_or(String::new(), |id| format!(" with build ID {id}"));
+            let id = wanted.build_id.map_or(String::new(), |id| format!(" with build ID {id}"));
             missing += &format!("; hand in the folder of the file{id} (--debug-dir)");
         }
         self.warn(format!("{name}: {missing}"));

@@ -64,13 +64,7 @@ impl Hash for Mapped {
 impl Place {
     /// Shorthand for [`Place::File`].
     pub fn file(path: &str, build_id: Option<BuildId>, offset: u64) -> Self {
-        Self::File {
-            path: path.into(),
-            build_id,
-            offset,
-            code: None,
-            mapped: Mapped::default(),
-        }
+        Self::File { path: path.into(), build_id, offset, code: None, mapped: Mapped::default() }
     }
 
     pub(super) fn code(&self) -> Option<Code> {
@@ -82,18 +76,12 @@ impl Place {
 
     pub(crate) fn module(&self) -> (Origin, u64) {
         match self {
-            Self::File {
-                path,
-                build_id,
-                offset,
-                ..
-            } if &**path == "[vdso]" => (Origin::Vdso(build_id.clone()), *offset),
-            Self::File {
-                path,
-                build_id,
-                offset,
-                ..
-            } => (Origin::Path(path.clone(), build_id.clone()), *offset),
+            Self::File { path, build_id, offset, .. } if &**path == "[vdso]" => {
+                (Origin::Vdso(build_id.clone()), *offset)
+            }
+            Self::File { path, build_id, offset, .. } => {
+                (Origin::Path(path.clone(), build_id.clone()), *offset)
+            }
             Self::Kernel(pc) => (Origin::Kernel { physical: false }, *pc),
             Self::KernelPhysical(pc) => (Origin::Kernel { physical: true }, *pc),
             Self::Firmware(pc) => (Origin::Firmware, *pc),

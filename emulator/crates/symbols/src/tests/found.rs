@@ -23,20 +23,9 @@ fn a_stripped_file_without_unwind_tables_is_parted_by_its_calls() {
     let root = root("bin/tool", &bytes);
     let places = [0x1004, 0x1010, 0x1050, 0x1054].map(|at| Place::file("/bin/tool", None, at));
     let symbols = symbolizer(root.path()).resolve(&places);
-    let names = symbols
-        .locations
-        .iter()
-        .map(|at| symbols.function(at.function));
+    let names = symbols.locations.iter().map(|at| symbols.function(at.function));
     let names: Vec<&str> = names.map(|function| &*function.name).collect();
-    assert_eq!(
-        names,
-        [
-            "tool+0x11000",
-            "tool+0x11000",
-            "tool+0x11050",
-            "tool+0x11050"
-        ]
-    );
+    assert_eq!(names, ["tool+0x11000", "tool+0x11000", "tool+0x11050", "tool+0x11050"]);
 }
 
 #[test]
@@ -49,10 +38,7 @@ fn a_name_in_another_encoding_is_a_name() {
     let root = root("bin/tool", &bytes);
     let places = [0x1004, 0x1024].map(|at| Place::file("/bin/tool", None, at));
     let symbols = symbolizer(root.path()).resolve(&places);
-    assert_eq!(
-        [symbols.label(0), symbols.label(1)],
-        ["caf\u{e9}+0x4", "tea+0x4"]
-    );
+    assert_eq!([symbols.label(0), symbols.label(1)], ["caf\u{e9}+0x4", "tea+0x4"]);
 }
 
 #[test]
@@ -73,40 +59,24 @@ fn libraries_are_found_in_archives_and_images() {
     let places =
         [0x2000 + 0x1004, 0x8000 + 0x1024, 0x1000].map(|at| Place::file("/out/app.apk", None, at));
     let symbols = symbolizer(root.path()).resolve(&places);
-    assert_eq!(
-        [symbols.label(0), symbols.label(1)],
-        ["first+0x4", "lib::second()+0x4"]
-    );
-    let modules = symbols
-        .locations
-        .iter()
-        .map(|at| &*symbols.module(at.module).path);
+    assert_eq!([symbols.label(0), symbols.label(1)], ["first+0x4", "lib::second()+0x4"]);
+    let modules = symbols.locations.iter().map(|at| &*symbols.module(at.module).path);
     assert_eq!(
         modules.collect::<Vec<_>>(),
-        [
-            "/out/app.apk!lib/libx.so",
-            "/out/app.apk!0x8000",
-            "/out/app.apk"
-        ]
+        ["/out/app.apk!lib/libx.so", "/out/app.apk!0x8000", "/out/app.apk"]
     );
     // What is in none of them is told.
     let [warning] = &symbols.warnings[..] else {
         panic!("{:?}", symbols.warnings);
     };
-    assert!(
-        warning.contains("no ELF file is there; hand in the folder"),
-        "{warning}"
-    );
+    assert!(warning.contains("no ELF file is there; hand in the folder"), "{warning}");
 }
 
 #[test]
 fn maps_are_found_wherever_a_container_left_them() {
     let shared = root("root/tmp/perf-77.map", b"7f001000 20 hot\n");
     let files = SymbolFiles {
-        shared: vec![Shared {
-            guest: "/out".to_owned(),
-            host: shared.path().to_owned(),
-        }],
+        shared: vec![Shared { guest: "/out".to_owned(), host: shared.path().to_owned() }],
         ..SymbolFiles::default()
     };
     let made = |pid| Place::Jit {

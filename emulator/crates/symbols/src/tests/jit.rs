@@ -124,16 +124,10 @@ fn the_only_map_that_has_the_code_is_used_and_told() {
     fs::write(root.path().join("perf-2.map"), "9000 10 elsewhere\n").unwrap();
     let (found, warnings) = labels(root.path(), &[jit(99, 0x1000, 1)]);
     assert_eq!(found, ["inside"]);
-    assert!(
-        warnings[0].contains("process 99 has no perf-99.map"),
-        "{warnings:?}"
-    );
+    assert!(warnings[0].contains("process 99 has no perf-99.map"), "{warnings:?}");
     // Two that have it: nobody knows which.
     fs::write(root.path().join("perf-3.map"), "1000 10 other\n").unwrap();
-    assert_eq!(
-        labels(root.path(), &[jit(99, 0x1000, 1)]).0,
-        ["anon+0x1000"]
-    );
+    assert_eq!(labels(root.path(), &[jit(99, 0x1000, 1)]).0, ["anon+0x1000"]);
 }
 
 /// A jitdump file, record by record.
@@ -215,13 +209,7 @@ fn jitdump_tells_code_of_one_address_apart_by_what_was_executed() {
     let labels: Vec<String> = (0..places.len()).map(|n| symbols.label(n)).collect();
     assert_eq!(
         labels,
-        [
-            "first+0x8",
-            "second+0x8",
-            "second+0x8",
-            "jit::moved()+0x4",
-            "jit::moved()+0x4"
-        ]
+        ["first+0x8", "second+0x8", "second+0x8", "jit::moved()+0x4", "jit::moved()+0x4"]
     );
     let source = symbols.locations[0].source.as_ref().unwrap();
     assert_eq!((&*source.file, source.line), ("f.js", 8));

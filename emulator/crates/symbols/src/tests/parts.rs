@@ -54,12 +54,7 @@ fn debug_information_in_every_form_names_inlined_functions() {
         assert_eq!(inlined(&symbols), SQUARE, "{files:?}: {symbols:?}");
         assert_eq!(symbols.locations[0].source.as_ref().unwrap().line, 4);
         let expected = usize::from(files[0].contains("split") || files[0].contains("packed"));
-        assert_eq!(
-            symbols.warnings.len(),
-            expected,
-            "{files:?} {:?}",
-            symbols.warnings
-        );
+        assert_eq!(symbols.warnings.len(), expected, "{files:?} {:?}", symbols.warnings);
     }
 }
 
@@ -67,10 +62,7 @@ fn debug_information_in_every_form_names_inlined_functions() {
 #[test]
 fn inlined_functions_without_lengths_end_where_their_source_lines_do() {
     for version in ["4", "5"] {
-        let (elf, dwo) = (
-            format!("nested{version}.elf"),
-            format!("nested{version}.dwo"),
-        );
+        let (elf, dwo) = (format!("nested{version}.elf"), format!("nested{version}.dwo"));
         let root = with(&[&elf, &dwo]);
         let at = |offset| {
             let symbols = resolve(root.path(), &elf, offset);
@@ -98,17 +90,9 @@ fn inlined_functions_without_lengths_end_where_their_source_lines_do() {
 #[test]
 fn a_part_that_is_not_there_is_named_beside_its_module() {
     for (file, offset, words) in [
-        (
-            "split5.elf",
-            MUL,
-            "inlined functions are in split5.dwo or split5.elf.dwp: not found",
-        ),
+        ("split5.elf", MUL, "inlined functions are in split5.dwo or split5.elf.dwp: not found"),
         ("shared.elf", MUL_WITH_ID, "are in common.dwz (build ID "),
-        (
-            "linked.elf",
-            MUL,
-            "names and source lines are in linked.debug: not found",
-        ),
+        ("linked.elf", MUL, "names and source lines are in linked.debug: not found"),
     ] {
         let root = with(&[file]);
         let symbols = resolve(root.path(), file, offset);
@@ -130,25 +114,14 @@ fn a_part_of_another_build_is_refused_and_named() {
         ("shared.elf", MUL_WITH_ID, "common.dwz has build ID "),
     ] {
         let symbols = resolve(root.path(), file, offset);
-        assert_eq!(
-            symbols.locations[0].inlined.len(),
-            if file == "shared.elf" { 2 } else { 0 }
-        );
-        assert!(
-            symbols.warnings[0].contains(words),
-            "{:?}",
-            symbols.warnings
-        );
+        assert_eq!(symbols.locations[0].inlined.len(), if file == "shared.elf" { 2 } else { 0 });
+        assert!(symbols.warnings[0].contains(words), "{:?}", symbols.warnings);
     }
 }
 
 #[test]
 fn a_debug_file_lies_where_gdb_looks() {
-    for place in [
-        ".debug/linked.debug",
-        "usr/lib/debug/bin/linked.debug",
-        "deep/er/linked.debug",
-    ] {
+    for place in [".debug/linked.debug", "usr/lib/debug/bin/linked.debug", "deep/er/linked.debug"] {
         let root = with(&[]);
         let (tool, debug) = (root.path().join("bin/linked.elf"), root.path().join(place));
         for file in [&tool, &debug] {

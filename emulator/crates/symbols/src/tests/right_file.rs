@@ -10,7 +10,7 @@ use super::small_elf::{self, SmallElf};
 fn program(name: &'static str, word: u32) -> Vec<u8> {
     let elf = SmallElf::new(vec![(name, 0x11000, 0x40, small_elf::FUNC)]);
     let mut bytes = elf.bytes();
-    let note = { bytes.windows(20) }.position(|w| w == small_elf::BUILD_ID);
+    let note = bytes.windows(20).position(|w| w == small_elf::BUILD_ID);
     // A note of another type is no build ID.
     bytes[note.unwrap() - 8] = 9;
     for at in (0x1000..0x1040).step_by(4) {
@@ -43,19 +43,13 @@ fn put(root: &Path, path: &str, bytes: &[u8]) {
 
 fn shared(guest: &str, host: &Path) -> Symbolizer {
     Symbolizer::new(SymbolFiles {
-        shared: vec![Shared {
-            guest: guest.to_owned(),
-            host: host.to_owned(),
-        }],
+        shared: vec![Shared { guest: guest.to_owned(), host: host.to_owned() }],
         ..SymbolFiles::default()
     })
 }
 
 fn rooted(root: &Path) -> Symbolizer {
-    Symbolizer::new(SymbolFiles {
-        roots: vec![root.to_owned()],
-        ..SymbolFiles::default()
-    })
+    Symbolizer::new(SymbolFiles { roots: vec![root.to_owned()], ..SymbolFiles::default() })
 }
 
 #[test]
@@ -64,9 +58,7 @@ fn another_file_of_the_same_path_is_refused_by_what_was_executed() {
     put(root.path(), "out/tool", &program("dig", TWO));
     let symbols = rooted(root.path()).resolve(&executed("/out/tool", ONE, 8));
     assert_eq!(symbols.label(0), "tool+0x1000");
-    let [warning] = &symbols.warnings[..] else {
-        panic!("{:?}", symbols.warnings)
-    };
+    let [warning] = &symbols.warnings[..] else { panic!("{:?}", symbols.warnings) };
     assert!(
         warning.contains("8 of 8 executed instructions differ, at offset 0x1000 expected 00150513, found 00250513"),
         "{warning}"
@@ -92,15 +84,10 @@ fn the_file_that_the_run_shared_is_used_and_the_guests_own_after_it() {
     let (host, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     put(host.path(), "tool", &program("hot", ONE));
     put(out.path(), "made", &program("made_by_the_guest", TWO));
-    let given = |guest: &str, host: &Path| Shared {
-        guest: guest.to_owned(),
-        host: host.to_owned(),
-    };
+    let given =
+        |guest: &str, host: &Path| Shared { guest: guest.to_owned(), host: host.to_owned() };
     let symbolizer = Symbolizer::new(SymbolFiles {
-        shared: vec![
-            given("/out/tool", &host.path().join("tool")),
-            given("/out", out.path()),
-        ],
+        shared: vec![given("/out/tool", &host.path().join("tool")), given("/out", out.path())],
         ..SymbolFiles::default()
     });
     let mut places = executed("/out/tool", ONE, 4);
@@ -128,19 +115,12 @@ fn a_shared_folder_is_a_root_with_its_links() {
         "/usr/absolute",
         "/usr/lib/real",
     ] {
-        assert_eq!(
-            by_share.resolve(&executed(path, ONE, 8)).label(0),
-            "hot",
-            "{path}"
-        );
+        assert_eq!(by_share.resolve(&executed(path, ONE, 8)).label(0), "hot", "{path}");
     }
     // Handed in as --debug-dir or guest.symbols, without a word of where it was.
-    for path in [
-        "/out/system/usr/lib/real",
-        "/mnt/deep/usr/absolute",
-        "/tmp/real",
-        "/tmp/real (deleted)",
-    ] {
+    for path in
+        ["/out/system/usr/lib/real", "/mnt/deep/usr/absolute", "/tmp/real", "/tmp/real (deleted)"]
+    {
         let symbols = rooted(root.path()).resolve(&executed(path, ONE, 8));
         assert_eq!(symbols.label(0), "hot", "{path}: {:?}", symbols.warnings);
     }
@@ -154,10 +134,7 @@ fn a_file_of_the_same_name_elsewhere_needs_proof() {
     let label = |places: &[Place]| rooted(root.path()).resolve(places).label(0);
     assert_eq!(label(&executed("/tmp/tool", ONE, 8)), "hot");
     assert_eq!(label(&executed("/tmp/tool", ONE, 2)), "tool+0x1000");
-    assert_eq!(
-        label(&[Place::file("/tmp/tool", None, 0x1000)]),
-        "tool+0x1000"
-    );
+    assert_eq!(label(&[Place::file("/tmp/tool", None, 0x1000)]), "tool+0x1000");
 }
 
 #[test]
@@ -168,10 +145,7 @@ fn names_with_spaces_and_strange_bytes() {
     let strange = std::ffi::OsStr::from_bytes(b"t\xff\xfeol");
     fs::write(root.path().join(strange), program("strange", ONE)).unwrap();
     let symbolizer = shared("/out", root.path());
-    for (path, label) in [
-        ("/out/my tool;<b>", "hot"),
-        ("/out/t\u{fffd}\u{fffd}ol", "strange"),
-    ] {
+    for (path, label) in [("/out/my tool;<b>", "hot"), ("/out/t\u{fffd}\u{fffd}ol", "strange")] {
         assert_eq!(symbolizer.resolve(&executed(path, ONE, 8)).label(0), label);
     }
 }

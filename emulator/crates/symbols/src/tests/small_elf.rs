@@ -32,11 +32,7 @@ struct Section {
 
 impl SmallElf {
     pub fn new(symbols: Vec<(&'static str, u64, u64, u8)>) -> Self {
-        Self {
-            symbols,
-            packed: Vec::new(),
-            dynamic: false,
-        }
+        Self { symbols, packed: Vec::new(), dynamic: false }
     }
 
     pub fn bytes(&self) -> Vec<u8> {
@@ -62,14 +58,7 @@ impl SmallElf {
         let mut sections = vec![section(0, 0, 0, 0, 0, 0)];
         sections.push(section(1, 1, 6, TEXT_ADDRESS, TEXT_OFFSET, TEXT_SIZE));
         let mut add = |name, kind, bytes: &[u8]| {
-            sections.push(section(
-                name,
-                kind,
-                0,
-                0,
-                out.len() as u64,
-                bytes.len() as u64,
-            ));
+            sections.push(section(name, kind, 0, 0, out.len() as u64, bytes.len() as u64));
             out.extend(bytes);
             out.resize(out.len().next_multiple_of(8), 0);
         };
@@ -105,14 +94,7 @@ impl SmallElf {
             header.extend(field.to_le_bytes());
         }
         header.extend([1, 0, 0, 0, 5, 0, 0, 0]); // PT_LOAD, R+X
-        for field in [
-            TEXT_OFFSET,
-            TEXT_ADDRESS,
-            TEXT_ADDRESS,
-            TEXT_SIZE,
-            TEXT_SIZE,
-            0x1000,
-        ] {
+        for field in [TEXT_OFFSET, TEXT_ADDRESS, TEXT_ADDRESS, TEXT_SIZE, TEXT_SIZE, 0x1000] {
             header.extend(field.to_le_bytes());
         }
         out[..header.len()].copy_from_slice(&header);
@@ -121,14 +103,5 @@ impl SmallElf {
 }
 
 fn section(name: u32, kind: u32, flags: u64, address: u64, offset: u64, size: u64) -> Section {
-    Section {
-        name,
-        kind,
-        flags,
-        address,
-        offset,
-        size,
-        link: 0,
-        entry: 0,
-    }
+    Section { name, kind, flags, address, offset, size, link: 0, entry: 0 }
 }

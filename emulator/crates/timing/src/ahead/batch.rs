@@ -174,11 +174,7 @@ impl<'a, S: CommitSink> Server<'a, S> {
             Question::Count(event) => pipeline.count(event),
             Question::Selected(counter) => pipeline.selected(counter),
         };
-        let answer = Answer {
-            decoded: *decoded,
-            now: pipeline.now(),
-            count,
-        };
+        let answer = Answer { decoded: *decoded, now: pipeline.now(), count };
         (pipeline.cycle().max(*decoded), answer)
     }
 }

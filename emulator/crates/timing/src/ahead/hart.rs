@@ -224,7 +224,7 @@ impl TimingModel for Ahead<'_> {
     ) -> u64 {
         let queue = self.0.get_mut();
         let page = pa & !0xfff;
-        { &mut queue.batch }.fetch(pc, inst.len, page, translated, queue.path);
+        queue.batch.fetch(pc, inst.len, page, translated, queue.path);
         queue.instructions += 1;
         let reached = queue.reaches(before);
         queue.exact = reached.is_none();

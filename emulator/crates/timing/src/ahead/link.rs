@@ -169,12 +169,7 @@ impl<'a> Link<'a> {
 
     /// Returns the hart's end of the link to the core on `core_thread`.
     pub fn sender(&'a self, core_thread: Thread) -> Sender<'a> {
-        Sender {
-            link: self,
-            core_thread,
-            sent: 0,
-            until: [0; BATCHES as usize + 1],
-        }
+        Sender { link: self, core_thread, sent: 0, until: [0; BATCHES as usize + 1] }
     }
 
     fn slot(&self, number: u64) -> &Slot {

@@ -53,12 +53,10 @@ pub fn run_apart<S: CommitSink + Send, R>(
     let Core { path, pipeline, .. } = core;
     let link = Link::new(thread::current(), lines.spare);
     thread::scope(|scope| {
-        let worker = thread::Builder::new()
-            .name("core".to_owned())
-            .spawn_scoped(scope, || {
-                starts();
-                link::serve(pipeline, &link);
-            });
+        let worker = thread::Builder::new().name("core".to_owned()).spawn_scoped(scope, || {
+            starts();
+            link::serve(pipeline, &link);
+        });
         let worker = match worker {
             Ok(worker) => worker,
             Err(error) => panic!("a thread for the timing core: {error}"),

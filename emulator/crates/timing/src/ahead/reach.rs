@@ -27,12 +27,7 @@ pub(super) struct Reach {
 impl Reach {
     /// Returns what is known of a core that has come to `cycle`, and has done no instructions.
     pub fn new(cycle: u64) -> Self {
-        Self {
-            cycle,
-            instructions: 0,
-            window: (cycle, 0),
-            rate: 4 << FRACTION,
-        }
+        Self { cycle, instructions: 0, window: (cycle, 0), rate: 4 << FRACTION }
     }
 
     /// Notes that the core had come to `cycle` after `instructions` instructions.

@@ -15,12 +15,7 @@ pub(super) struct CommitWatch {
     pub watch: Watch,
 }
 
-snapshot::snapshot!(CommitWatch {
-    counter,
-    selection,
-    weights,
-    watch
-});
+snapshot::snapshot!(CommitWatch { counter, selection, weights, watch });
 
 /// What is to be known of an instruction that leaves the ROB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,16 +55,7 @@ struct Weights {
     leaving: Leaving,
 }
 
-snapshot::snapshot!(Weights {
-    class,
-    jump,
-    load,
-    flushed,
-    drained,
-    stalled,
-    committing,
-    leaving
-});
+snapshot::snapshot!(Weights { class, jump, load, flushed, drained, stalled, committing, leaving });
 
 impl Default for Weights {
     fn default() -> Self {
@@ -130,11 +116,7 @@ impl Weights {
     fn needs(&self, selection: Selection) -> Leaving {
         let leaving = || selection.events().filter(|&event| !stands(event));
         let all_alike = self.class == [self.class[0]; InstClass::COUNT];
-        let by_class = self
-            .jump
-            .iter()
-            .chain(&self.load)
-            .any(|&weight| weight != 0);
+        let by_class = self.jump.iter().chain(&self.load).any(|&weight| weight != 0);
         match (leaving().next(), leaving().all(is_of_class)) {
             (None, _) => Leaving::Nothing,
             (_, false) => Leaving::Anything,
@@ -164,12 +146,7 @@ impl Weights {
 
 impl CommitWatch {
     pub fn new(counter: usize, selection: Selection, watch: Watch) -> Self {
-        Self {
-            counter,
-            selection,
-            weights: Weights::of(selection),
-            watch,
-        }
+        Self { counter, selection, weights: Weights::of(selection), watch }
     }
 
     /// Tells the watch of instructions that left the ROB, whose cycles count from `cycle`. `flushed`: its value in
@@ -180,17 +157,8 @@ impl CommitWatch {
         records: &[CommitRecord],
         micro_op: impl Fn(&CommitRecord) -> &'a MicroOp,
     ) {
-        let Self {
-            selection,
-            weights,
-            watch,
-            ..
-        } = self;
-        let left = Left {
-            cycle,
-            flushed,
-            records,
-        };
+        let Self { selection, weights, watch, .. } = self;
+        let left = Left { cycle, flushed, records };
         let each = weights.class[0];
         match weights.leaving {
             Leaving::Nothing => left.told_stalls(watch, weights),

@@ -11,11 +11,7 @@ pub(super) struct Stall {
     pub class: u8,
 }
 
-snapshot::snapshot!(Stall {
-    before,
-    commit,
-    class
-});
+snapshot::snapshot!(Stall { before, commit, class });
 
 /// The last stalls of the ROB's head.
 #[derive(Debug, Default)]
@@ -32,13 +28,7 @@ pub(super) struct Heads {
     known: usize,
 }
 
-snapshot::snapshot!(Heads {
-    ring,
-    first,
-    next,
-    committed,
-    known
-});
+snapshot::snapshot!(Heads { ring, first, next, committed, known });
 
 impl Heads {
     /// Returns an empty list with room for the stalls of a ROB of `entries` entries and a decode stage of `width`. Who
@@ -89,11 +79,7 @@ impl Heads {
     fn push(&mut self, before: u64, class: CycleClass) {
         let mask = self.ring.len().wrapping_sub(1);
         if let Some(place) = self.ring.get_mut(self.next & mask) {
-            *place = Stall {
-                before,
-                commit: self.committed,
-                class: class as u8,
-            };
+            *place = Stall { before, commit: self.committed, class: class as u8 };
             self.next += 1;
         }
     }

@@ -136,16 +136,11 @@ snapshot::snapshot!(Weights { slots, decoded });
 impl Weights {
     /// Returns the weights of a sum of events; `None`: one of them is no event of decode.
     pub fn of(events: impl Iterator<Item = PerfEvent>) -> Option<Self> {
-        let mut weights = Self {
-            slots: [0; KINDS],
-            decoded: 0,
-        };
+        let mut weights = Self { slots: [0; KINDS], decoded: 0 };
         for event in events {
             match event {
                 PerfEvent::Decoded => weights.decoded += 1,
-                _ => kinds(event)?
-                    .into_iter()
-                    .for_each(|kind| weights.slots[kind] += 1),
+                _ => kinds(event)?.into_iter().for_each(|kind| weights.slots[kind] += 1),
             }
         }
         Some(weights)

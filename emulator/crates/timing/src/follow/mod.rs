@@ -51,13 +51,7 @@ pub(crate) struct Selections {
     pub follower: Option<Box<Follower>>,
 }
 
-snapshot::snapshot!(Selections {
-    selections,
-    always,
-    slots,
-    issues,
-    follower
-});
+snapshot::snapshot!(Selections { selections, always, slots, issues, follower });
 
 /// Returns true if decode is followed for a counter.
 fn is_of_decode(selection: Selection) -> bool {
@@ -112,11 +106,7 @@ impl Selections {
         match (Weights::of(selection.events()), &mut self.slots) {
             (Some(weights), Some(slots)) => {
                 let watch = Watch::new(condition, slots.decoded_in() + 1);
-                slots.watch(DecodeWatch {
-                    counter,
-                    weights,
-                    watch,
-                });
+                slots.watch(DecodeWatch { counter, weights, watch });
             }
             _ => {
                 if let Some(follower) = &mut self.follower {
@@ -128,12 +118,7 @@ impl Selections {
 
     /// Starts and stops following what somebody asks for.
     fn start(&mut self, start: Start) {
-        let Start {
-            width,
-            entries,
-            committed,
-            decoded,
-        } = start;
+        let Start { width, entries, committed, decoded } = start;
         if self.always || self.selections.iter().any(|&s| is_of_decode(s)) {
             let new = || Box::new(Slots::new(width, entries / width, decoded));
             let slots = self.slots.get_or_insert_with(new);

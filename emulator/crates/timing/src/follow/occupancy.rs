@@ -23,15 +23,7 @@ pub(super) struct OccupancyWatch {
     next: u64,
 }
 
-snapshot::snapshot!(OccupancyWatch {
-    counter,
-    watch,
-    each,
-    load,
-    inside,
-    level,
-    next
-});
+snapshot::snapshot!(OccupancyWatch { counter, watch, each, load, inside, level, next });
 
 impl OccupancyWatch {
     /// Returns the watch of a condition from after cycle `cycle` on; `None`: not all events are occupancies.

@@ -27,10 +27,7 @@ fn tea_of(event: PerfEvent) -> Option<TeaEvents> {
 
 /// Returns true if a [`Follower`] counts the event.
 pub(super) fn is_counted(event: PerfEvent) -> bool {
-    let occupancy = matches!(
-        event,
-        PerfEvent::RobOccupancy | PerfEvent::LoadQueueOccupancy
-    );
+    let occupancy = matches!(event, PerfEvent::RobOccupancy | PerfEvent::LoadQueueOccupancy);
     occupancy || tea_of(event).is_some()
 }
 
@@ -73,10 +70,7 @@ snapshot::snapshot!(Follower {
 impl Follower {
     /// Returns a follower of a core whose last commit was in cycle `committed`.
     pub fn new(committed: u64) -> Self {
-        Self {
-            cycle: committed,
-            ..Self::default()
-        }
+        Self { cycle: committed, ..Self::default() }
     }
 
     /// Counts `events` from now on, and no others; or all.
@@ -107,9 +101,7 @@ impl Follower {
     pub fn watched(&self, counter: usize) -> Option<u64> {
         let commit = self.at_commit.iter().map(|w| (w.counter, &w.watch));
         let occupancy = self.occupancies.iter().map(|w| (w.counter, &w.watch));
-        { commit.chain(occupancy) }
-            .find(|&(of, _)| of == counter)
-            .map(|(_, watch)| watch.total)
+        commit.chain(occupancy).find(|&(of, _)| of == counter).map(|(_, watch)| watch.total)
     }
 
     /// Counts no condition for a counter any more.
@@ -124,8 +116,7 @@ impl Follower {
             self.occupancies.push(queues);
         } else {
             let watch = Watch::new(condition, self.cycle + 1);
-            self.at_commit
-                .push(CommitWatch::new(counter, selection, watch));
+            self.at_commit.push(CommitWatch::new(counter, selection, watch));
         }
     }
 

@@ -31,11 +31,7 @@ pub(super) struct DecodeWatch {
     pub watch: Watch,
 }
 
-snapshot::snapshot!(DecodeWatch {
-    counter,
-    weights,
-    watch
-});
+snapshot::snapshot!(DecodeWatch { counter, weights, watch });
 
 /// A decode group that starts.
 #[derive(Clone, Copy, Debug)]
@@ -100,14 +96,7 @@ snapshot::snapshot!(Slots {
 impl Slots {
     /// Returns slot counters for a core of `width` with `rows` ROB rows, which decoded last in cycle `decoded`.
     pub fn new(width: u32, rows: u32, decoded: u64) -> Self {
-        Self {
-            width,
-            rows,
-            began: decoded,
-            plain: decoded + 1,
-            slow: true,
-            ..Self::default()
-        }
+        Self { width, rows, began: decoded, plain: decoded + 1, slow: true, ..Self::default() }
     }
 
     /// Returns the cycle of the last decode, or up to which the core slept.
@@ -219,11 +208,7 @@ impl Slots {
         if self.slow || (restart.is_some() && self.heads.is_some()) {
             return self.start_group_slowly(group, records, window);
         }
-        let Group {
-            decode,
-            dispatched,
-            mark,
-        } = group;
+        let Group { decode, dispatched, mark } = group;
         let (from, width) = (self.plain, u64::from(self.width));
         let decode = decode.max(from);
         let waits = match restart {
@@ -427,9 +412,7 @@ impl Slots {
     /// Tells the watches now of the cycles up to the last commit, whose instruction changed the privilege, if it
     /// restarted the front end.
     pub fn close_cycles(&mut self, window: &Window) {
-        let Some(restart) = window
-            .restart()
-            .filter(|_| self.open && !self.watches.is_empty())
+        let Some(restart) = window.restart().filter(|_| self.open && !self.watches.is_empty())
         else {
             return;
         };

@@ -16,24 +16,12 @@ pub(super) struct Watch {
     pub total: u64,
 }
 
-snapshot::snapshot!(Watch {
-    condition,
-    next,
-    pending,
-    met,
-    total
-});
+snapshot::snapshot!(Watch { condition, next, pending, met, total });
 
 impl Watch {
     /// Returns a watch that counts from cycle `next` on.
     pub fn new(condition: Condition, next: u64) -> Self {
-        Self {
-            condition,
-            next,
-            pending: 0,
-            met: false,
-            total: 0,
-        }
+        Self { condition, next, pending: 0, met: false, total: 0 }
     }
 
     /// Adds `value` occurrences in a cycle.
@@ -97,11 +85,7 @@ mod tests {
 
     /// Returns the cycles counted of cycles 10 to 19, with 1, 3, 0, 0, 2, 2, 2, 0, 4 and 0 occurrences.
     fn counted(threshold: u8, invert: bool, edge: bool) -> u64 {
-        let condition = Condition {
-            threshold,
-            invert,
-            edge,
-        };
+        let condition = Condition { threshold, invert, edge };
         let mut watch = Watch::new(condition, 10);
         watch.add(10, 1);
         watch.add(11, 2);

@@ -87,11 +87,7 @@ impl FetchBuffer {
     /// Adds a packet that is in the buffer from cycle `there` on: it ends the current group if that is decoded before.
     #[inline(always)]
     pub fn arrives(&mut self, there: u64) {
-        self.end = if there > self.cycle {
-            self.after_slot
-        } else {
-            self.end
-        };
+        self.end = if there > self.cycle { self.after_slot } else { self.end };
     }
 
     /// Returns true if the next instruction starts a group: the current one is full, or the instruction arrived too

@@ -61,11 +61,7 @@ impl FrontEnd {
     /// Times fetch after a branch or jump of which every stage knows where it goes.
     pub fn foreseen(&mut self, taken: bool) {
         if taken {
-            let right = Stage {
-                redirects: true,
-                right: true,
-                ..Stage::default()
-            };
+            let right = Stage { redirects: true, right: true, ..Stage::default() };
             self.leave(right, right, false);
         }
     }
@@ -93,9 +89,7 @@ impl FrontEnd {
             self.counts.micro_btb_misses += u64::from(!found.hit);
             self.micro_btb.write(at, found, branch, trained);
         }
-        let f2 = forecast
-            .f2()
-            .unwrap_or_else(|| found.stage(branch, forecast.base()));
+        let f2 = forecast.f2().unwrap_or_else(|| found.stage(branch, forecast.base()));
         (found.stage(branch, found.strong), f2)
     }
 

@@ -117,13 +117,7 @@ struct View {
     seen3: u8,
 }
 
-snapshot::snapshot!(View {
-    left1,
-    left2,
-    seen1,
-    seen2,
-    seen3
-});
+snapshot::snapshot!(View { left1, left2, seen1, seen2, seen3 });
 
 impl View {
     /// Returns the cycles from F0 to the next packet's F0. `one`: F1 agrees with F3 on the next address; `two`: F2
@@ -173,7 +167,7 @@ impl FrontEnd {
     pub fn fetched_packet(&mut self) -> PacketFetch {
         let translated = std::mem::take(&mut self.translated);
         PacketFetch {
-            asked: { self.f0 }.saturating_sub(std::mem::take(&mut self.late)),
+            asked: self.f0.saturating_sub(std::mem::take(&mut self.late)),
             delivered: self.entered,
             pa: self.line << LINE_BITS,
             source: std::mem::replace(&mut self.source, DataSource::L1),

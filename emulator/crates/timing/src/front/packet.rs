@@ -37,11 +37,7 @@ impl FrontEnd {
         below: Below<'_>,
     ) {
         self.counts.packets += 1;
-        let mut f0 = if packet.sequential() {
-            self.f0 + self.run_on()
-        } else {
-            self.next_f0
-        };
+        let mut f0 = if packet.sequential() { self.f0 + self.run_on() } else { self.next_f0 };
         // F4, F3 and F2 hold a packet each while the buffer is full.
         f0 = f0.max(self.entered_before.saturating_sub(F4 - 2));
         f0 += u64::from(packet.straddles());

@@ -75,10 +75,7 @@ impl Lsu {
     #[inline(always)]
     fn read_cache(&mut self, pa: u64, s0: u64, early: u64, tea: TeaEvents) -> Answer {
         let done = s0 + ANSWER;
-        match self
-            .l1d
-            .access(pa >> LINE_BITS, s0 + 2, Origin::Load, &mut self.lower)
-        {
+        match self.l1d.access(pa >> LINE_BITS, s0 + 2, Origin::Load, &mut self.lower) {
             None => Answer::new(done - early, done, CycleClass::LoadL1, tea),
             Some((ready, level)) => {
                 let (class, missed) = class_of(level);
@@ -102,10 +99,7 @@ impl Lsu {
         if store.address <= s0 + 1 {
             return self.forward(store, load.store.covers, s0, early, tea);
         }
-        Answer {
-            failed: Some(store.address + REPORT),
-            ..self.read_cache(load.pa, s0, early, tea)
-        }
+        Answer { failed: Some(store.address + REPORT), ..self.read_cache(load.pa, s0, early, tea) }
     }
 
     /// Answers a load that finds a store to its bytes in the queue: by the store's data or, if that is not all of them,
@@ -204,10 +198,7 @@ impl Lsu {
     #[cold]
     fn device(&mut self, s0: u64, head: u64) -> Answer {
         self.counts.mmio += 1;
-        let start = s0
-            .max(head + 1)
-            .max(self.mmio_busy)
-            .max(self.stores.empty());
+        let start = s0.max(head + 1).max(self.mmio_busy).max(self.stores.empty());
         let done = start + self.mmio_latency;
         self.mmio_busy = done;
         Answer::new(done, done, CycleClass::Device, TeaEvents::default())
@@ -220,16 +211,10 @@ impl Lsu {
             return self.device(s0, s0);
         }
         let walked = self.translate(s0, walk);
-        let tlb = if walked == s0 {
-            TeaEvents::default()
-        } else {
-            TeaEvents::ST_TLB
-        };
+        let tlb = if walked == s0 { TeaEvents::default() } else { TeaEvents::ST_TLB };
         let done = walked + ANSWER;
         let line = access.pa() >> LINE_BITS;
-        let answer = self
-            .l1d
-            .access(line, walked + 2, Origin::Store, &mut self.lower);
+        let answer = self.l1d.access(line, walked + 2, Origin::Store, &mut self.lower);
         let (done, class, tea) = match answer.map(|(ready, level)| (ready, class_of(level))) {
             None => (done, CycleClass::Serialize, tlb),
             Some((ready, (CycleClass::LoadPeer, tea))) => {

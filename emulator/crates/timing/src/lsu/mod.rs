@@ -47,13 +47,7 @@ pub(crate) struct Access<'a> {
 impl Access<'_> {
     /// Returns the access of an instruction that accesses no memory.
     pub fn none(id: StaticId) -> Self {
-        Self {
-            id,
-            pa: 0,
-            mmio: false,
-            store: StoreMatch::default(),
-            walk: None,
-        }
+        Self { id, pa: 0, mmio: false, store: StoreMatch::default(), walk: None }
     }
 }
 
@@ -76,13 +70,7 @@ impl Answer {
     /// Returns the answer to an access without a memory-ordering failure.
     #[inline(always)]
     fn new(wake: u64, done: u64, class: CycleClass, tea: TeaEvents) -> Self {
-        Self {
-            wake,
-            done,
-            class,
-            tea,
-            failed: None,
-        }
+        Self { wake, done, class, tea, failed: None }
     }
 }
 
@@ -258,8 +246,7 @@ impl Lsu {
 
     /// Puts the line of an access into the L1 data cache, as if somebody had asked for it in time.
     pub fn bring(&mut self, pa: u64, cycle: u64, write: bool) {
-        self.l1d
-            .bring(pa >> LINE_BITS, cycle, write, &mut self.lower);
+        self.l1d.bring(pa >> LINE_BITS, cycle, write, &mut self.lower);
     }
 
     /// Drops cached translations.
@@ -282,8 +269,7 @@ impl Lsu {
         self.counts.dtlb_misses += 1;
         let walks = self.walk.counts[TlbSide::Data as usize].walks;
         let ready =
-            self.walk
-                .translate(TlbSide::Data, s0 + 1, walk, &mut self.l1d, &mut self.lower);
+            self.walk.translate(TlbSide::Data, s0 + 1, walk, &mut self.l1d, &mut self.lower);
         let walked = self.walk.counts[TlbSide::Data as usize].walks != walks;
         // The queue's retry: selected in the cycle after the refill, fired in the next.
         let again = ready + 2;
@@ -298,14 +284,8 @@ fn class_of(level: Level) -> (CycleClass, TeaEvents) {
     const OF_LEVEL: [(CycleClass, TeaEvents); 4] = [
         (CycleClass::LoadL2, TeaEvents::ST_L1),
         (CycleClass::LoadLlc, TeaEvents::ST_L1),
-        (
-            CycleClass::LoadDram,
-            TeaEvents(TeaEvents::ST_L1.0 | TeaEvents::ST_LLC.0),
-        ),
-        (
-            CycleClass::LoadPeer,
-            TeaEvents(TeaEvents::ST_L1.0 | TeaEvents::ST_PEER.0),
-        ),
+        (CycleClass::LoadDram, TeaEvents(TeaEvents::ST_L1.0 | TeaEvents::ST_LLC.0)),
+        (CycleClass::LoadPeer, TeaEvents(TeaEvents::ST_L1.0 | TeaEvents::ST_PEER.0)),
     ];
     OF_LEVEL[level as usize]
 }
@@ -346,21 +326,12 @@ impl LoadPorts {
         let mut displaces = false;
         if first {
             displaces = schedule.mark(cycle, STORE_PORT);
-            self.run = if cycle == self.last + 1 {
-                self.run + 1
-            } else {
-                0
-            };
+            self.run = if cycle == self.last + 1 { self.run + 1 } else { 0 };
             self.last = cycle;
             if self.run == SATURATED {
                 schedule.mark(cycle + 1, micro_op.ports);
             }
         }
-        Issued {
-            cycle,
-            port,
-            first,
-            displaces,
-        }
+        Issued { cycle, port, first, displaces }
     }
 }

@@ -13,11 +13,7 @@ pub(super) struct Store {
     pub gone: u64,
 }
 
-snapshot::snapshot!(Store {
-    address,
-    data,
-    gone
-});
+snapshot::snapshot!(Store { address, data, gone });
 
 /// The last stores, in program order.
 pub(super) struct Stores {
@@ -27,19 +23,11 @@ pub(super) struct Stores {
     empty: u64,
 }
 
-snapshot::snapshot!(Stores {
-    stores,
-    next,
-    empty
-});
+snapshot::snapshot!(Stores { stores, next, empty });
 
 impl Stores {
     pub fn new() -> Self {
-        Self {
-            stores: [Store::default(); STORES],
-            next: 0,
-            empty: 0,
-        }
+        Self { stores: [Store::default(); STORES], next: 0, empty: 0 }
     }
 
     /// Returns the store that a load found in program order, if it is still in the queue in cycle `at`.
@@ -74,11 +62,7 @@ mod tests {
     fn a_store_is_found_until_it_is_gone() {
         let mut stores = Stores::new();
         for n in [1, 2, 3] {
-            stores.push(Store {
-                address: 10 * n,
-                data: 10 * n + 1,
-                gone: 100 * n,
-            });
+            stores.push(Store { address: 10 * n, data: 10 * n + 1, gone: 100 * n });
         }
         let found = |ago, at| {
             let found = StoreMatch { ago, covers: true };

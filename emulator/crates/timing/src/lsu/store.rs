@@ -85,11 +85,7 @@ impl Lsu {
         let first = address + S0;
         let s0 = self.translate(first, store.walk);
         self.counts.dtlb_store_misses += u64::from(store.walk.is_some());
-        let tea = if s0 == first {
-            TeaEvents::default()
-        } else {
-            TeaEvents::ST_TLB
-        };
+        let tea = if s0 == first { TeaEvents::default() } else { TeaEvents::ST_TLB };
         let done = (s0 - S0 + STORE_DONE).max(data_done);
         StoreTimes {
             address_in: s0 - S0 + IN_QUEUE,
@@ -124,11 +120,7 @@ impl Lsu {
             self.written = s0;
             s0 + WRITTEN
         };
-        self.stores.push(Store {
-            address: times.address_in,
-            data: times.data_in,
-            gone,
-        });
+        self.stores.push(Store { address: times.address_in, data: times.data_in, gone });
         gone
     }
 
@@ -162,9 +154,5 @@ fn issue(
     // The store keeps its one slot until both parts have issued.
     let (second, other) = schedule.book(later, micro_op.ports, micro_op.lanes);
     let ports = [port, other];
-    if address_ready < data_ready {
-        (first, second, ports)
-    } else {
-        (second, first, ports)
-    }
+    if address_ready < data_ready { (first, second, ports) } else { (second, first, ports) }
 }

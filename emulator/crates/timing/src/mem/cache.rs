@@ -23,11 +23,7 @@ struct Fill {
     source: u8,
 }
 
-snapshot::snapshot!(Fill {
-    line,
-    cycle,
-    source
-});
+snapshot::snapshot!(Fill { line, cycle, source });
 
 /// What a hit needs to know of a set, in one piece: most hits find the line that the one before found.
 #[derive(Clone, Copy, Default)]
@@ -102,22 +98,14 @@ impl Cache {
             let set = &mut self.sets[index];
             set.dirty |= 1 << (set.recent & 15);
         }
-        if cycle >= self.last_fill {
-            Some(0)
-        } else {
-            Some(self.last(line).cycle)
-        }
+        if cycle >= self.last_fill { Some(0) } else { Some(self.last(line).cycle) }
     }
 
     /// Returns the last fill of a line that is there; a default one if that was long ago.
     #[inline(always)]
     fn last(&self, line: u64) -> Fill {
         let fill = self.fills[line as usize % FILLS];
-        if fill.line == line {
-            fill
-        } else {
-            Fill::default()
-        }
+        if fill.line == line { fill } else { Fill::default() }
     }
 
     /// Looks for a line that did not hit last.
@@ -125,11 +113,7 @@ impl Cache {
     fn look_for(&mut self, index: usize, tag: u32) -> Option<()> {
         let recent = self.find(index, tag)? as u8;
         let set = &mut self.sets[index];
-        *set = Set {
-            tag,
-            recent,
-            ..*set
-        };
+        *set = Set { tag, recent, ..*set };
         Some(())
     }
 
@@ -140,8 +124,7 @@ impl Cache {
 
     /// Returns true if the line is there or on its way.
     pub fn contains(&self, line: u64) -> bool {
-        self.find((line & self.set_mask) as usize, self.tag(line))
-            .is_some()
+        self.find((line & self.set_mask) as usize, self.tag(line)).is_some()
     }
 
     /// Returns where a line that is on its way comes from.
@@ -165,11 +148,7 @@ impl Cache {
             dirty: set.dirty & !(1 << way) | u16::from(dirty) << way,
             recent: way as u8,
         };
-        self.fills[line as usize % FILLS] = Fill {
-            line,
-            cycle,
-            source,
-        };
+        self.fills[line as usize % FILLS] = Fill { line, cycle, source };
         self.last_fill = self.last_fill.max(cycle);
         victim
     }
@@ -257,13 +236,7 @@ mod tests {
         assert_eq!(cache.fill(3, 50, false, 0), None);
         assert_eq!(cache.hit(3, 10, true), Some(50), "still on its way");
         assert_eq!(cache.hit(3, 60, false), Some(0));
-        assert_eq!(
-            cache.fill(3 + 16, 70, false, 0),
-            Some(Victim {
-                line: 3,
-                dirty: true
-            })
-        );
+        assert_eq!(cache.fill(3 + 16, 70, false, 0), Some(Victim { line: 3, dirty: true }));
         assert!(!cache.contains(3));
     }
 

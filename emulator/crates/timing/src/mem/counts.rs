@@ -191,10 +191,7 @@ mod tests {
         counts.of(1, Origin::Walk).add(UncoreCount::Reads, 100);
         counts.of(1, Origin::Walk).add(UncoreCount::Writes, 1000);
         let reads = |harts, origins| counts.sum(UncoreCount::Reads, harts, origins);
-        assert_eq!(
-            [reads(0, 0), reads(2, 0), reads(0, 2), reads(4, 0)],
-            [111, 110, 11, 0]
-        );
+        assert_eq!([reads(0, 0), reads(2, 0), reads(0, 2), reads(4, 0)], [111, 110, 11, 0]);
         let sum = UncoreCounts::default();
         let before = counts.copy();
         counts.of(1, Origin::Walk).count(UncoreCount::Reads);

@@ -20,12 +20,7 @@ struct Line {
     free: u64,
 }
 
-snapshot::snapshot!(Line {
-    holders,
-    alone,
-    modified,
-    free
-});
+snapshot::snapshot!(Line { holders, alone, modified, free });
 
 /// What a hart's caches have to do with a line because of others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,21 +88,12 @@ impl Directory {
         self.probes[hart].retain(|probe| probe.line != line);
         if others == 0 {
             // The hart may have lost the line and be the one that is known to have it.
-            *entry = Line {
-                holders: me,
-                alone: true,
-                modified: write,
-                free: entry.free,
-            };
+            *entry = Line { holders: me, alone: true, modified: write, free: entry.free };
             return grant;
         }
         grant.start = cycle.max(entry.free);
         if entry.alone || write {
-            grant.asks = if entry.modified {
-                self.transfer
-            } else {
-                self.probe
-            };
+            grant.asks = if entry.modified { self.transfer } else { self.probe };
             grant.supplied = entry.alone;
             grant.written_back = entry.modified && !write;
             grant.modified = entry.modified;
@@ -200,17 +186,11 @@ mod tests {
         let third = directory.request(2, LINE, 0, false);
         assert_eq!((third.asks, third.supplied), (0, false), "shared");
         assert!(!directory.writes(2, LINE));
-        let keep = Probe {
-            line: LINE,
-            drop: false,
-        };
+        let keep = Probe { line: LINE, drop: false };
         assert_eq!(directory.take_probes(0), [keep]);
         assert_eq!(directory.request(2, LINE, 0, true).asks, probe);
         for hart in [0, 1] {
-            let gone = Probe {
-                line: LINE,
-                drop: true,
-            };
+            let gone = Probe { line: LINE, drop: true };
             assert_eq!(directory.take_probes(hart), [gone]);
         }
         assert!(directory.writes(2, LINE));

@@ -52,14 +52,7 @@ impl Dram {
         let fixed = p.model == DramModel::Fixed;
         Self {
             model: p.model,
-            banks: vec![
-                Bank {
-                    row: u64::MAX,
-                    slot: Slot::default()
-                };
-                banks
-            ]
-            .into(),
+            banks: vec![Bank { row: u64::MAX, slot: Slot::default() }; banks].into(),
             bank_mask: banks as u64 - 1,
             column_bits: (p.row_bytes >> super::LINE_BITS).trailing_zeros(),
             row_bits: banks.trailing_zeros(),
@@ -67,11 +60,7 @@ impl Dram {
             cas: memory(p.cas),
             rcd: memory(p.rcd),
             rp: memory(p.rp),
-            burst: if fixed {
-                64 / u64::from(p.bytes_per_cycle)
-            } else {
-                memory(p.burst)
-            },
+            burst: if fixed { 64 / u64::from(p.bytes_per_cycle) } else { memory(p.burst) },
             controller: u64::from(p.controller),
             refresh_every: refresh_period(preset).unwrap_or(u64::MAX),
             refresh_takes: nanoseconds(260, preset),

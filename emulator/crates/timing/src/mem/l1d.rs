@@ -304,8 +304,7 @@ impl L1d {
         let ready = arrives + self.refill - ALLOCATE;
         self.demands(origin, lower.source(level), ready);
         let tail = self.install(line, ready, write, level, lower);
-        self.mshrs
-            .take(register, line, start, ready + self.release + tail);
+        self.mshrs.take(register, line, start, ready + self.release + tail);
         if self.prefetch {
             let slot = self.next_wanted % WANTED;
             self.wanted[slot] = (line + 1, ready + PREFETCH);

@@ -258,9 +258,7 @@ impl Lower {
     /// Notes that the hart writes to a line that it holds, if it need not ask; returns true if so.
     pub fn writes(&mut self, line: u64) -> bool {
         let directory = &mut self.shared.lock().directory;
-        directory
-            .as_mut()
-            .is_none_or(|directory| directory.writes(self.hart, line))
+        directory.as_mut().is_none_or(|directory| directory.writes(self.hart, line))
     }
 
     fn permission(&mut self, line: u64, start: u64) -> Option<u64> {
@@ -314,10 +312,7 @@ mod tests {
             (first, Level::L2),
             "still on its way"
         );
-        assert_eq!(
-            lower.read(5, 500, Origin::Fetch, |_| false),
-            (512, Level::L2)
-        );
+        assert_eq!(lower.read(5, 500, Origin::Fetch, |_| false), (512, Level::L2));
     }
 
     #[test]

@@ -16,12 +16,7 @@ struct Register {
     free: u64,
 }
 
-snapshot::snapshot!(Register {
-    line,
-    gap,
-    start,
-    free
-});
+snapshot::snapshot!(Register { line, gap, start, free });
 
 /// One register file. A register also keeps a line that was prefetched until something needs it.
 pub(crate) struct Mshrs {
@@ -54,15 +49,10 @@ impl Mshrs {
         if let Some(i) = registers.iter().position(|r| r.free <= cycle) {
             return (i, cycle);
         }
-        if let Some(i) = registers
-            .iter()
-            .position(|r| r.gap <= cycle && cycle + GAP <= r.start)
-        {
+        if let Some(i) = registers.iter().position(|r| r.gap <= cycle && cycle + GAP <= r.start) {
             return (i, cycle);
         }
-        let first = (0..self.count)
-            .min_by_key(|&i| registers[i].free)
-            .unwrap_or(0);
+        let first = (0..self.count).min_by_key(|&i| registers[i].free).unwrap_or(0);
         (first, registers[first].free)
     }
 
@@ -75,12 +65,7 @@ impl Mshrs {
             register.gap = free;
             return;
         }
-        *register = Register {
-            line,
-            gap: register.free,
-            start,
-            free,
-        };
+        *register = Register { line, gap: register.free, start, free };
         self.prefetched &= !(1 << index);
     }
 
@@ -94,9 +79,7 @@ impl Mshrs {
     /// Returns the register that holds `line` as a prefetch, and from when.
     pub fn prefetched(&self, line: u64) -> Option<(usize, u64)> {
         let held = |i: &usize| self.registers[i % MAX].line == line;
-        bits(self.prefetched)
-            .find(held)
-            .map(|i| (i, self.registers[i % MAX].free))
+        bits(self.prefetched).find(held).map(|i| (i, self.registers[i % MAX].free))
     }
 
     /// Forgets a prefetched line that is taken away.

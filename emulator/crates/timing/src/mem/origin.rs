@@ -21,14 +21,8 @@ impl Origin {
     /// Number of origins.
     pub const COUNT: usize = 6;
     /// All origins, each at its own number.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::Fetch,
-        Self::Load,
-        Self::Store,
-        Self::Walk,
-        Self::Prefetch,
-        Self::WriteBack,
-    ];
+    pub const ALL: [Self; Self::COUNT] =
+        [Self::Fetch, Self::Load, Self::Store, Self::Walk, Self::Prefetch, Self::WriteBack];
 
     /// Returns true if the line is wanted to be written to.
     #[inline(always)]

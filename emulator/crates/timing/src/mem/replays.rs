@@ -17,11 +17,7 @@ struct Replay {
     stores: u32,
 }
 
-snapshot::snapshot!(Replay {
-    line,
-    until,
-    stores
-});
+snapshot::snapshot!(Replay { line, until, stores });
 
 /// Replay queues of the L1D miss registers, one entry per missing line.
 #[derive(Default)]
@@ -32,11 +28,7 @@ snapshot::snapshot!(Replays(0));
 impl Replays {
     /// Adds a store that misses: it and others wait until cycle `until`.
     pub fn start(&mut self, line: u64, until: u64) {
-        self.0[line as usize % LINES] = Replay {
-            line,
-            until,
-            stores: 1,
-        };
+        self.0[line as usize % LINES] = Replay { line, until, stores: 1 };
     }
 
     /// Returns the cycle in which a store joins those that wait for its line in cycle `cycle`, or writes if they are

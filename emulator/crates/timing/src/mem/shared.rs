@@ -70,16 +70,8 @@ pub(super) struct Shared {
 
 impl Snapshot for Shared {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
-        let Self {
-            llc,
-            owners,
-            counts,
-            llc_mshrs,
-            llc_latency: _,
-            l2_latency: _,
-            dram,
-            directory,
-        } = self;
+        let Self { llc, owners, counts, llc_mshrs, llc_latency: _, l2_latency: _, dram, directory } =
+            self;
         if let Some(llc) = llc {
             llc.snapshot(archive)?;
         }
@@ -155,9 +147,7 @@ impl Shared {
         let ready = grant.start + self.llc_latency + grant.asks;
         directory.answered(line, ready + self.l2_latency);
         self.note(&grant, (hart, Origin::Store));
-        self.counts
-            .of(hart, Origin::Store)
-            .count(UncoreCount::Upgrades);
+        self.counts.of(hart, Origin::Store).count(UncoreCount::Upgrades);
         Some(ready)
     }
 
@@ -225,8 +215,7 @@ impl Shared {
     fn fill(&mut self, (hart, origin): (usize, Origin), line: u64, cycle: u64, dirty: bool) {
         let Some(llc) = &mut self.llc else { return };
         let victim = llc.fill(line, cycle, dirty, 0);
-        self.owners
-            .fill(llc.place(line), hart, origin, &self.counts);
+        self.owners.fill(llc.place(line), hart, origin, &self.counts);
         let Some(victim) = victim else { return };
         let account = self.counts.of(hart, origin);
         account.count(UncoreCount::Evictions);

@@ -18,11 +18,7 @@ impl Slot {
     #[inline]
     pub fn serve(&mut self, cycle: u64, cycles: u64) -> u64 {
         if cycle >= self.end {
-            *self = Self {
-                gap: self.end,
-                start: cycle,
-                end: cycle + cycles,
-            };
+            *self = Self { gap: self.end, start: cycle, end: cycle + cycles };
             return cycle;
         }
         let early = cycle.max(self.gap);

@@ -28,21 +28,11 @@ pub(super) struct StoreData {
     replays: [u64; SPAN],
 }
 
-snapshot::snapshot!(StoreData {
-    entries,
-    taken,
-    until,
-    replays
-});
+snapshot::snapshot!(StoreData { entries, taken, until, replays });
 
 impl StoreData {
     pub fn new() -> Self {
-        Self {
-            entries: Ring::new(ENTRIES),
-            taken: 0,
-            until: 0,
-            replays: [0; SPAN],
-        }
+        Self { entries: Ring::new(ENTRIES), taken: 0, until: 0, replays: [0; SPAN] }
     }
 
     /// Returns true if a store is replayed in cycle `s2`: replays come first (`lsu/dcache.scala:499`).
@@ -105,10 +95,7 @@ mod tests {
         let replayed = 204 + u64::from(ENTRIES);
         assert_eq!(data.room(117), 117 + 105, "in steps of three");
         assert_eq!((data.accepts(117), data.accepts(110)), (replayed, 110));
-        assert_eq!(
-            (data.after_replays(203), data.after_replays(204)),
-            (203, replayed)
-        );
+        assert_eq!((data.after_replays(203), data.after_replays(204)), (203, replayed));
         data.take(222, 300);
         assert_eq!(data.room(223), 223, "all others are gone");
     }

@@ -27,11 +27,7 @@ pub(crate) struct WalkCounts {
     pub cycles: u64,
 }
 
-snapshot::snapshot!(WalkCounts {
-    l2_hits,
-    walks,
-    cycles
-});
+snapshot::snapshot!(WalkCounts { l2_hits, walks, cycles });
 
 /// The page-table walker, which does one walk at a time.
 pub(crate) struct Walk {
@@ -100,11 +96,7 @@ impl Walk {
         let WalkReads { va, walk } = reads;
         let page = va >> 12;
         let mut at = cycle.max(self.free) + self.latency;
-        let index = if self.l2.is_empty() {
-            0
-        } else {
-            page as usize & (self.l2.len() - 1)
-        };
+        let index = if self.l2.is_empty() { 0 } else { page as usize & (self.l2.len() - 1) };
         if self.l2.get(index) == Some(&(page + 1)) {
             self.counts[side as usize].l2_hits += 1;
             self.free = at;

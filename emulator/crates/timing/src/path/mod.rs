@@ -125,13 +125,7 @@ impl Path {
     /// Follows a run, after those that were followed before.
     #[inline(never)]
     pub fn follow(&mut self, run: &Run<'_>, output: &mut PathOutput) -> Extent {
-        let Self {
-            roles,
-            removed: _,
-            draft,
-            state,
-            observed_by,
-        } = self;
+        let Self { roles, removed: _, draft, state, observed_by } = self;
         let (steps, mut words, accesses) = draft.begin(run);
         // Within a page both addresses go up together.
         let to_pa = run.page.wrapping_sub(run.vpage);
@@ -317,11 +311,7 @@ impl State {
         }
         self.predictor.packet();
         let bank = self.packet_bytes / 2;
-        self.start = if sequential && end > self.end {
-            self.end
-        } else {
-            pc & !(bank - 1)
-        };
+        self.start = if sequential && end > self.end { self.end } else { pc & !(bank - 1) };
         self.end = self.packet_end();
         let straddles = end > self.end;
         if straddles {
@@ -443,11 +433,8 @@ impl State {
             _ => last,
         };
         let single = bank == 0;
-        let (first, second) = if single {
-            (in_bank, Outcome::None)
-        } else {
-            (self.earlier(0), in_bank)
-        };
+        let (first, second) =
+            if single { (in_bank, Outcome::None) } else { (self.earlier(0), in_bank) };
         self.history = self.history.after(first, second, single);
         self.limit = 0;
     }

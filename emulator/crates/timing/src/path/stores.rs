@@ -17,11 +17,7 @@ struct Store {
     previous: u64,
 }
 
-snapshot::snapshot!(Store {
-    word,
-    mask,
-    previous
-});
+snapshot::snapshot!(Store { word, mask, previous });
 
 /// A store-to-load match: the youngest older store that writes bytes of a load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,11 +36,7 @@ pub(super) struct Stores {
     next: u64,
 }
 
-snapshot::snapshot!(Stores {
-    stores,
-    lists,
-    next
-});
+snapshot::snapshot!(Stores { stores, lists, next });
 
 #[inline(always)]
 fn list(word: u64) -> usize {
@@ -61,11 +53,7 @@ fn bytes(access: &MemAccess) -> u8 {
 
 impl Stores {
     pub fn new() -> Self {
-        Self {
-            stores: [Store::default(); STORES],
-            lists: [0; LISTS],
-            next: STORES as u64,
-        }
+        Self { stores: [Store::default(); STORES], lists: [0; LISTS], next: STORES as u64 }
     }
 
     /// The youngest store to bytes of a load.
@@ -93,11 +81,7 @@ impl Stores {
         let word = store.pa() >> 3;
         let head = &mut self.lists[list(word)];
         let number = self.next;
-        self.stores[number as usize % STORES] = Store {
-            word,
-            mask: bytes(store),
-            previous: *head,
-        };
+        self.stores[number as usize % STORES] = Store { word, mask: bytes(store), previous: *head };
         *head = number;
         self.next += 1;
     }

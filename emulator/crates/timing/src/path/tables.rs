@@ -51,10 +51,7 @@ impl Tables {
     /// Returns the walk for `va`; one that reads nothing if the hart never made it.
     pub fn walk(&self, va: u64) -> PageWalk {
         let Some(region) = self.0.get(&(va >> REGION_BITS)) else {
-            return PageWalk {
-                page_bits: 12,
-                ..PageWalk::default()
-            };
+            return PageWalk { page_bits: 12, ..PageWalk::default() };
         };
         let mut walk = region.walk;
         if region.by_page
@@ -93,11 +90,7 @@ mod tests {
     use super::*;
 
     const fn walk(pte: [u64; 5], levels: u8, page_bits: u8) -> PageWalk {
-        PageWalk {
-            pte,
-            levels,
-            page_bits,
-        }
+        PageWalk { pte, levels, page_bits }
     }
 
     #[test]
@@ -113,10 +106,9 @@ mod tests {
     #[test]
     fn superpages_and_missing_tables_have_one_walk() {
         let mut tables = Tables::default();
-        for noted in [
-            walk([0x9000, 0xa008, 0, 0, 0], 2, 21),
-            walk([0x9000, 0xa010, 0, 0, 0], 2, 12),
-        ] {
+        for noted in
+            [walk([0x9000, 0xa008, 0, 0, 0], 2, 21), walk([0x9000, 0xa010, 0, 0, 0], 2, 12)]
+        {
             tables.note(0x20_1000, &noted);
             for va in [0x20_1000, 0x3f_f000] {
                 let found = tables.walk(va);

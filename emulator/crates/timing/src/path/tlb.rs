@@ -147,9 +147,7 @@ mod tests {
         let mut state = 7u64;
         let mut hits = 0;
         for _ in 0..20_000 {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             // Few places in the filter, so that pages displace each other; two superpages.
             let number = state >> 33;
             let va = (number % 3 + FILTER as u64 * (number / 3 % 6)) << 12 | (number & 32) << 25;

@@ -108,11 +108,7 @@ impl Btb {
     /// Writes a branch. A new one goes to the way that has others of its bank's block, else where the parity of all tags of
     /// the set says.
     fn write_now(&mut self, at: FetchSlot, found: Known, branch: &BranchOutcome) {
-        let way = if found.hit {
-            found.way
-        } else {
-            self.way_for(at)
-        };
+        let way = if found.hit { found.way } else { self.way_for(at) };
         let kind = if branch.conditional { CONDITIONAL } else { 0 };
         let tag = self.tag(at) | kind;
         let set = self.set(at);

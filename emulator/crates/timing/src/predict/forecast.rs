@@ -112,8 +112,7 @@ impl Forecast {
     /// Returns the forecast with what F3 does in the end.
     #[inline(always)]
     pub fn in_the_end(self, last: Last) -> Self {
-        self.with(Self::WRONG, last == Last::Wrong)
-            .with(Self::AS_F2, last == Last::AsF2)
+        self.with(Self::WRONG, last == Last::Wrong).with(Self::AS_F2, last == Last::AsF2)
     }
 
     /// Returns the forecast of a branch whose direction comes from TAGE, or from the loop predictor, which overrules
@@ -126,8 +125,7 @@ impl Forecast {
     /// Returns the forecast of a call that finds the return stack full, or of a return that finds it empty, if so.
     #[inline(always)]
     pub fn with_returns(self, full: bool, empty: bool) -> Self {
-        self.with(Self::RETURNS_FULL, full)
-            .with(Self::RETURNS_EMPTY, empty)
+        self.with(Self::RETURNS_FULL, full).with(Self::RETURNS_EMPTY, empty)
     }
 
     /// Returns the forecast of a jump that goes to the packet that follows in memory, if `falls`.

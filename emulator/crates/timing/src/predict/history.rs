@@ -50,15 +50,9 @@ impl History {
     pub fn after(self, first: Outcome, second: Outcome, single: bool) -> Self {
         let old = Self::push(self.old, self.pending);
         if single {
-            Self {
-                old,
-                pending: first,
-            }
+            Self { old, pending: first }
         } else {
-            Self {
-                old: Self::push(old, first),
-                pending: second,
-            }
+            Self { old: Self::push(old, first), pending: second }
         }
     }
 }

@@ -28,9 +28,7 @@ snapshot::snapshot!(Loops { entries });
 
 impl Loops {
     pub fn new() -> Self {
-        Self {
-            entries: Box::new([Entry::default(); SETS * COLUMNS]),
-        }
+        Self { entries: Box::new([Entry::default(); SETS * COLUMNS]) }
     }
 
     /// Returns the direction, given what TAGE says; then trains with the outcome. Iterations are counted of a branch
@@ -61,13 +59,7 @@ impl Loops {
     }
 }
 
-snapshot::snapshot!(Entry {
-    tag,
-    confidence,
-    age,
-    past,
-    so_far
-});
+snapshot::snapshot!(Entry { tag, confidence, age, past, so_far });
 
 impl Entry {
     /// Trains with a misprediction; `count` is how far the loop had come when it was predicted.
@@ -95,13 +87,7 @@ impl Entry {
             self.age -= 1;
         } else {
             let age = if known { self.age } else { CONFIDENT };
-            *self = Self {
-                tag,
-                confidence: 1,
-                age,
-                past: count,
-                so_far: 0,
-            };
+            *self = Self { tag, confidence: 1, age, past: count, so_far: 0 };
         }
     }
 }

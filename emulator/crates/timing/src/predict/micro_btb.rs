@@ -24,13 +24,7 @@ struct Entry {
     trained: u32,
 }
 
-snapshot::snapshot!(Entry {
-    tag,
-    target,
-    conditional,
-    counter,
-    trained
-});
+snapshot::snapshot!(Entry { tag, target, conditional, counter, trained });
 
 /// A write to come: the way was chosen when the branch was predicted, the entry is written when it commits.
 #[derive(Clone, Copy, Default)]
@@ -43,13 +37,7 @@ struct Late {
     branch: BranchOutcome,
 }
 
-snapshot::snapshot!(Late {
-    cycle,
-    at,
-    way,
-    hit,
-    branch
-});
+snapshot::snapshot!(Late { cycle, at, way, hit, branch });
 
 /// One slot of one bank.
 #[derive(Clone)]
@@ -77,10 +65,7 @@ snapshot::snapshot!(MicroBtb { columns, fold, late, next_late } keeps { mask, on
 
 impl MicroBtb {
     pub fn new(ways: u32) -> Self {
-        let column = || Column {
-            index: [0; INDEX],
-            ways: [Entry::default(); WAYS],
-        };
+        let column = || Column { index: [0; INDEX], ways: [Entry::default(); WAYS] };
         Self {
             columns: Box::new(std::array::from_fn(|_| column())),
             fold: [0; 2],
@@ -150,13 +135,7 @@ impl MicroBtb {
             true => found.way,
             false => shared.min().unwrap_or_else(new),
         };
-        self.late.push_back(Late {
-            cycle: trained,
-            at,
-            way,
-            hit: found.hit,
-            branch: *branch,
-        });
+        self.late.push_back(Late { cycle: trained, at, way, hit: found.hit, branch: *branch });
         self.next_late = self.next_late.min(trained);
     }
 
@@ -198,11 +177,7 @@ impl MicroBtb {
             // The low halves tell how far it is: no target is further than 2 GiB.
             let far = (branch.target.wrapping_sub(at.pc()) as i32) >> (OFFSET_BITS - 1);
             // A target out of reach is stored truncated: the entry predicts a wrong address.
-            entry.target = if far == 0 || far == -1 {
-                branch.target
-            } else {
-                u32::MAX
-            };
+            entry.target = if far == 0 || far == -1 { branch.target } else { u32::MAX };
         }
     }
 }

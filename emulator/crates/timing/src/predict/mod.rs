@@ -107,31 +107,19 @@ pub(crate) struct BranchOutcome {
     pub target: u32,
 }
 
-snapshot::snapshot!(BranchOutcome {
-    conditional,
-    taken,
-    target
-});
+snapshot::snapshot!(BranchOutcome { conditional, taken, target });
 
 impl BranchOutcome {
     /// Returns the outcome of a conditional branch that went to an address with the low half `next`.
     #[inline(always)]
     pub fn branch(taken: bool, next: u32) -> Self {
-        Self {
-            conditional: true,
-            taken,
-            target: next,
-        }
+        Self { conditional: true, taken, target: next }
     }
 
     /// Returns the outcome of a jump to an address with the low half `next`.
     #[inline(always)]
     pub fn jump(next: u32) -> Self {
-        Self {
-            conditional: false,
-            taken: true,
-            target: next,
-        }
+        Self { conditional: false, taken: true, target: next }
     }
 }
 
@@ -183,13 +171,7 @@ pub(crate) struct Predictor {
 
 impl Snapshot for Predictor {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
-        let Self {
-            btb,
-            bimodal,
-            tage,
-            loops,
-            clock,
-        } = self;
+        let Self { btb, bimodal, tage, loops, clock } = self;
         btb.snapshot(archive)?;
         bimodal.snapshot(archive)?;
         clock.snapshot(archive)?;
@@ -250,7 +232,7 @@ impl Predictor {
             return forecast;
         }
         self.clock.missed();
-        { forecast.by(by_tage, direction != given) }.in_the_end(Last::Wrong)
+        forecast.by(by_tage, direction != given).in_the_end(Last::Wrong)
     }
 
     /// Looks up a jump, and has training with its target follow. What F3 does is `last`.

@@ -17,12 +17,7 @@ snapshot::snapshot!(Returns { addresses, top, depth } keeps { size });
 
 impl Returns {
     pub fn new(size: u32) -> Self {
-        Self {
-            addresses: [0; MAX],
-            top: 0,
-            depth: 0,
-            size: (size as usize).clamp(1, MAX),
-        }
+        Self { addresses: [0; MAX], top: 0, depth: 0, size: (size as usize).clamp(1, MAX) }
     }
 
     /// Pushes the return address of a call; returns true if the stack was full: the oldest address is lost.

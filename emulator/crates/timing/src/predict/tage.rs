@@ -74,10 +74,7 @@ struct Places {
 impl Places {
     #[inline(always)]
     fn new(at: FetchSlot, history: u64) -> Self {
-        let mut places = Self {
-            indices: [0; 8],
-            tags: [0; 8],
-        };
+        let mut places = Self { indices: [0; 8], tags: [0; 8] };
         macro_rules! places {
             ($($t:literal)*) => {$({
                 const ROWS: u32 = ROW_BITS[$t];
@@ -98,13 +95,7 @@ impl Places {
     }
 }
 
-snapshot::snapshot!(Tage {
-    entries,
-    owners,
-    tables,
-    random,
-    trained
-});
+snapshot::snapshot!(Tage { entries, owners, tables, random, trained });
 
 impl Tage {
     pub fn new() -> Self {
@@ -163,17 +154,10 @@ impl Tage {
         // A weak counter leaves it to the alternative.
         let weak = (counter == 3) | (counter == 4);
         let direction = if weak { other } else { counter >= 4 };
-        let moved = if taken {
-            (counter + 1).min(7)
-        } else {
-            counter.saturating_sub(1)
-        };
+        let moved = if taken { (counter + 1).min(7) } else { counter.saturating_sub(1) };
         let useful = *entry >> USEFUL & 3;
-        let changed = if direction == taken {
-            (useful + 1).min(3)
-        } else {
-            useful.saturating_sub(1)
-        };
+        let changed =
+            if direction == taken { (useful + 1).min(3) } else { useful.saturating_sub(1) };
         let useful = if other == direction { useful } else { changed };
         *entry = *entry & TAG | moved << COUNTER | useful << USEFUL;
         if direction != taken {
@@ -236,9 +220,7 @@ impl Tage {
 /// Returns a boxed array that never lay on the stack.
 fn zeroed<T: Clone + Default, const N: usize>() -> Box<[T; N]> {
     let array = vec![T::default(); N].into_boxed_slice();
-    array
-        .try_into()
-        .unwrap_or_else(|_| unreachable!("as long as the array"))
+    array.try_into().unwrap_or_else(|_| unreachable!("as long as the array"))
 }
 
 #[cfg(test)]

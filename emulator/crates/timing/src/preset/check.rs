@@ -12,9 +12,7 @@ impl Preset {
 
     /// Returns true if a register file can run out before the ROB is full.
     pub(crate) fn registers_are_scarce(&self) -> bool {
-        self.renamed_registers()
-            .iter()
-            .any(|&n| n < self.rob.entries)
+        self.renamed_registers().iter().any(|&n| n < self.rob.entries)
     }
 
     /// Checks every rule; the first broken one is the error.
@@ -32,7 +30,10 @@ impl Preset {
         if let Some(limit) = limits.iter().find(|limit| !limit.holds()) {
             return bad(&limit.key, limit.expected(), limit.found);
         }
-        if let Some((found, expected)) = { self.what_if.without.iter() }
+        if let Some((found, expected)) = self
+            .what_if
+            .without
+            .iter()
             .find_map(|text| Some((text, text.parse::<Without>().err()?)))
         {
             return Err(PresetError::Value {
@@ -46,12 +47,7 @@ impl Preset {
         let ranges = [
             ("fetch.insts", self.fetch.insts, 1, self.fetch.bytes / 2),
             ("rob.entries", self.rob.entries, 2 * width, 256 * width),
-            (
-                "rename.int_regs",
-                self.rename.int_regs,
-                33 + width,
-                32 + 256,
-            ),
+            ("rename.int_regs", self.rename.int_regs, 33 + width, 32 + 256),
             ("rename.fp_regs", self.rename.fp_regs, 33 + width, 32 + 256),
             ("rename.branches", self.rename.branches, width, 127),
             ("issue.mem_entries", self.issue.mem_entries, width, 127),
@@ -65,12 +61,7 @@ impl Preset {
         }
         let isa = &self.isa;
         let needs = [
-            (
-                "isa.zcb",
-                isa.zcb,
-                isa.zba && isa.zbb,
-                "isa.zba and isa.zbb",
-            ),
+            ("isa.zcb", isa.zcb, isa.zba && isa.zbb, "isa.zba and isa.zbb"),
             ("isa.zfh", isa.zfh, isa.zfhmin, "isa.zfhmin"),
             ("isa.smcdeleg", isa.smcdeleg, isa.smcsrind, "isa.smcsrind"),
             ("isa.smctr", isa.smctr, isa.smcsrind, "isa.smcsrind"),
@@ -87,10 +78,7 @@ impl Preset {
                 });
             }
         }
-        let multiples = [
-            ("rob.entries", self.rob.entries),
-            ("fetch.buffer", self.fetch.buffer),
-        ];
+        let multiples = [("rob.entries", self.rob.entries), ("fetch.buffer", self.fetch.buffer)];
         for (key, found) in multiples {
             if found == 0 || found % width != 0 {
                 return bad(key, format!("a multiple of decode.width = {width}"), found);

@@ -44,11 +44,7 @@ impl Preset {
                 parameter.preset = differs.then_some(unchanged.value);
             }
         }
-        Description {
-            name: self.name.clone(),
-            summary: self.summary.clone(),
-            parameters,
-        }
+        Description { name: self.name.clone(), summary: self.summary.clone(), parameters }
     }
 
     fn parameters(&self) -> Vec<Parameter> {
@@ -62,23 +58,13 @@ impl Preset {
                 line.split_once(" = ").filter(|_| !line.starts_with('#'))
             {
                 let key = format!("{section}{key}");
-                let found = key
-                    .split('.')
-                    .try_fold(None, |at: Option<&Value>, part| match at {
-                        None => table.get(part).map(Some),
-                        Some(value) => value.get(part).map(Some),
-                    });
-                let value = found
-                    .flatten()
-                    .cloned()
-                    .unwrap_or(Value::String(String::new()));
-                let meaning = rest.split_once("# ").map_or("", |(_, m)| m).to_owned();
-                parameters.push(Parameter {
-                    key,
-                    value,
-                    meaning,
-                    preset: None,
+                let found = key.split('.').try_fold(None, |at: Option<&Value>, part| match at {
+                    None => table.get(part).map(Some),
+                    Some(value) => value.get(part).map(Some),
                 });
+                let value = found.flatten().cloned().unwrap_or(Value::String(String::new()));
+                let meaning = rest.split_once("# ").map_or("", |(_, m)| m).to_owned();
+                parameters.push(Parameter { key, value, meaning, preset: None });
             }
         }
         parameters

@@ -90,12 +90,10 @@ impl Preset {
 }
 
 fn from_table(table: Table, file: &str) -> Result<Preset, PresetError> {
-    let preset: Preset = table
-        .try_into()
-        .map_err(|e: toml::de::Error| PresetError::Syntax {
-            file: file.to_owned(),
-            message: e.to_string(),
-        })?;
+    let preset: Preset = table.try_into().map_err(|e: toml::de::Error| PresetError::Syntax {
+        file: file.to_owned(),
+        message: e.to_string(),
+    })?;
     preset.check(file)?;
     Ok(preset)
 }
@@ -110,10 +108,8 @@ fn resolve(name: &str, depth: u32) -> Result<Table, PresetError> {
             source,
         })?,
     };
-    let mut over: Table = toml::from_str(&text).map_err(|e| PresetError::Syntax {
-        file: name.to_owned(),
-        message: e.to_string(),
-    })?;
+    let mut over: Table = toml::from_str(&text)
+        .map_err(|e| PresetError::Syntax { file: name.to_owned(), message: e.to_string() })?;
     let base = match over.remove("base") {
         None if name == "boom-4w" => return Ok(over),
         None => "boom-4w".to_owned(),
@@ -142,18 +138,10 @@ fn overlay(
     file: &str,
 ) -> Result<(), PresetError> {
     for (key, value) in over {
-        let path = if at.is_empty() {
-            key.clone()
-        } else {
-            format!("{at}.{key}")
-        };
+        let path = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
         let Some(old) = base.get_mut(&key) else {
             let nearest = nearest(&path, known);
-            return Err(PresetError::UnknownKey {
-                file: file.to_owned(),
-                key: path,
-                nearest,
-            });
+            return Err(PresetError::UnknownKey { file: file.to_owned(), key: path, nearest });
         };
         match (old, value) {
             (Value::Table(old), Value::Table(new)) => overlay(old, new, &path, known, file)?,
@@ -180,11 +168,7 @@ fn overlay(
 }
 
 fn article(noun: &str) -> &'static str {
-    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
-        "an"
-    } else {
-        "a"
-    }
+    if noun.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" }
 }
 
 fn nearest(key: &str, known: &Table) -> String {
@@ -195,18 +179,12 @@ fn nearest(key: &str, known: &Table) -> String {
         let by_name = strsim::jaro_winkler(&last(known), &last(key));
         strsim::jaro_winkler(known, key).max(0.9 * by_name)
     };
-    keys.into_iter()
-        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
-        .unwrap_or_default()
+    keys.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).unwrap_or_default()
 }
 
 fn collect(table: &Table, at: &str, keys: &mut Vec<String>) {
     for (key, value) in table {
-        let path = if at.is_empty() {
-            key.clone()
-        } else {
-            format!("{at}.{key}")
-        };
+        let path = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
         match value {
             Value::Table(inner) => collect(inner, &path, keys),
             _ => keys.push(path),

@@ -45,10 +45,7 @@ impl Canvas {
     }
 
     fn region(&mut self, x: u32, y: u32, name: &str) {
-        let _ = writeln!(
-            self.0,
-            "<text class=\"region\" x=\"{x}\" y=\"{y}\">{name}</text>"
-        );
+        let _ = writeln!(self.0, "<text class=\"region\" x=\"{x}\" y=\"{y}\">{name}</text>");
     }
 
     /// A line through the points, with an arrow at its end.
@@ -68,9 +65,7 @@ fn kib(kib: u32) -> String {
 
 fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;");
-    text.replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
+    text.replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 impl Preset {
@@ -109,10 +104,7 @@ impl Preset {
         stages.extend(p.loops.then(|| "F3  loop predictor".into()));
         stages.push(format!("F3  return stack, {}", p.returns));
         canvas.part("part", (20, 80), 200, "Branch prediction", &stages);
-        let packet = format!(
-            "{} bytes, {} instructions",
-            self.fetch.bytes, self.fetch.insts
-        );
+        let packet = format!("{} bytes, {} instructions", self.fetch.bytes, self.fetch.insts);
         canvas.part("part", (20, 232), 200, "Fetch packet", &[packet]);
         let caches = [
             format!("L1I  {}, {} ways", kib(self.l1i.kib), self.l1i.ways),
@@ -166,11 +158,7 @@ impl Preset {
                 format!("store queue  {}", self.lsu.stores),
             ],
         ];
-        let titles = [
-            "Integer units (cycles)",
-            "FP units (cycles)",
-            "Load/store unit",
-        ];
+        let titles = ["Integer units (cycles)", "FP units (cycles)", "Load/store unit"];
         for (n, ((entries, ports, title), lines)) in queues.into_iter().zip(units).enumerate() {
             let y = 188 + 96 * n as u32;
             let middle = y + 23;
@@ -184,10 +172,7 @@ impl Preset {
         canvas.region(920, 70, "COMMIT");
         let commit = [format!("up to {width} a cycle, in order")];
         canvas.part("part", (920, 80), 180, "Commit", &commit);
-        let tip = [
-            "samples the ROB's head".into(),
-            format!("{} addresses a sample", width.min(4)),
-        ];
+        let tip = ["samples the ROB's head".into(), format!("{} addresses a sample", width.min(4))];
         canvas.part("tip", (920, 162), 180, "TIP unit", &tip);
         canvas.arrow(&[(876, 103), (918, 103)]);
         canvas.arrow(&[(1010, 126), (1010, 160)]);
@@ -197,12 +182,7 @@ impl Preset {
         let y = 484;
         canvas.region(256, y - 10, "MEMORY");
         let l1d = [
-            format!(
-                "{}, {} ways, {} banks",
-                kib(self.l1d.kib),
-                self.l1d.ways,
-                self.l1d.banks
-            ),
+            format!("{}, {} ways, {} banks", kib(self.l1d.kib), self.l1d.ways, self.l1d.banks),
             format!("{} MSHRs, DTLB {}", self.l1d.mshrs, self.dtlb.entries),
         ];
         let l2tlb = match self.l2tlb.entries {
@@ -210,12 +190,7 @@ impl Preset {
             entries => format!("L2 TLB {entries}"),
         };
         let l2 = [
-            format!(
-                "{}, {} ways, {} MSHRs",
-                kib(self.l2.kib),
-                self.l2.ways,
-                self.l2.mshrs
-            ),
+            format!("{}, {} ways, {} MSHRs", kib(self.l2.kib), self.l2.ways, self.l2.mshrs),
             l2tlb,
         ];
         let llc = match self.llc.kib {
@@ -227,19 +202,10 @@ impl Preset {
         };
         let dram = match self.dram.model {
             DramModel::Ddr => [
-                format!(
-                    "{} MHz, {} × {} banks",
-                    self.dram.mhz, self.dram.ranks, self.dram.banks
-                ),
-                format!(
-                    "CAS {}, RCD {}, RP {}",
-                    self.dram.cas, self.dram.rcd, self.dram.rp
-                ),
+                format!("{} MHz, {} × {} banks", self.dram.mhz, self.dram.ranks, self.dram.banks),
+                format!("CAS {}, RCD {}, RP {}", self.dram.cas, self.dram.rcd, self.dram.rp),
             ],
-            DramModel::Fixed => [
-                format!("fixed, {} cycles", self.dram.latency),
-                String::new(),
-            ],
+            DramModel::Fixed => [format!("fixed, {} cycles", self.dram.latency), String::new()],
         };
         let levels = [("L1D", l1d), ("L2", l2), ("LLC", llc), ("DRAM", dram)];
         for (n, (title, lines)) in levels.iter().enumerate() {

@@ -1,9 +1,6 @@
 //! The parameters of a core. What each means, with its unit, stands once: beside its value in
 //! `presets/boom-4w.toml`, which [`super::Preset::describe`] prints.
-#![expect(
-    missing_docs,
-    reason = "each key is documented in presets/boom-4w.toml"
-)]
+#![expect(missing_docs, reason = "each key is documented in presets/boom-4w.toml")]
 
 use isa::{Extension, Extensions};
 use serde::{Deserialize, Serialize};
@@ -229,8 +226,7 @@ impl Isa {
             (E::Svnapot, self.svnapot),
             (E::Svpbmt, self.svpbmt),
         ];
-        keys.into_iter()
-            .fold(Extensions::NONE, |set, (e, on)| set.with(e, on))
+        keys.into_iter().fold(Extensions::NONE, |set, (e, on)| set.with(e, on))
     }
 }
 

@@ -22,11 +22,7 @@ impl Program {
         let mut next = pc + 4;
         let mut mem = MemAccess::default();
         let mut access = |kind| {
-            let va = a.wrapping_add(if matches!(inst.action, Action::Amo) {
-                0
-            } else {
-                imm
-            });
+            let va = a.wrapping_add(if matches!(inst.action, Action::Amo) { 0 } else { imm });
             mem = MemAccess::new(kind, va, va, 8, false);
             va
         };
@@ -88,10 +84,7 @@ impl Program {
             Action::Ecall => {
                 state.epc = pc;
                 next = self.labels[HANDLER];
-                trap = Some(Trap {
-                    cause: Exception::EcallM,
-                    tval: 0,
-                });
+                trap = Some(Trap { cause: Exception::EcallM, tval: 0 });
                 0
             }
             Action::Mret => {
@@ -105,10 +98,7 @@ impl Program {
         };
         let bits = |v: u64| (64 - (v as i64).unsigned_abs().leading_zeros()) as u8;
         let operand = match inst.action {
-            Action::Div => Operand {
-                dividend_bits: bits(a),
-                divisor_bits: bits(b),
-            },
+            Action::Div => Operand { dividend_bits: bits(a), divisor_bits: bits(b) },
             _ => Operand::default(),
         };
         if d.rd != 0 && d.rd < 32 && trap.is_none() {

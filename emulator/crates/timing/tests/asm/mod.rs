@@ -92,27 +92,15 @@ pub struct State {
 fn walk(va: u64) -> PageWalk {
     const TABLES: u64 = 0x40_0000_0000;
     let entry = |level: u64, bits: u64| TABLES + (level << 32) + (va >> bits) * 8;
-    PageWalk {
-        pte: [entry(2, 30), entry(1, 21), entry(0, 12), 0, 0],
-        levels: 3,
-        page_bits: 12,
-    }
+    PageWalk { pte: [entry(2, 30), entry(1, 21), entry(0, 12), 0, 0], levels: 3, page_bits: 12 }
 }
 
 impl Program {
     /// Assembles.
     pub fn new(source: &str) -> Self {
         let (insts, labels) = parse::assemble(source);
-        let by_pc = insts
-            .iter()
-            .enumerate()
-            .map(|(i, inst)| (inst.pc, i))
-            .collect();
-        Self {
-            insts,
-            labels,
-            by_pc,
-        }
+        let by_pc = insts.iter().enumerate().map(|(i, inst)| (inst.pc, i)).collect();
+        Self { insts, labels, by_pc }
     }
 
     /// Announces all instructions.
@@ -148,13 +136,7 @@ impl Program {
 impl State {
     /// Registers zero.
     pub fn new() -> Self {
-        Self {
-            x: [0; 32],
-            pc: TEXT,
-            translated: false,
-            memory: HashMap::new(),
-            epc: 0,
-        }
+        Self { x: [0; 32], pc: TEXT, translated: false, memory: HashMap::new(), epc: 0 }
     }
 
     /// Writes a word.
@@ -169,15 +151,5 @@ impl State {
 
 fn decoded(class: InstClass, rd: u8, sources: [u8; 3], raw: u32) -> DecodedInst {
     let [rs1, rs2, rs3] = sources;
-    DecodedInst {
-        op: Op::Illegal,
-        class,
-        len: 4,
-        rd,
-        rs1,
-        rs2,
-        rs3,
-        imm: 0,
-        raw,
-    }
+    DecodedInst { op: Op::Illegal, class, len: 4, rd, rs1, rs2, rs3, imm: 0, raw }
 }

@@ -20,12 +20,7 @@ pub fn assemble(source: &str) -> (Vec<Inst>, HashMap<String, u64>) {
         if line.starts_with('#') {
             continue;
         }
-        pieces.extend(
-            line.split(';')
-                .map(str::trim)
-                .filter(|p| !p.is_empty())
-                .map(String::from),
-        );
+        pieces.extend(line.split(';').map(str::trim).filter(|p| !p.is_empty()).map(String::from));
     }
     let pieces = repeat(&pieces);
     let (mut lines, mut labels, mut local) = (Vec::new(), HashMap::new(), Vec::new());
@@ -55,10 +50,7 @@ pub fn assemble(source: &str) -> (Vec<Inst>, HashMap<String, u64>) {
             continue;
         }
         let (mnemonic, operands) = rest.split_once(' ').unwrap_or((rest, ""));
-        let operands = operands
-            .split(',')
-            .map(|o| o.trim().to_owned())
-            .filter(|o| !o.is_empty());
+        let operands = operands.split(',').map(|o| o.trim().to_owned()).filter(|o| !o.is_empty());
         for line in expand(mnemonic, operands.collect()) {
             lines.push((pc, line));
             pc += 4;
@@ -66,28 +58,14 @@ pub fn assemble(source: &str) -> (Vec<Inst>, HashMap<String, u64>) {
     }
     let find = |name: &str, pc: u64| -> u64 {
         if let Some(n) = name.strip_suffix('f').filter(|n| n.parse::<u32>().is_ok()) {
-            return local
-                .iter()
-                .find(|(l, at)| l == n && *at > pc)
-                .expect(name)
-                .1;
+            return local.iter().find(|(l, at)| l == n && *at > pc).expect(name).1;
         }
         if let Some(n) = name.strip_suffix('b').filter(|n| n.parse::<u32>().is_ok()) {
-            return local
-                .iter()
-                .rev()
-                .find(|(l, at)| l == n && *at <= pc)
-                .expect(name)
-                .1;
+            return local.iter().rev().find(|(l, at)| l == n && *at <= pc).expect(name).1;
         }
-        *labels
-            .get(name)
-            .unwrap_or_else(|| panic!("no label {name}"))
+        *labels.get(name).unwrap_or_else(|| panic!("no label {name}"))
     };
-    let insts = lines
-        .iter()
-        .map(|(pc, line)| inst(*pc, line, &find))
-        .collect();
+    let insts = lines.iter().map(|(pc, line)| inst(*pc, line, &find)).collect();
     (insts, labels)
 }
 
@@ -144,10 +122,7 @@ fn expand(mnemonic: &str, operands: Vec<String>) -> Vec<Line> {
                 line("addi", &[&operands[0], &operands[0], &low]),
             ]
         }
-        _ => vec![Line {
-            mnemonic: mnemonic.to_owned(),
-            operands,
-        }],
+        _ => vec![Line { mnemonic: mnemonic.to_owned(), operands }],
     }
 }
 
@@ -180,33 +155,18 @@ fn register(name: &str) -> u8 {
 /// `offset(base)` or `(base)`.
 fn address(text: &str) -> (i64, u8) {
     let (offset, base) = text.trim_end_matches(')').split_once('(').expect(text);
-    (
-        if offset.is_empty() { 0 } else { number(offset) },
-        register(base),
-    )
+    (if offset.is_empty() { 0 } else { number(offset) }, register(base))
 }
 
 fn inst(pc: u64, line: &Line, find: &dyn Fn(&str, u64) -> u64) -> Inst {
     let o = &line.operands;
     let r = |i: usize| register(&o[i]);
     let three = |action, class| (action, decoded(class, r(0), [r(1), r(2), 0], 0), 0, 0);
-    let imm = |action, class| {
-        (
-            action,
-            decoded(class, r(0), [r(1), 0, 0], 0),
-            number(&o[2]),
-            0,
-        )
-    };
+    let imm = |action, class| (action, decoded(class, r(0), [r(1), 0, 0], 0), number(&o[2]), 0);
     let two = |action, class, raw| (action, decoded(class, r(0), [r(1), 0, 0], raw), 0, 0);
     let branch = |if_zero| {
         let action = Action::Branch { if_zero };
-        (
-            action,
-            decoded(C::Branch, 0, [r(0), 0, 0], 0),
-            0,
-            find(&o[1], pc),
-        )
+        (action, decoded(C::Branch, 0, [r(0), 0, 0], 0), 0, find(&o[1], pc))
     };
     let csr = |name: &'static str, rd: u8, rs: u8| {
         (Action::Csr(name), decoded(C::Csr, rd, [rs, 0, 0], 0), 0, 0)
@@ -228,12 +188,7 @@ fn inst(pc: u64, line: &Line, find: &dyn Fn(&str, u64) -> u64) -> Inst {
         "add" => three(Action::Add, C::IntAlu),
         "sub" => three(Action::Sub, C::IntAlu),
         "xor" => three(Action::Xor, C::IntAlu),
-        "lui" => (
-            Action::Lui,
-            decoded(C::IntAlu, r(0), [0; 3], 0),
-            number(&o[1]),
-            0,
-        ),
+        "lui" => (Action::Lui, decoded(C::IntAlu, r(0), [0; 3], 0), number(&o[1]), 0),
         "mul" => three(Action::Mul, C::IntMul),
         "div" => three(Action::Div, C::IntDiv),
         "fadd.d" | "fmul.d" => three(Action::Fp, C::FpArith),
@@ -247,25 +202,10 @@ fn inst(pc: u64, line: &Line, find: &dyn Fn(&str, u64) -> u64) -> Inst {
         "fsd" => store(Action::FpStore, C::FpStore),
         "beqz" => branch(true),
         "bnez" => branch(false),
-        "j" => (
-            Action::Jump,
-            decoded(C::Jal, 0, [0; 3], 0),
-            0,
-            find(&o[0], pc),
-        ),
-        "jal" => (
-            Action::Jump,
-            decoded(C::Jal, r(0), [0; 3], 0),
-            0,
-            find(&o[1], pc),
-        ),
+        "j" => (Action::Jump, decoded(C::Jal, 0, [0; 3], 0), 0, find(&o[0], pc)),
+        "jal" => (Action::Jump, decoded(C::Jal, r(0), [0; 3], 0), 0, find(&o[1], pc)),
         "ret" => (Action::JumpReg, decoded(C::Jalr, 0, [1, 0, 0], 0), 0, 0),
-        "jalr" => (
-            Action::JumpReg,
-            decoded(C::Jalr, r(0), [r(1), 0, 0], 0),
-            0,
-            0,
-        ),
+        "jalr" => (Action::JumpReg, decoded(C::Jalr, r(0), [r(1), 0, 0], 0), 0, 0),
         "csrr" if o[1] == "mcycle" => csr("mcycle", r(0), 0),
         "csrr" if o[1] == "mepc" => csr("mepc", r(0), 0),
         "csrr" => csr("other", r(0), 0),
@@ -282,17 +222,8 @@ fn inst(pc: u64, line: &Line, find: &dyn Fn(&str, u64) -> u64) -> Inst {
         }
         other => panic!("mnemonic {other}"),
     };
-    decoded.imm = if target == 0 {
-        imm
-    } else {
-        target.wrapping_sub(pc) as i64
-    } as i32;
-    let op = { Op::ALL.iter() }.find(|op| op.mnemonic() == line.mnemonic);
+    decoded.imm = if target == 0 { imm } else { target.wrapping_sub(pc) as i64 } as i32;
+    let op = Op::ALL.iter().find(|op| op.mnemonic() == line.mnemonic);
     decoded.op = op.copied().unwrap_or(Op::Illegal);
-    Inst {
-        pc,
-        action,
-        decoded,
-        target,
-    }
+    Inst { pc, action, decoded, target }
 }

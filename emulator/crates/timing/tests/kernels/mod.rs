@@ -121,9 +121,8 @@ impl Measured {
 
     /// The row of `states.csv`, for kernels that run warm.
     pub fn states(&self) -> Option<States> {
-        let line = STATES
-            .lines()
-            .find(|l| l.starts_with(&format!("{},{},", self.kernel, self.core)))?;
+        let line =
+            STATES.lines().find(|l| l.starts_with(&format!("{},{},", self.kernel, self.core)))?;
         if self.memory.contains('L') && self.memory != "one line in L1" {
             return None;
         }
@@ -233,9 +232,5 @@ pub fn run(row: &Measured) -> Modelled {
         call(&mut core, &mut state, &row.kernel, n, BUFFER);
     }
     let (cycles, states) = call(&mut core, &mut state, &row.kernel, n, BUFFER);
-    Modelled {
-        cycles,
-        states,
-        stats: core.stats(),
-    }
+    Modelled { cycles, states, stats: core.stats() }
 }

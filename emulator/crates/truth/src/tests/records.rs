@@ -51,10 +51,7 @@ fn passing(found: &[Counted], filter: RecordFilter) -> Vec<u64> {
 }
 
 fn select(select: u8) -> RecordFilter {
-    RecordFilter {
-        select,
-        ..RecordFilter::default()
-    }
+    RecordFilter { select, ..RecordFilter::default() }
 }
 
 #[test]
@@ -87,39 +84,21 @@ fn filters_tell_events_and_latencies_of_one_instruction_together() {
         hart.accesses(0, access(AccessKind::Load, 0x1000, source), latency);
     }
     let found = by_number(hart.collector);
-    let missed = RecordFilter {
-        mask: header::LLMISS,
-        matches: header::LLMISS,
-        latency: 3,
-        ..select(1)
-    };
-    let least = |threshold| RecordFilter {
-        threshold,
-        ..missed
-    };
+    let missed =
+        RecordFilter { mask: header::LLMISS, matches: header::LLMISS, latency: 3, ..select(1) };
+    let least = |threshold| RecordFilter { threshold, ..missed };
     let load = |filter: RecordFilter| passing(&found, filter)[0];
     assert_eq!(load(missed), 3);
     assert_eq!([load(least(100)), load(least(101))], [3, 2]);
     assert_eq!(load(least(4095)), 1, "there it saturates");
-    let below = RecordFilter {
-        below: true,
-        ..least(200)
-    };
+    let below = RecordFilter { below: true, ..least(200) };
     assert_eq!(load(below), 1);
-    let hits = RecordFilter {
-        matches: 0,
-        ..least(0)
-    };
+    let hits = RecordFilter { matches: 0, ..least(0) };
     assert_eq!(load(hits), 2);
     // Each was ten cycles in the ROB, whatever its execution took.
-    let total = RecordFilter {
-        latency: 0,
-        ..least(11)
-    };
+    let total = RecordFilter { latency: 0, ..least(11) };
     assert_eq!(load(total), 0);
-    let weights: u64 = { found[0].counts.records.iter() }
-        .map(|own| least(150).passing(own).1)
-        .sum();
+    let weights: u64 = found[0].counts.records.iter().map(|own| least(150).passing(own).1).sum();
     assert_eq!(weights, 200 + 4095);
 }
 
@@ -140,11 +119,7 @@ fn what_comes_next_tells_whether_a_branch_is_taken() {
     }
     let found = by_number(hart.collector);
     let branch = |bits: u64| {
-        let filter = RecordFilter {
-            mask: bits,
-            matches: bits,
-            ..select(4)
-        };
+        let filter = RecordFilter { mask: bits, matches: bits, ..select(4) };
         passing(&found, filter)[3]
     };
     let kind = |number: u32| 1 << (header::TRANSFER_SHIFT + number);
@@ -168,17 +143,10 @@ fn fetches_are_of_packets_and_no_instructions() {
     hart.leaves(4, Redirect::None, TeaEvents::default(), fetched);
     hart.passes(4, Redirect::None);
     let found = by_number(hart.collector);
-    let fetches = RecordFilter {
-        fetch: true,
-        threshold: 40,
-        ..select(0)
-    };
+    let fetches = RecordFilter { fetch: true, threshold: 40, ..select(0) };
     assert_eq!(passing(&found, fetches)[4], 1);
     assert_eq!(passing(&found, select(0))[4], 2);
-    let later = RecordFilter {
-        threshold: 41,
-        ..fetches
-    };
+    let later = RecordFilter { threshold: 41, ..fetches };
     assert_eq!(passing(&found, later)[4], 0);
 }
 
@@ -186,21 +154,9 @@ fn fetches_are_of_packets_and_no_instructions() {
 fn long_latencies_are_told_apart_by_their_size() {
     assert_eq!([0, 1, 99, 127].map(step), [0, 1, 99, 127]);
     assert_eq!([128, 129, 200, 255].map(step), [128, 128, 200, 254]);
-    assert_eq!(
-        [1000, 1007, 4095, 70_000].map(step),
-        [1000, 1000, 4095, 4095]
-    );
-    let exact = |threshold| {
-        RecordFilter {
-            threshold,
-            ..RecordFilter::default()
-        }
-        .is_exact()
-    };
-    assert_eq!(
-        [30, 128, 129, 500, 1000, 1004].map(exact),
-        [true, true, false, true, true, false]
-    );
+    assert_eq!([1000, 1007, 4095, 70_000].map(step), [1000, 1000, 4095, 4095]);
+    let exact = |threshold| RecordFilter { threshold, ..RecordFilter::default() }.is_exact();
+    assert_eq!([30, 128, 129, 500, 1000, 1004].map(exact), [true, true, false, true, true, false]);
 }
 
 #[test]
@@ -220,10 +176,6 @@ fn traps_and_regions_leave_no_record_out() {
         (counts.executed + counts.trapped, records)
     };
     assert_eq!((left(3), left(4)), ((3, 3), (1, 1)));
-    let trapped = RecordFilter {
-        mask: header::TRAPPED,
-        matches: header::TRAPPED,
-        ..select(0)
-    };
+    let trapped = RecordFilter { mask: header::TRAPPED, matches: header::TRAPPED, ..select(0) };
     assert_eq!(passing(&found, trapped), [0, 0, 0, 1, 1]);
 }

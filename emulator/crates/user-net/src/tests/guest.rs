@@ -50,8 +50,7 @@ impl Guest {
     }
 
     pub fn set_address(&mut self) {
-        self.interface
-            .update_ip_addrs(|all| all.push(IpCidr::new(GUEST.into(), 24)).unwrap());
+        self.interface.update_ip_addrs(|all| all.push(IpCidr::new(GUEST.into(), 24)).unwrap());
         let routes = self.interface.routes_mut();
         routes.add_default_ipv4_route(GATEWAY).unwrap();
     }

@@ -199,11 +199,8 @@ fn changed_frames_do_no_harm() {
 
     let mut random = fastrand::Rng::with_seed(2);
     for round in 0..600 {
-        let mut net = UserNet::new(Config {
-            forwards: Vec::new(),
-            name_server: Some(datagrams),
-        })
-        .unwrap();
+        let mut net =
+            UserNet::new(Config { forwards: Vec::new(), name_server: Some(datagrams) }).unwrap();
         let mut ours = TcpSeqNumber(0);
         for step in 0..30 {
             let mut frame = if random.bool() {
@@ -251,11 +248,7 @@ impl Near for TcpSeqNumber {
     fn wrapping_near(self, random: &mut fastrand::Rng) -> Self {
         let far = [0, 0, 0, 1, 1000, 65_535, 1 << 30, i32::MIN];
         let distance: i32 = *random.choice(&far).unwrap();
-        let distance = if random.bool() {
-            distance
-        } else {
-            distance.wrapping_neg()
-        };
+        let distance = if random.bool() { distance } else { distance.wrapping_neg() };
         TcpSeqNumber(self.0.wrapping_add(distance))
     }
 }

@@ -12,14 +12,12 @@ use crate::{Config, GATEWAY, GUEST, NAME_SERVER, host};
 fn dhcp_gives_the_address() {
     let mut guest = Guest::without_address(Config::default());
     let handle = guest.sockets.add(dhcpv4::Socket::new());
-    let given = guest.until(
-        |guest| match guest.socket::<dhcpv4::Socket>(handle).poll() {
-            Some(dhcpv4::Event::Configured(config)) => {
-                Some((config.address, config.router, config.dns_servers.to_vec()))
-            }
-            _ => None,
-        },
-    );
+    let given = guest.until(|guest| match guest.socket::<dhcpv4::Socket>(handle).poll() {
+        Some(dhcpv4::Event::Configured(config)) => {
+            Some((config.address, config.router, config.dns_servers.to_vec()))
+        }
+        _ => None,
+    });
     let (address, router, name_servers) = given;
     assert_eq!(IpCidr::Ipv4(address), IpCidr::new(GUEST.into(), 24));
     assert_eq!((router, name_servers), (Some(GATEWAY), vec![NAME_SERVER]));
@@ -44,10 +42,7 @@ fn udp_socket(guest: &mut Guest, port: u16) -> smoltcp::iface::SocketHandle {
 #[test]
 fn datagrams_come_back_from_where_they_went() {
     let server = shouter();
-    let mut guest = Guest::new(Config {
-        forwards: Vec::new(),
-        name_server: Some(server),
-    });
+    let mut guest = Guest::new(Config { forwards: Vec::new(), name_server: Some(server) });
     let handle = udp_socket(&mut guest, 5000);
     for to in [(GATEWAY, server.port()), (NAME_SERVER, 53)] {
         for payload in [&b"hello"[..], b"", &[7; 1471]] {
@@ -66,9 +61,7 @@ fn datagrams_come_back_from_where_they_went() {
     // An answer that does not fit a frame is lost; what follows it is not.
     for payload in [&[1; 1472][..], b"next"] {
         let socket = guest.socket::<udp::Socket>(handle);
-        socket
-            .send_slice(payload, (GATEWAY, server.port()))
-            .unwrap();
+        socket.send_slice(payload, (GATEWAY, server.port())).unwrap();
     }
     let answer = guest.until(|guest| {
         let socket = guest.socket::<udp::Socket>(handle);
@@ -101,26 +94,16 @@ fn the_gateway_answers_pings_and_others_do_not() {
     let mut socket = icmp::Socket::new(buffer(), buffer());
     socket.bind(icmp::Endpoint::Ident(1)).unwrap();
     let handle = guest.sockets.add(socket);
-    let ping = Icmpv4Repr::EchoRequest {
-        ident: 1,
-        seq_no: 1,
-        data: b"data",
-    };
+    let ping = Icmpv4Repr::EchoRequest { ident: 1, seq_no: 1, data: b"data" };
     for (to, answers) in [(GATEWAY, true), ([192, 0, 2, 1].into(), false)] {
         let socket = guest.socket::<icmp::Socket>(handle);
         let room = socket.send(ping.buffer_len(), to.into()).unwrap();
-        ping.emit(
-            &mut Icmpv4Packet::new_unchecked(room),
-            &ChecksumCapabilities::default(),
-        );
+        ping.emit(&mut Icmpv4Packet::new_unchecked(room), &ChecksumCapabilities::default());
         for _ in 0..10 {
             guest.step();
         }
         let answer = guest.socket::<icmp::Socket>(handle).recv();
-        assert_eq!(
-            answer.ok().map(|(_, from)| from),
-            answers.then(|| IpAddress::from(to))
-        );
+        assert_eq!(answer.ok().map(|(_, from)| from), answers.then(|| IpAddress::from(to)));
     }
 }
 

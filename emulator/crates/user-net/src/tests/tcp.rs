@@ -70,9 +70,7 @@ fn many_connections_at_once() {
         }
     });
     let mut guest = Guest::new(Config::default());
-    let handles: Vec<_> = (0..50)
-        .map(|n| guest.connect((GATEWAY, port), 40_000 + n))
-        .collect();
+    let handles: Vec<_> = (0..50).map(|n| guest.connect((GATEWAY, port), 40_000 + n)).collect();
     for (n, &handle) in handles.iter().enumerate() {
         guest.until_state(handle, State::Established);
         guest.write(handle, format!("{n:05}").as_bytes());
@@ -142,10 +140,7 @@ fn a_broken_half_breaks_the_other() {
 #[test]
 fn ports_are_forwarded() {
     let forward = Forward { host: 0, guest: 80 };
-    let mut guest = Guest::new(Config {
-        forwards: vec![forward],
-        name_server: None,
-    });
+    let mut guest = Guest::new(Config { forwards: vec![forward], name_server: None });
     let mut socket = tcp_socket();
     socket.listen(80).unwrap();
     let handle = guest.sockets.add(socket);
@@ -177,10 +172,7 @@ fn ports_are_forwarded() {
 #[test]
 fn a_guest_that_is_not_there_gets_nothing() {
     let forward = Forward { host: 0, guest: 80 };
-    let mut guest = Guest::without_address(Config {
-        forwards: vec![forward],
-        name_server: None,
-    });
+    let mut guest = Guest::without_address(Config { forwards: vec![forward], name_server: None });
     let port = guest.net.forwards().next().unwrap().host;
     let _stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     guest.until(|guest| (guest.net.open().0 == 1).then_some(()));

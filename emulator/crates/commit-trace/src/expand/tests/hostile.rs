@@ -13,11 +13,7 @@ fn any_record() -> impl Strategy<Value = CommitRecord> {
 }
 
 fn any_stages() -> impl Strategy<Value = Stages> {
-    any::<(u32, u32, u32)>().prop_map(|(fetch, issue, complete)| Stages {
-        fetch,
-        issue,
-        complete,
-    })
+    any::<(u32, u32, u32)>().prop_map(|(fetch, issue, complete)| Stages { fetch, issue, complete })
 }
 
 proptest! {

@@ -133,10 +133,7 @@ fn rows_that_a_token_cannot_show_are_refused() {
     // The branch beside the load, and of another row.
     batches[0].records[2].commit_delta = 0;
     let (_, read) = tokens(&file(&batches), Range::ALL);
-    assert!(
-        matches!(read, Err(WalkError::Unsayable { seq: Seq(2), .. })),
-        "{read:?}"
-    );
+    assert!(matches!(read, Err(WalkError::Unsayable { seq: Seq(2), .. })), "{read:?}");
 }
 
 #[test]

@@ -72,8 +72,5 @@ impl Token {
 
 /// Packs flags into a byte, the first into bit 0.
 fn bits(flags: &[bool]) -> u8 {
-    flags
-        .iter()
-        .rev()
-        .fold(0, |byte, flag| byte << 1 | u8::from(*flag))
+    flags.iter().rev().fold(0, |byte, flag| byte << 1 | u8::from(*flag))
 }

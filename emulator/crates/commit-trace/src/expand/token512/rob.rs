@@ -36,12 +36,7 @@ pub(super) struct Rob {
 
 impl Rob {
     pub(super) fn new(shape: RobShape) -> Self {
-        Self {
-            shape,
-            entries: VecDeque::new(),
-            last: None,
-            floor: 0,
-        }
+        Self { shape, entries: VecDeque::new(), last: None, floor: 0 }
     }
 
     /// Notes that nothing enters up to `cycle`, and that what entered before has left.
@@ -57,10 +52,7 @@ impl Rob {
     /// Adds the next record and returns the cycle in which its instruction enters the ROB.
     pub(super) fn push(&mut self, retired: &Retired<'_>) -> Result<u64, WalkError> {
         let commit = retired.commit.commit;
-        let unsayable = |what| WalkError::Unsayable {
-            seq: retired.seq,
-            what,
-        };
+        let unsayable = |what| WalkError::Unsayable { seq: retired.seq, what };
         let (row, slot) = match &self.last {
             Some(last) if !retired.commit.first_of_row => (last.row, last.slot + 1),
             Some(last) => (last.row + 1, 0),
@@ -71,9 +63,7 @@ impl Rob {
         }
         let shares = |last: &Entry| last.commit == commit && last.row != row;
         if self.last.as_ref().is_some_and(shares) {
-            return Err(unsayable(
-                "instructions of two ROB rows commit in one cycle",
-            ));
+            return Err(unsayable("instructions of two ROB rows commit in one cycle"));
         }
         let entry = Entry {
             pc: retired.static_info.pc,
@@ -100,11 +90,7 @@ impl Rob {
         let room = self.entries.len().checked_sub(capacity);
         let free = room.map_or(0, |at| self.entries[at].commit.saturating_add(1));
         let before = self.last.map_or(0, |last| last.dispatch);
-        enters
-            .max(before)
-            .max(free)
-            .max(self.floor.saturating_add(1))
-            .min(commit)
+        enters.max(before).max(free).max(self.floor.saturating_add(1)).min(commit)
     }
 
     /// Returns the token of `cycle`, which must not be before the cycle of the last call. All that enters up to the cycle
@@ -132,11 +118,7 @@ impl Rob {
         let (head, youngest) = (self.entries[0].row, self.entries[inside - 1].row);
         token.head = self.number(head, 0);
         token.ready = youngest - head + 1 < u64::from(self.shape.rows);
-        let row = self
-            .entries
-            .iter()
-            .take(inside)
-            .take_while(|e| e.row == head);
+        let row = self.entries.iter().take(inside).take_while(|e| e.row == head);
         for entry in row {
             let is_leaving = entry.commit == cycle;
             let trap = entry.redirect.is_trap();

@@ -68,9 +68,8 @@ impl ChunkDecoder {
             none => none.insert(zstd::bulk::Decompressor::new().map_err(|_| "no memory")?),
         };
         for (column, (raw, packed)) in self.columns.iter_mut().zip(header.columns).take(columns) {
-            let (frame, rest) = payload
-                .split_at_checked(packed as usize)
-                .ok_or("the chunk is short")?;
+            let (frame, rest) =
+                payload.split_at_checked(packed as usize).ok_or("the chunk is short")?;
             payload = rest;
             if packed == 0 && raw == 0 {
                 continue;
@@ -105,9 +104,8 @@ impl ChunkDecoder {
         let mut kept = std::mem::take(&mut batch.records);
         batch.clear();
         self.batches_left -= 1;
-        let (records, staged) = self
-            .context(batch)
-            .ok_or("the chunk's static info and events do not parse")?;
+        let (records, staged) =
+            self.context(batch).ok_or("the chunk's static info and events do not parse")?;
         if !context_only {
             let cycles = self
                 .records
@@ -115,9 +113,7 @@ impl ChunkDecoder {
                 .ok_or("the chunk's records do not parse")?;
             batch.records = kept;
             if staged {
-                let Batch {
-                    records, stages, ..
-                } = batch;
+                let Batch { records, stages, .. } = batch;
                 stages::decode(records, &self.columns, &mut self.stages, stages)
                     .ok_or("the chunk's stages do not parse")?;
             }
@@ -147,10 +143,7 @@ impl ChunkDecoder {
             return None;
         }
         for _ in 0..insts {
-            batch.static_info.push(take_static_info(
-                &mut static_info_in,
-                &mut self.static_info,
-            )?);
+            batch.static_info.push(take_static_info(&mut static_info_in, &mut self.static_info)?);
         }
         let mut before = 0;
         for _ in 0..events {

@@ -25,10 +25,7 @@ pub(in crate::trace) struct ChunkEncoder {
 impl ChunkEncoder {
     pub(in crate::trace) fn new(hart: HartId) -> Self {
         Self {
-            header: ChunkHeader {
-                hart: hart.0,
-                ..ChunkHeader::default()
-            },
+            header: ChunkHeader { hart: hart.0, ..ChunkHeader::default() },
             columns: Columns::default(),
             records: RecordEncoder::new(),
             static_info: StaticInfoState::default(),
@@ -45,11 +42,7 @@ impl ChunkEncoder {
         let context = self.columns[Column::StaticInfo].len() + self.columns[Column::Events].len();
         self.header.records as usize >= CHUNK_RECORDS
             || self.header.batches as usize >= CHUNK_BATCHES
-            || self
-                .header
-                .end_cycle
-                .saturating_sub(self.header.start_cycle)
-                >= CHUNK_CYCLES
+            || self.header.end_cycle.saturating_sub(self.header.start_cycle) >= CHUNK_CYCLES
             || context >= CHUNK_CONTEXT_BYTES
     }
 
@@ -59,7 +52,7 @@ impl ChunkEncoder {
         let overflows = "its cycle numbers overflow";
         let after_events = batch.after_events().ok_or(overflows)?;
         // Far from the limit the records need not be added up.
-        { batch.bound().or_else(|| batch.end_cycle()) }.ok_or(overflows)?;
+        batch.bound().or_else(|| batch.end_cycle()).ok_or(overflows)?;
         if batch.records.len() + header.records as usize > MAX_CHUNK_RECORDS as usize {
             return Err("it has too many records");
         }
@@ -73,23 +66,14 @@ impl ChunkEncoder {
             self.next_seq = batch.first_seq.0;
         }
         if header.insts == 0 {
-            header.first_inst = batch
-                .static_info
-                .first()
-                .map_or(0, |static_info| static_info.id.0);
+            header.first_inst = batch.static_info.first().map_or(0, |static_info| static_info.id.0);
         }
         let table = &mut self.columns[Column::Batches];
         put_signed(table, batch.first_seq.0.wrapping_sub(self.next_seq) as i64);
-        put_signed(
-            table,
-            batch.start_cycle.wrapping_sub(header.end_cycle) as i64,
-        );
-        for count in [
-            batch.static_info.len(),
-            batch.events.len(),
-            batch.records.len(),
-            batch.stages.len(),
-        ] {
+        put_signed(table, batch.start_cycle.wrapping_sub(header.end_cycle) as i64);
+        for count in
+            [batch.static_info.len(), batch.events.len(), batch.records.len(), batch.stages.len()]
+        {
             put(table, count as u64);
         }
         for static_info in &batch.static_info {
@@ -128,7 +112,7 @@ impl ChunkEncoder {
             return Ok(false);
         }
         stages::encode(&batch.records, &batch.stages, &mut self.columns);
-        if { self.columns.iter() }.any(|column| column.len() > MAX_COLUMN_BYTES as usize) {
+        if self.columns.iter().any(|column| column.len() > MAX_COLUMN_BYTES as usize) {
             return Err("its columns are too large");
         }
         Ok(true)
@@ -137,10 +121,7 @@ impl ChunkEncoder {
     /// Closes the chunk, and starts the next in the memory of `spare`, the columns of an earlier chunk.
     pub(in crate::trace) fn close(&mut self, mut spare: Columns) -> ClosedChunk {
         spare.clear();
-        let next = ChunkHeader {
-            hart: self.header.hart,
-            ..ChunkHeader::default()
-        };
+        let next = ChunkHeader { hart: self.header.hart, ..ChunkHeader::default() };
         self.records.clear();
         self.static_info = StaticInfoState::default();
         ClosedChunk {
@@ -189,12 +170,7 @@ impl ClosedChunk {
 
     /// Appends the chunk, all of which is compressed, to `out`; returns its header, and its columns for their memory.
     pub(in crate::trace) fn put(self, out: &mut Vec<u8>) -> (ChunkHeader, Columns) {
-        let Self {
-            mut header,
-            columns,
-            payload,
-            ..
-        } = self;
+        let Self { mut header, columns, payload, .. } = self;
         header.payload_crc = crc32fast::hash(&payload);
         header.put(out);
         out.extend(payload);

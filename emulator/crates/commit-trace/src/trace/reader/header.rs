@@ -16,28 +16,19 @@ pub(super) struct Header {
 
 /// The error of a file that was written by another version.
 pub(super) fn other_version(file: String, found: u32) -> TraceError {
-    TraceError::Version {
-        file,
-        found,
-        expected: VERSION,
-    }
+    TraceError::Version { file, found, expected: VERSION }
 }
 
 /// Reads the header. The header of a newer version has this layout, too; an older version is an error.
 pub(super) fn read(input: &mut (impl Read + Seek), file: &str) -> Result<Header, TraceError> {
     let file = || file.to_owned();
-    let failed = |source: io::Error| TraceError::Read {
-        file: file(),
-        source,
-    };
+    let failed = |source: io::Error| TraceError::Read { file: file(), source };
     input.seek(SeekFrom::Start(0)).map_err(failed)?;
     let mut start = [0; FIXED];
-    input
-        .read_exact(&mut start)
-        .map_err(|source| match source.kind() {
-            ErrorKind::UnexpectedEof => TraceError::NotATrace { file: file() },
-            _ => failed(source),
-        })?;
+    input.read_exact(&mut start).map_err(|source| match source.kind() {
+        ErrorKind::UnexpectedEof => TraceError::NotATrace { file: file() },
+        _ => failed(source),
+    })?;
     if !start.starts_with(MAGIC) {
         return Err(TraceError::NotATrace { file: file() });
     }
@@ -47,11 +38,7 @@ pub(super) fn read(input: &mut (impl Read + Seek), file: &str) -> Result<Header,
         return Err(other_version(file(), version));
     }
     let damaged = |what| match version {
-        VERSION => TraceError::Damaged {
-            file: file(),
-            offset: 0,
-            what,
-        },
+        VERSION => TraceError::Damaged { file: file(), offset: 0, what },
         _ => other_version(file(), version),
     };
     if len > MAX_METADATA_BYTES {
@@ -59,11 +46,7 @@ pub(super) fn read(input: &mut (impl Read + Seek), file: &str) -> Result<Header,
     }
     let mut body = Vec::new();
     let wanted = u64::from(len) + 4;
-    let found = input
-        .by_ref()
-        .take(wanted)
-        .read_to_end(&mut body)
-        .map_err(failed)?;
+    let found = input.by_ref().take(wanted).read_to_end(&mut body).map_err(failed)?;
     if (found as u64) < wanted {
         return Err(damaged("the header is cut"));
     }
@@ -75,9 +58,5 @@ pub(super) fn read(input: &mut (impl Read + Seek), file: &str) -> Result<Header,
         return Err(damaged("the header's checksum is wrong"));
     }
     let metadata = String::from_utf8(body).map_err(|_| damaged("the metadata is not text"))?;
-    Ok(Header {
-        version,
-        metadata,
-        bytes: FIXED as u64 + wanted,
-    })
+    Ok(Header { version, metadata, bytes: FIXED as u64 + wanted })
 }

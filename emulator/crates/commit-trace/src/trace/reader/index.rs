@@ -61,10 +61,7 @@ fn from_index(
     };
     input.seek(SeekFrom::Start(at))?;
     let mut index = Vec::new();
-    input
-        .by_ref()
-        .take(trailer_at - at)
-        .read_to_end(&mut index)?;
+    input.by_ref().take(trailer_at - at).read_to_end(&mut index)?;
     if index_crc != Some(crc32fast::hash(&index)) {
         return Ok(None);
     }
@@ -148,10 +145,7 @@ fn index_end(after_magic: &[u8], len: u64, offset: u64) -> TraceEnd {
         .checked_mul(INDEX_ENTRY_BYTES)
         .is_some_and(|bytes| len - offset >= 8 + bytes + TRAILER_BYTES);
     if whole {
-        TraceEnd::Damaged {
-            offset,
-            what: "the index's checksum is wrong",
-        }
+        TraceEnd::Damaged { offset, what: "the index's checksum is wrong" }
     } else {
         TraceEnd::Cut { offset }
     }

@@ -30,10 +30,7 @@ pub(in crate::trace) struct Progress {
 
 impl RecordDecoder {
     pub(in crate::trace) fn new() -> Self {
-        Self {
-            tables: Box::new(Tables::EMPTY),
-            at: DecoderState::default(),
-        }
+        Self { tables: Box::new(Tables::EMPTY), at: DecoderState::default() }
     }
 
     pub(in crate::trace) fn clear(&mut self) {
@@ -51,9 +48,7 @@ impl RecordDecoder {
         out: &mut Vec<CommitRecord>,
     ) -> Option<u64> {
         let rest = |column: Column, at: usize| Some(Cursor(columns[column].get(at..)?));
-        let tokens = columns[Column::Tokens]
-            .get(progress.tokens..)?
-            .get(..count)?;
+        let tokens = columns[Column::Tokens].get(progress.tokens..)?.get(..count)?;
         let mut fields = Fields {
             insts: rest(Column::Insts, progress.insts)?,
             flags: rest(Column::Flags, progress.flags)?,
@@ -63,11 +58,7 @@ impl RecordDecoder {
             damaged: false,
         };
         let tables = &mut *self.tables;
-        let DecoderState {
-            mut inst,
-            residence,
-            mut lead,
-        } = self.at;
+        let DecoderState { mut inst, residence, mut lead } = self.at;
         let mut sums = Sums::new(residence);
         let mut cycles = 0u64;
         // All residences so far, and all leads, combined by OR: if the result is not too long, none of them was.
@@ -86,11 +77,7 @@ impl RecordDecoder {
                 // Nearly always the next one: a host that foresees it need not wait for `steps`. Without the black box
                 // both are one addition.
                 let next = inst.wrapping_add(1);
-                inst = if step == 0 {
-                    next
-                } else {
-                    next.wrapping_add(std::hint::black_box(step))
-                };
+                inst = if step == 0 { next } else { next.wrapping_add(std::hint::black_box(step)) };
                 slot = inst as usize % ENTRIES;
                 let flags = tables.flags[slot] | plain.row;
                 sums.add(plain);
@@ -107,11 +94,7 @@ impl RecordDecoder {
                 n += 1;
                 continue;
             }
-            let at = DecoderState {
-                inst,
-                residence: sums.residence(),
-                lead,
-            };
+            let at = DecoderState { inst, residence: sums.residence(), lead };
             let record = at.next(token, tables, &mut fields);
             inst = record.inst.0;
             slot = inst as usize % ENTRIES;
@@ -123,11 +106,7 @@ impl RecordDecoder {
         }
         let residence = sums.residence();
         cycles += u64::from(sums.cycles());
-        self.at = DecoderState {
-            inst,
-            residence,
-            lead,
-        };
+        self.at = DecoderState { inst, residence, lead };
         let read = |column: Column, cursor: &Cursor<'_>| columns[column].len() - cursor.0.len();
         *progress = Progress {
             tokens: progress.tokens + count,
@@ -157,12 +136,7 @@ struct Plain {
 
 impl Plain {
     /// Stands for a token that needs other columns.
-    const NONE: Self = Self {
-        sum: 1 << 31,
-        keep: 0,
-        add: 0,
-        row: 0,
-    };
+    const NONE: Self = Self { sum: 1 << 31, keep: 0, add: 0, row: 0 };
 
     #[inline(always)]
     fn commit(self) -> Option<u32> {
@@ -260,11 +234,7 @@ impl DecoderState {
         let inst = self.inst.wrapping_add(1).wrapping_add(tables.steps[before]);
 
         let is_far = token & FAR_MASK == FAR;
-        let row = if is_far {
-            (token / FAR_FIRST_OF_ROW) & 1
-        } else {
-            token / FIRST_OF_ROW
-        };
+        let row = if is_far { (token / FAR_FIRST_OF_ROW) & 1 } else { token / FIRST_OF_ROW };
         let flags = &mut tables.flags[inst as usize % ENTRIES];
         if predicted & FLAGS_PREDICTED == 0 {
             *flags = fields.flags();
@@ -289,23 +259,14 @@ impl DecoderState {
             };
             (i64::from(dispatch), lead)
         };
-        let lead = if lead <= MAX_DECODE_LEAD {
-            lead
-        } else {
-            damaged(&mut fields.damaged)
-        };
+        let lead = if lead <= MAX_DECODE_LEAD { lead } else { damaged(&mut fields.damaged) };
         let before = i64::from(self.residence);
         let residence = i64::from(commit).wrapping_sub(dispatch.wrapping_sub(before));
         let residence = u32::try_from(residence)
             .ok()
             .filter(|residence| *residence <= CommitRecord::MAX_RESIDENCE)
             .unwrap_or_else(|| damaged(&mut fields.damaged));
-        CommitRecord::from_packed(
-            InstId(inst),
-            commit,
-            residence | lead << RESIDENCE_BITS,
-            flags,
-        )
+        CommitRecord::from_packed(InstId(inst), commit, residence | lead << RESIDENCE_BITS, flags)
     }
 }
 
@@ -322,15 +283,11 @@ struct Fields<'a> {
 
 impl Fields<'_> {
     fn inst(&mut self) -> u32 {
-        self.insts
-            .signed()
-            .unwrap_or_else(|| damaged(&mut self.damaged)) as u32
+        self.insts.signed().unwrap_or_else(|| damaged(&mut self.damaged)) as u32
     }
 
     fn flags(&mut self) -> u32 {
-        self.flags
-            .narrow()
-            .unwrap_or_else(|| damaged(&mut self.damaged))
+        self.flags.narrow().unwrap_or_else(|| damaged(&mut self.damaged))
     }
 
     /// Reads a commit delta, and which fields were predicted.
@@ -343,15 +300,11 @@ impl Fields<'_> {
     }
 
     fn dispatch(&mut self) -> i64 {
-        self.dispatches
-            .signed()
-            .unwrap_or_else(|| damaged(&mut self.damaged))
+        self.dispatches.signed().unwrap_or_else(|| damaged(&mut self.damaged))
     }
 
     fn lead(&mut self) -> u32 {
-        self.leads
-            .narrow()
-            .unwrap_or_else(|| damaged(&mut self.damaged))
+        self.leads.narrow().unwrap_or_else(|| damaged(&mut self.damaged))
     }
 }
 

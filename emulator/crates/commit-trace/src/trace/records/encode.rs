@@ -27,11 +27,7 @@ pub(in crate::trace) struct RecordEncoder {
 
 impl RecordEncoder {
     pub(in crate::trace) fn new() -> Self {
-        Self {
-            tables: Box::new(Tables::EMPTY),
-            inst: 0,
-            lead: 0,
-        }
+        Self { tables: Box::new(Tables::EMPTY), inst: 0, lead: 0 }
     }
 
     pub(in crate::trace) fn clear(&mut self) {
@@ -63,9 +59,7 @@ impl RecordEncoder {
                 (step ^ tables.steps[from]) | ((flags & !FIRST_OF_ROW_FLAG) ^ tables.flags[to]);
             cycles += u64::from(record.commit_delta);
             if (differs != 0) | (out[n] == ESCAPES) {
-                let last = n
-                    .checked_sub(1)
-                    .map_or(self.lead, |n| records[n].packed().0);
+                let last = n.checked_sub(1).map_or(self.lead, |n| records[n].packed().0);
                 out[n] = escape(record, before, last, tables, columns);
             }
             before = inst;
@@ -116,11 +110,7 @@ fn near_tokens(mut last: u32, records: &[CommitRecord], out: &mut [u8]) {
         let commit = record.commit_delta;
         let near = Near::of(commit, lead, last, flags);
         let holds = near.holds & (commit & !COMMIT_MASK == 0) & (commit != MORE);
-        let token = if holds {
-            near.token | commit
-        } else {
-            u32::from(ESCAPES)
-        };
+        let token = if holds { near.token | commit } else { u32::from(ESCAPES) };
         *out = token as u8;
         last = lead;
     }

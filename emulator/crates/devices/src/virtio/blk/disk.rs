@@ -98,21 +98,12 @@ pub struct Disk {
 /// What was written stays with the machine; the image must be the one that it ran with.
 impl Snapshot for Disk {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
-        let Self {
-            file,
-            mode,
-            size: _,
-            written,
-        } = self;
+        let Self { file, mode, size: _, written } = self;
         let unsaved = |e: io::Error| SnapshotError::Unsaved(format!("disk image: {e}"));
         let metadata = file.metadata().map_err(unsaved)?;
         let changed = metadata.modified().map_err(unsaved)?;
         let changed = changed.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let image = format!(
-            "{mode:?}, {} bytes, of {:.9}",
-            metadata.len(),
-            changed.as_secs_f64()
-        );
+        let image = format!("{mode:?}, {} bytes, of {:.9}", metadata.len(), changed.as_secs_f64());
         archive.same("disk image", &image)?;
         written.snapshot(archive)
     }
@@ -127,11 +118,7 @@ impl Disk {
             return Err(DiskError::Kind(path.to_owned()));
         }
         let writable = mode == DiskMode::Writable;
-        let file = OpenOptions::new()
-            .read(true)
-            .write(writable)
-            .open(path)
-            .map_err(failed)?;
+        let file = OpenOptions::new().read(true).write(writable).open(path).map_err(failed)?;
         // Two writers would damage it, and a reader beside a writer sees neither state. Not every file system has locks.
         let locked = match writable {
             true => file.try_lock(),
@@ -154,12 +141,7 @@ impl Disk {
                 path.display()
             );
         }
-        Ok(Self {
-            file,
-            mode,
-            size,
-            written: HashMap::new(),
-        })
+        Ok(Self { file, mode, size, written: HashMap::new() })
     }
 
     /// Size in bytes.
@@ -248,10 +230,7 @@ fn pieces(at: u64, length: usize) -> impl Iterator<Item = (u64, usize, std::ops:
         if done == length {
             return None;
         }
-        let (block, within) = (
-            (at + done as u64) / BLOCK,
-            ((at + done as u64) % BLOCK) as usize,
-        );
+        let (block, within) = ((at + done as u64) / BLOCK, ((at + done as u64) % BLOCK) as usize);
         let size = (BLOCK as usize - within).min(length - done);
         done += size;
         Some((block, within, done - size..done))

@@ -168,13 +168,8 @@ impl Attribute {
 }
 
 /// When the host's file was last changed, in nanoseconds since 1970.
-#[allow(
-    clippy::unnecessary_cast,
-    reason = "not all hosts have the same widths"
-)]
+#[allow(clippy::unnecessary_cast, reason = "not all hosts have the same widths")]
 pub fn host_time(stat: &Stat) -> u64 {
     let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
-    seconds
-        .saturating_mul(1_000_000_000)
-        .saturating_add(stat.st_mtime_nsec as u64)
+    seconds.saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec as u64)
 }

@@ -41,16 +41,12 @@ pub struct Body(pub Vec<u8>);
 
 impl Body {
     pub fn u32s(mut self, values: &[u32]) -> Self {
-        values
-            .iter()
-            .for_each(|value| self.0.extend(value.to_le_bytes()));
+        values.iter().for_each(|value| self.0.extend(value.to_le_bytes()));
         self
     }
 
     pub fn u64s(mut self, values: &[u64]) -> Self {
-        values
-            .iter()
-            .for_each(|value| self.0.extend(value.to_le_bytes()));
+        values.iter().for_each(|value| self.0.extend(value.to_le_bytes()));
         self
     }
 
@@ -74,11 +70,7 @@ pub fn u64s(values: &[u64]) -> Body {
 
 pub fn message(code: u32, node: u64, (uid, gid): (u32, u32), body: &[u8]) -> Vec<u8> {
     let length = (REQUEST_HEADER + body.len()) as u32;
-    u32s(&[length, code])
-        .u64s(&[UNIQUE, node])
-        .u32s(&[uid, gid, 1, 0])
-        .bytes(body)
-        .0
+    u32s(&[length, code]).u64s(&[UNIQUE, node]).u32s(&[uid, gid, 1, 0]).bytes(body).0
 }
 
 pub const UNIQUE: u64 = 0x1234_5678_9abc;
@@ -127,14 +119,7 @@ impl Client {
     /// The reply as it is.
     pub fn send(&mut self, code: u32, node: u64, body: Body, room: usize) -> Vec<u8> {
         let bytes = message(code, node, self.owner, &body.0);
-        self.server
-            .serve(Request {
-                queue: 1,
-                bytes: &bytes,
-                room,
-                nanos: self.nanos,
-            })
-            .unwrap()
+        self.server.serve(Request { queue: 1, bytes: &bytes, room, nanos: self.nanos }).unwrap()
     }
 
     pub fn lookup(&mut self, parent: u64, name: &[u8]) -> Result<Stat> {
@@ -144,9 +129,7 @@ impl Client {
 
     /// The number of the file at a path below the root.
     pub fn at(&mut self, path: &str) -> u64 {
-        path.split('/').fold(ROOT, |node, name| {
-            self.lookup(node, name.as_bytes()).unwrap().number
-        })
+        path.split('/').fold(ROOT, |node, name| self.lookup(node, name.as_bytes()).unwrap().number)
     }
 
     pub fn forget(&mut self, node: u64, lookups: u64) {
@@ -188,10 +171,7 @@ impl Client {
     }
 
     pub fn read(&mut self, handle: u64, offset: u64, size: u32) -> Result<Vec<u8>> {
-        let body = u64s(&[handle, offset])
-            .u32s(&[size, 0])
-            .u64s(&[0])
-            .u32s(&[0, 0]);
+        let body = u64s(&[handle, offset]).u32s(&[size, 0]).u64s(&[0]).u32s(&[0, 0]);
         self.call(opcode::READ, 0, body)
     }
 
@@ -214,11 +194,7 @@ impl Client {
         let body = u32s(&[which, 0])
             .u64s(&[0, to.size, 0])
             .u64s(&[to.accessed / 1_000_000_000, to.modified / 1_000_000_000, 0])
-            .u32s(&[
-                (to.accessed % 1_000_000_000) as u32,
-                (to.modified % 1_000_000_000) as u32,
-                0,
-            ])
+            .u32s(&[(to.accessed % 1_000_000_000) as u32, (to.modified % 1_000_000_000) as u32, 0])
             .u32s(&[to.mode, 0, to.owner.0, to.owner.1, 0]);
         let reply = self.call(opcode::SETATTR, node, body)?;
         Ok(attributes(&reply[16..]))
@@ -236,8 +212,7 @@ impl Client {
     }
 
     pub fn remove(&mut self, code: u32, parent: u64, name: &[u8]) -> Result<()> {
-        self.call(code, parent, Body::default().name(name))
-            .map(drop)
+        self.call(code, parent, Body::default().name(name)).map(drop)
     }
 
     pub fn rename(&mut self, from: (u64, &[u8]), to: (u64, &[u8]), flags: u64) -> Result<()> {
@@ -265,10 +240,7 @@ impl Client {
         let (handle, _) = opened(&reply);
         let (mut entries, mut offset) = (Vec::new(), 0);
         loop {
-            let body = u64s(&[handle, offset])
-                .u32s(&[size, 0])
-                .u64s(&[0])
-                .u32s(&[0, 0]);
+            let body = u64s(&[handle, offset]).u32s(&[size, 0]).u64s(&[0]).u32s(&[0, 0]);
             let data = self.call(opcode::READDIR, node, body)?;
             assert!(data.len() <= size as usize);
             if data.is_empty() {

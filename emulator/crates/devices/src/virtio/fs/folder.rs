@@ -49,10 +49,7 @@ pub struct Folder {
 impl Folder {
     /// Opens the folder to share.
     pub fn open(path: &Path) -> std::result::Result<Self, FolderError> {
-        let failed = |e: Errno| FolderError {
-            path: path.to_owned(),
-            error: e.into(),
-        };
+        let failed = |e: Errno| FolderError { path: path.to_owned(), error: e.into() };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = fs::open(path, flags, Mode::empty()).map_err(failed)?;
         let stat = fs::fstat(&fd).map_err(failed)?;
@@ -101,10 +98,10 @@ impl Folder {
     /// Adds one to a file's lookup count: a reply names it.
     pub fn add_lookup(&mut self, node: &Rc<Node>) {
         if node.number != ROOT {
-            let known = self.known.entry(node.number).or_insert_with(|| KnownNode {
-                node: node.clone(),
-                lookups: 0,
-            });
+            let known = self
+                .known
+                .entry(node.number)
+                .or_insert_with(|| KnownNode { node: node.clone(), lookups: 0 });
             known.lookups = known.lookups.saturating_add(1);
         }
     }
@@ -138,10 +135,7 @@ impl Folder {
                 if flags.intersects(OFlags::WRONLY | OFlags::RDWR) {
                     drop_special_bits(&fd)?;
                 }
-                Ok(Open::File {
-                    file: fd.into(),
-                    _descriptor: descriptor,
-                })
+                Ok(Open::File { file: fd.into(), _descriptor: descriptor })
             }
             // Pipes, sockets and devices of the host stay the host's.
             _ => Err(Errno::NXIO),
@@ -198,11 +192,7 @@ impl Folder {
     pub fn remove(&mut self, parent: &Node, name: &[u8], folder: bool) -> Result<Option<u64>> {
         check_name(name)?;
         let last = self.last_name(parent, name);
-        let flags = if folder {
-            AtFlags::REMOVEDIR
-        } else {
-            AtFlags::empty()
-        };
+        let flags = if folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         fs::unlinkat(&parent.fd, os(name), flags)?;
         Ok(last.and_then(|inode| self.removed(inode)))
     }
@@ -246,11 +236,7 @@ impl Folder {
             }
         }
         names.sort_unstable();
-        let entry = |name: &[u8], number, kind| Entry {
-            name: name.to_vec(),
-            number,
-            kind,
-        };
+        let entry = |name: &[u8], number, kind| Entry { name: name.to_vec(), number, kind };
         let mut list = vec![
             entry(b".", folder.number, FileType::Directory),
             entry(b"..", self.parent_number(folder), FileType::Directory),
@@ -272,10 +258,7 @@ impl Folder {
             return ROOT;
         }
         let parent = fs::statat(&folder.fd, "..", AtFlags::empty());
-        parent
-            .ok()
-            .and_then(|stat| self.numbers.get(&inode(&stat)).copied())
-            .unwrap_or(ROOT)
+        parent.ok().and_then(|stat| self.numbers.get(&inode(&stat)).copied()).unwrap_or(ROOT)
     }
 
     /// The node of an open file: the one that the guest knows, or a new one.
@@ -349,11 +332,7 @@ fn check_name(name: &[u8]) -> Result {
     if matches!(name, b"" | b"." | b"..") || name.iter().any(|byte| matches!(byte, b'/' | 0)) {
         return Err(Errno::INVAL);
     }
-    if name.len() > NAME_MAX {
-        Err(Errno::NAMETOOLONG)
-    } else {
-        Ok(())
-    }
+    if name.len() > NAME_MAX { Err(Errno::NAMETOOLONG) } else { Ok(()) }
 }
 
 /// Raises the process's limit of file descriptors, since every file that the guest knows holds one. Returns the maximum
@@ -361,15 +340,8 @@ fn check_name(name: &[u8]) -> Result {
 fn raise_descriptor_limit() -> usize {
     const MOST: u64 = 1 << 18;
     let limit = getrlimit(Resource::Nofile);
-    let wanted = limit
-        .maximum
-        .unwrap_or(MOST)
-        .min(MOST)
-        .max(limit.current.unwrap_or(0));
-    let raised = Rlimit {
-        current: Some(wanted),
-        maximum: limit.maximum,
-    };
+    let wanted = limit.maximum.unwrap_or(MOST).min(MOST).max(limit.current.unwrap_or(0));
+    let raised = Rlimit { current: Some(wanted), maximum: limit.maximum };
     let now = match setrlimit(Resource::Nofile, raised) {
         Ok(()) => wanted,
         Err(_) => limit.current.unwrap_or(wanted),

@@ -48,10 +48,7 @@ impl Handles {
     /// An open file, and its node.
     pub fn file(&self, handle: u64) -> Result<(&Node, &File)> {
         match self.open.get(&handle) {
-            Some(Handle {
-                node,
-                open: Open::File { file, .. },
-            }) => Ok((node, file)),
+            Some(Handle { node, open: Open::File { file, .. } }) => Ok((node, file)),
             _ => Err(Errno::BADF),
         }
     }
@@ -59,21 +56,14 @@ impl Handles {
     /// Returns the folder that a handle lists, and its entries; `EBADF` if the handle is no open folder.
     pub fn folder(&self, handle: u64) -> Result<(&Rc<Node>, &[Entry])> {
         match self.open.get(&handle) {
-            Some(Handle {
-                node,
-                open: Open::Folder(entries),
-            }) => Ok((node, entries)),
+            Some(Handle { node, open: Open::Folder(entries) }) => Ok((node, entries)),
             _ => Err(Errno::BADF),
         }
     }
 
     /// Makes these the entries that a handle lists; `ENFILE` if too many folders are being listed.
     pub fn list(&mut self, handle: u64, new: Vec<Entry>) -> Result {
-        let Some(Handle {
-            open: Open::Folder(entries),
-            ..
-        }) = self.open.get_mut(&handle)
-        else {
+        let Some(Handle { open: Open::Folder(entries), .. }) = self.open.get_mut(&handle) else {
             return Err(Errno::BADF);
         };
         self.listed -= bytes(entries);

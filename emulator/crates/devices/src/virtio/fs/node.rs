@@ -81,15 +81,9 @@ impl Node {
                 tv_sec: (nanos / 1_000_000_000) as _,
                 tv_nsec: (nanos % 1_000_000_000) as _,
             },
-            None => Timespec {
-                tv_sec: 0,
-                tv_nsec: fs::UTIME_OMIT as _,
-            },
+            None => Timespec { tv_sec: 0, tv_nsec: fs::UTIME_OMIT as _ },
         };
-        let times = Timestamps {
-            last_access: time(accessed),
-            last_modification: time(modified),
-        };
+        let times = Timestamps { last_access: time(accessed), last_modification: time(modified) };
         fs::utimensat(fs::CWD, self.magic_link(), &times, AtFlags::empty())
     }
 

@@ -82,15 +82,7 @@ fn nothing_leaves_the_folder() {
     let outer = folder();
     let mut client = client(&outer);
     let file = client.at("file");
-    for name in [
-        &b".."[..],
-        b".",
-        b"../secret",
-        b"sub/inner",
-        b"/etc",
-        b"",
-        b"/",
-    ] {
+    for name in [&b".."[..], b".", b"../secret", b"sub/inner", b"/etc", b"", b"/"] {
         assert_eq!(client.lookup(ROOT, name), Err(EINVAL), "{name:?}");
         assert_eq!(client.mkdir(ROOT, name, 0o755), Err(EINVAL));
         assert_eq!(client.rename((ROOT, b"file"), (ROOT, name), 0), Err(EINVAL));
@@ -101,21 +93,10 @@ fn nothing_leaves_the_folder() {
     for name in ["escape", "slash", "link"] {
         let link = client.at(name);
         assert_eq!(client.stat(link).unwrap().mode >> 12, 0o12);
-        assert_eq!(
-            client.lookup(link, b"etc"),
-            Err(ENOTDIR),
-            "{name} is not followed"
-        );
+        assert_eq!(client.lookup(link, b"etc"), Err(ENOTDIR), "{name} is not followed");
         assert!(client.open(link, 0).is_err(), "{name}");
-        assert!(
-            client
-                .create(ROOT, name.as_bytes(), READ_WRITE, 0o644)
-                .is_err()
-        );
-        assert!(
-            client.set(link, SIZE, &to(|_| ())).is_err(),
-            "{name} is not truncated"
-        );
+        assert!(client.create(ROOT, name.as_bytes(), READ_WRITE, 0o644).is_err());
+        assert!(client.set(link, SIZE, &to(|_| ())).is_err(), "{name} is not truncated");
         assert!(client.set(link, MODE, &to(|s| s.mode = 0o777)).is_err());
     }
     let secret = outer.path().join("secret");
@@ -130,13 +111,7 @@ fn names_are_looked_up_and_made() {
     let file = client.at("file");
     assert_eq!(client.lookup(file, b"x"), Err(ENOTDIR));
     assert_eq!(client.lookup(ROOT, &[b'n'; 256]), Err(ENAMETOOLONG));
-    for name in [
-        &b"\xff\xfe odd\n\x01"[..],
-        &[b'n'; 255],
-        b"-",
-        b" ",
-        b"a\\b:*?",
-    ] {
+    for name in [&b"\xff\xfe odd\n\x01"[..], &[b'n'; 255], b"-", b" ", b"a\\b:*?"] {
         let (made, handle) = client.create(ROOT, name, READ_WRITE, 0o640).unwrap();
         client.release(handle).unwrap();
         assert_eq!(client.lookup(ROOT, name).unwrap().number, made.number);
@@ -171,15 +146,8 @@ fn names_are_moved_and_removed() {
     assert_eq!(fs::read_to_string(shared.join("file")).unwrap(), "inner");
     assert_eq!(client.lookup(ROOT, b"file").unwrap().number, inner);
     client.rename(here, there, 0).unwrap();
-    assert_eq!(
-        fs::read_to_string(shared.join("sub/inner")).unwrap(),
-        "inner"
-    );
-    assert_eq!(
-        client.stat(file).unwrap().links,
-        0,
-        "replaced, but still known"
-    );
+    assert_eq!(fs::read_to_string(shared.join("sub/inner")).unwrap(), "inner");
+    assert_eq!(client.stat(file).unwrap().links, 0, "replaced, but still known");
 
     assert_eq!(client.link(inner, ROOT, b"twin").unwrap().links, 2);
     assert_eq!(client.at("twin"), inner);
@@ -210,17 +178,10 @@ fn folders_are_listed_by_name_in_pieces() {
     assert_eq!(kinds, [4, 4, 10, 8, 10, 10, 4]);
     assert_eq!(client.list(ROOT, 40).unwrap(), list, "in small pieces");
     let sub = client.at("sub");
-    assert_eq!(
-        client.list(sub, 4096).unwrap()[1],
-        (b"..".to_vec(), ROOT, 4)
-    );
+    assert_eq!(client.list(sub, 4096).unwrap()[1], (b"..".to_vec(), ROOT, 4));
     client.mknod(sub, b"pipe", 0o010_600, 0).unwrap();
     let list = client.list(sub, 4096).unwrap();
-    assert_eq!(
-        (&list[4].0[..], list[4].2),
-        (&b"pipe"[..], 1),
-        "its own kind"
-    );
+    assert_eq!((&list[4].0[..], list[4].2), (&b"pipe"[..], 1), "its own kind");
     let file = client.at("file");
     assert_eq!(client.list(file, 4096), Err(ENOTDIR));
 }
@@ -260,15 +221,10 @@ fn pipes_sockets_and_devices_are_the_guests() {
         assert_eq!(client.lookup(ROOT, name.as_bytes()), Ok(made.clone()));
         assert_eq!(client.open(made.number, 0), Err(ENXIO));
         let host = fs::metadata(outer.path().join("shared").join(name)).unwrap();
-        assert!(
-            host.is_file() && host.len() == 0,
-            "an empty file on the host"
-        );
+        assert!(host.is_file() && host.len() == 0, "an empty file on the host");
         client.forget(made.number, 2);
         assert_eq!(client.lookup(ROOT, name.as_bytes()).unwrap().mode, mode);
-        client
-            .remove(opcode::UNLINK, ROOT, name.as_bytes())
-            .unwrap();
+        client.remove(opcode::UNLINK, ROOT, name.as_bytes()).unwrap();
     }
     assert_eq!(client.mknod(ROOT, b"x", 0o040_755, 0), Err(EINVAL));
     assert_eq!(client.mknod(ROOT, b"x", 0o120_777, 0), Err(EINVAL));
@@ -296,9 +252,7 @@ fn numbers_do_not_follow_the_hosts_reuse_of_inodes() {
     let mut numbers = Vec::new();
     for n in 0..5 {
         client.owner = (n, n);
-        let (made, handle) = client
-            .create(ROOT, b"short-lived", READ_WRITE, 0o644)
-            .unwrap();
+        let (made, handle) = client.create(ROOT, b"short-lived", READ_WRITE, 0o644).unwrap();
         assert_eq!(made.owner, (n, n));
         numbers.push(made.number);
         client.release(handle).unwrap();
@@ -374,10 +328,7 @@ fn over_the_transport() {
     let mut driver = Driver::new(Box::new(server));
     let statfs = message(opcode::STATFS, ROOT, OWNER, &[]);
     let reply = driver.transact(1, &statfs, 200);
-    assert_eq!(
-        (reply.len(), &reply[..8]),
-        (96, &[96, 0, 0, 0, 0, 0, 0, 0][..])
-    );
+    assert_eq!((reply.len(), &reply[..8]), (96, &[96, 0, 0, 0, 0, 0, 0, 0][..]));
     let forget = message(opcode::FORGET, ROOT, OWNER, &[0; 8]);
     assert_eq!(driver.transact(0, &forget, 0), b"");
     assert_eq!(driver.transact(1, b"bad", 64), b"");

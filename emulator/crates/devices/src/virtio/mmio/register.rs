@@ -38,10 +38,7 @@ pub(super) enum Register {
 impl Register {
     /// Only the legacy interface has it.
     pub(super) fn is_legacy(self) -> bool {
-        matches!(
-            self,
-            Self::GuestPageSize | Self::QueueAlign | Self::QueuePage
-        )
+        matches!(self, Self::GuestPageSize | Self::QueueAlign | Self::QueuePage)
     }
 
     /// The register at an offset below the configuration space.

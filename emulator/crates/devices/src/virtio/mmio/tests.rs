@@ -78,21 +78,14 @@ fn driver_can_ask_for_silence_and_use_indirect_tables() {
     driver.bus.ram.store(areas(0)[1], 2, 1).unwrap();
     let table = RAM_BASE + 0x6_0000;
     driver.bus.ram.write(table + 0x100, b"abc").unwrap();
-    for (n, (at, length, flags)) in [
-        (table + 0x100, 2, 1),
-        (table + 0x102, 1, 1),
-        (table + 0x200, 9, 2),
-    ]
-    .into_iter()
-    .enumerate()
+    for (n, (at, length, flags)) in
+        [(table + 0x100, 2, 1), (table + 0x102, 1, 1), (table + 0x200, 9, 2)]
+            .into_iter()
+            .enumerate()
     {
         let entry = table + 16 * n as u64;
         driver.bus.ram.store(entry, 8, at).unwrap();
-        driver
-            .bus
-            .ram
-            .store(entry + 8, 8, length | flags << 32 | (n as u64 + 1) << 48)
-            .unwrap();
+        driver.bus.ram.store(entry + 8, 8, length | flags << 32 | (n as u64 + 1) << 48).unwrap();
     }
     driver.descriptor(0, 3, table, 48, 4, 0);
     driver.offer(0, 3);
@@ -125,8 +118,7 @@ fn features_must_be_offered() {
 fn legacy(alignment: Option<u64>) -> (Bus, impl Fn(&mut Bus)) {
     let mut bus = Bus::new(2 << 20, 1, Clock::default()).unwrap();
     let device = VirtioMmio::new(Box::new(Echo), super::super::driver::LATENCY).legacy();
-    bus.add_device(BASE, VIRTIO_SIZE, Some(1), Box::new(device))
-        .unwrap();
+    bus.add_device(BASE, VIRTIO_SIZE, Some(1), Box::new(device)).unwrap();
     let start = move |bus: &mut Bus| {
         let mut write = |register, value| bus.store(BASE + register, 4, value).unwrap();
         write(0x28, 0x1000);
@@ -224,30 +216,18 @@ fn hostile_chains_stop_the_device() {
             d.descriptor(0, 1, RAM_BASE, 1, 1, 0);
         }),
         ("self loop", |d, _| d.descriptor(0, 0, RAM_BASE, 0, 1, 0)),
-        ("next beyond the table", |d, _| {
-            d.descriptor(0, 0, RAM_BASE, 1, 1, SIZE)
-        }),
+        ("next beyond the table", |d, _| d.descriptor(0, 0, RAM_BASE, 1, 1, SIZE)),
         ("outside RAM", |d, end| d.descriptor(0, 0, end - 4, 8, 0, 0)),
         ("device registers", |d, _| d.descriptor(0, 0, BASE, 8, 2, 0)),
-        ("wrap-around", |d, _| {
-            d.descriptor(0, 0, u64::MAX - 1, u32::MAX, 0, 0)
-        }),
+        ("wrap-around", |d, _| d.descriptor(0, 0, u64::MAX - 1, u32::MAX, 0, 0)),
         ("read after write", |d, _| {
             d.descriptor(0, 0, RAM_BASE, 8, 3, 1);
             d.descriptor(0, 1, RAM_BASE, 8, 0, 0);
         }),
-        ("indirect and next", |d, _| {
-            d.descriptor(0, 0, RAM_BASE, 16, 5, 1)
-        }),
-        ("indirect length", |d, _| {
-            d.descriptor(0, 0, RAM_BASE, 17, 4, 0)
-        }),
-        ("indirect huge", |d, _| {
-            d.descriptor(0, 0, RAM_BASE, 0xffff_fff0, 4, 0)
-        }),
-        ("indirect of itself", |d, _| {
-            d.descriptor(0, 0, areas(0)[0], 16, 4, 0)
-        }),
+        ("indirect and next", |d, _| d.descriptor(0, 0, RAM_BASE, 16, 5, 1)),
+        ("indirect length", |d, _| d.descriptor(0, 0, RAM_BASE, 17, 4, 0)),
+        ("indirect huge", |d, _| d.descriptor(0, 0, RAM_BASE, 0xffff_fff0, 4, 0)),
+        ("indirect of itself", |d, _| d.descriptor(0, 0, areas(0)[0], 16, 4, 0)),
     ];
     for (name, setup) in cases {
         let mut driver = echo();
@@ -255,17 +235,9 @@ fn hostile_chains_stop_the_device() {
         driver.offer(0, 0);
         assert!(driver.needs_reset(), "{name}");
         assert_eq!(driver.read(0x60), 2, "{name}: the driver is told");
-        assert_eq!(
-            driver.bus.next_event(),
-            u64::MAX,
-            "{name}: nothing more happens"
-        );
+        assert_eq!(driver.bus.next_event(), u64::MAX, "{name}: nothing more happens");
         driver.start();
-        assert_eq!(
-            driver.transact(0, b"again", 10),
-            b"againagain",
-            "{name}: a reset heals"
-        );
+        assert_eq!(driver.transact(0, b"again", 10), b"againagain", "{name}: a reset heals");
     }
 }
 
@@ -276,11 +248,7 @@ fn hostile_rings_stop_the_device() {
     assert!(driver.needs_reset(), "head beyond the table");
 
     let mut driver = echo();
-    driver
-        .bus
-        .ram
-        .store(areas(0)[1] + 2, 2, u64::from(SIZE) + 1)
-        .unwrap();
+    driver.bus.ram.store(areas(0)[1] + 2, 2, u64::from(SIZE) + 1).unwrap();
     driver.write(0x50, 0);
     assert!(driver.needs_reset(), "index runs ahead");
 
@@ -322,11 +290,7 @@ fn random_queues_do_no_harm() {
         let mut driver = echo();
         for index in 0..SIZE {
             let word = random.next_u64();
-            let at = if word & 1 == 0 {
-                RAM_BASE + (word >> 8 & 0x1f_ffff)
-            } else {
-                word
-            };
+            let at = if word & 1 == 0 { RAM_BASE + (word >> 8 & 0x1f_ffff) } else { word };
             let length = (random.next_u64() >> (32 + word % 30)) as u32;
             driver.descriptor(
                 0,
@@ -340,9 +304,7 @@ fn random_queues_do_no_harm() {
         for _ in 0..4 {
             let head = random.next_u64() % u64::from(SIZE + 1);
             driver.offer(random.next_u64() & 1, head as u16);
-            driver
-                .bus
-                .advance(driver.bus.now + random.next_u64() % 2000);
+            driver.bus.advance(driver.bus.now + random.next_u64() % 2000);
         }
         for offset in (0..0x200).step_by(4) {
             driver.write(offset, random.next_u64());
@@ -365,11 +327,8 @@ fn reset_forgets_replies_under_way() {
 fn console_input_arrives_by_itself() {
     let (capture, input) = (Capture::default(), Input::default());
     let output = Output::new(Box::new(capture.clone()));
-    let mut driver = Driver::new(Box::new(VirtioConsole::new(
-        output,
-        Some(input.clone()),
-        (80, 25),
-    )));
+    let mut driver =
+        Driver::new(Box::new(VirtioConsole::new(output, Some(input.clone()), (80, 25))));
     driver.send(0, b"", 16);
     input.push(b"typed");
     assert_eq!(driver.receive(0), b"typed");

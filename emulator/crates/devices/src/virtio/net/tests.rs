@@ -57,10 +57,7 @@ fn with_header(frame: &[u8]) -> Vec<u8> {
 fn identification() {
     let (mut driver, _) = card();
     assert_eq!((driver.read(8), driver.read(0x10)), (1, 1 << 28 | 1 << 5));
-    assert_eq!(
-        (driver.read(0x100), driver.read(0x104)),
-        (0x0705_0302, 0x0d0b)
-    );
+    assert_eq!((driver.read(0x100), driver.read(0x104)), (0x0705_0302, 0x0d0b));
 }
 
 #[test]

@@ -37,11 +37,7 @@ impl<F: Sample> Operands<F> {
         Self {
             a,
             b,
-            c: if random.below(2) == 0 {
-                opposite
-            } else {
-                F::sample(random)
-            },
+            c: if random.below(2) == 0 { opposite } else { F::sample(random) },
             signed: (random.next() as i64) >> random.below(64),
             unsigned: random.next() >> random.below(64),
         }
@@ -105,9 +101,8 @@ fn half_conversions(lines: &mut String) {
                 digests[3].add(result, flags);
             }
         }
-        for (name, digest) in ["f16 to_f32", "f16 to_f64", "f32 to_f16", "f64 to_f16"]
-            .iter()
-            .zip(digests)
+        for (name, digest) in
+            ["f16 to_f32", "f16 to_f64", "f32 to_f16", "f64 to_f16"].iter().zip(digests)
         {
             lines.push_str(&format!("{name} {mode:?} {:016x}\n", digest.0));
         }

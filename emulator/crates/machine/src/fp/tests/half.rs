@@ -19,11 +19,7 @@ fn every_half_converts_to_integers_as_the_integer_path_says() {
             assert_eq!(to_wu::<F16>(a, mode), (wu, flags), "{a:#x} {mode:?}");
             let (l, flags) = soft::to_i64::<F16>(a, mode);
             assert_eq!(to_l::<F16>(a, mode), (l as u64, flags), "{a:#x} {mode:?}");
-            assert_eq!(
-                to_lu::<F16>(a, mode),
-                soft::to_u64::<F16>(a, mode),
-                "{a:#x} {mode:?}"
-            );
+            assert_eq!(to_lu::<F16>(a, mode), soft::to_u64::<F16>(a, mode), "{a:#x} {mode:?}");
         }
     }
 }
@@ -52,17 +48,9 @@ fn every_half_survives_the_way_to_the_other_formats() {
 fn doubles_are_rounded_to_halves_once() {
     let value = 1.0 + 1.0 / 2048.0 + 1.0 / (1u64 << 40) as f64;
     let mode = Rounding::NearestEven;
-    assert_eq!(
-        reformat::<f64, F16>(value.to_bits(), mode),
-        (ONE + 1, NX),
-        "straight"
-    );
+    assert_eq!(reformat::<f64, F16>(value.to_bits(), mode), (ONE + 1, NX), "straight");
     let (single, _) = f64_to_f32(value.to_bits(), mode);
-    assert_eq!(
-        reformat::<f32, F16>(single, mode),
-        (ONE, NX),
-        "by way of a single"
-    );
+    assert_eq!(reformat::<f32, F16>(single, mode), (ONE, NX), "by way of a single");
 }
 
 #[test]
@@ -73,10 +61,7 @@ fn integers_overflow_halves() {
     assert_eq!(half::from_lu(1 << 63, nearest), (INFINITY, OF | NX));
     assert_eq!(half::from_lu(1 << 63, Rounding::Zero), (0x7bff, OF | NX));
     assert_eq!(half::from_l(1 << 63, nearest), (INFINITY | 0x8000, OF | NX));
-    assert_eq!(
-        half::from_wu(0xffff_ffff_8000_0001, Rounding::Down).1,
-        OF | NX
-    );
+    assert_eq!(half::from_wu(0xffff_ffff_8000_0001, Rounding::Down).1, OF | NX);
     assert_eq!(half::from_w(0xffff_ffff, nearest), (0xbc00, 0));
 }
 
@@ -127,31 +112,13 @@ fn rounding_to_integers_within_a_format() {
     let f = |value: f64| value.to_bits();
     assert_eq!(round::<f64>(f(2.5), nearest, 0), (f(2.0), 0));
     assert_eq!(round_inexact::<f64>(f(2.5), nearest, 0), (f(2.0), NX));
-    assert_eq!(
-        round_inexact::<f64>(f(-0.25), Rounding::Up, 0),
-        (f(-0.0), NX)
-    );
-    assert_eq!(
-        round_inexact::<f64>(f(-0.0), Rounding::Down, 0),
-        (f(-0.0), 0)
-    );
-    assert_eq!(
-        round_inexact::<f64>(f(1e300), Rounding::Up, 0),
-        (f(1e300), 0)
-    );
-    assert_eq!(
-        round::<f64>(f(f64::MIN_POSITIVE), Rounding::Up, 0),
-        (f(1.0), 0)
-    );
-    assert_eq!(
-        round::<f64>(f(-f64::INFINITY), nearest, 0),
-        (f(-f64::INFINITY), 0)
-    );
+    assert_eq!(round_inexact::<f64>(f(-0.25), Rounding::Up, 0), (f(-0.0), NX));
+    assert_eq!(round_inexact::<f64>(f(-0.0), Rounding::Down, 0), (f(-0.0), 0));
+    assert_eq!(round_inexact::<f64>(f(1e300), Rounding::Up, 0), (f(1e300), 0));
+    assert_eq!(round::<f64>(f(f64::MIN_POSITIVE), Rounding::Up, 0), (f(1.0), 0));
+    assert_eq!(round::<f64>(f(-f64::INFINITY), nearest, 0), (f(-f64::INFINITY), 0));
     let signaling = 0x7ff0_0000_0000_0001;
-    assert_eq!(
-        round::<f64>(signaling, nearest, 0),
-        (f64::CANONICAL_NAN, NV)
-    );
+    assert_eq!(round::<f64>(signaling, nearest, 0), (f64::CANONICAL_NAN, NV));
     // The largest half with a fraction, 1023.5, goes to the next power of two.
     assert_eq!(round::<F16>(0x63ff, nearest, 0), (0x6400, 0));
 }

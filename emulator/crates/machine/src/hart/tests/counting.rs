@@ -23,10 +23,7 @@ fn cycle_and_instret() {
         csrr(5, number::MINSTRET),
     ]);
     machine.steps(6);
-    assert_eq!(
-        [2, 3, 4, 5].map(|register| machine.x(register)),
-        [1, 100, 4, 102]
-    );
+    assert_eq!([2, 3, 4, 5].map(|register| machine.x(register)), [1, 100, 4, 102]);
 }
 
 #[test]
@@ -40,10 +37,7 @@ fn an_overflow_interrupts_in_its_cycle() {
         addi(3, 3, 1),
         jal(0, -4),
     ]);
-    machine.write(
-        handler,
-        &[csrr(4, MHPMCOUNTER3), csrr(5, MHPMEVENT3), jal(0, 0)],
-    );
+    machine.write(handler, &[csrr(4, MHPMCOUNTER3), csrr(5, MHPMEVENT3), jal(0, 0)]);
     let csrs = &mut machine.hart.csrs;
     csrs.mtvec = handler;
     csrs.mie = bit(Interrupt::CounterOverflow);
@@ -51,15 +45,8 @@ fn an_overflow_interrupts_in_its_cycle() {
     machine.steps(53);
     assert_eq!(machine.hart.csrs.mcause, 0);
     machine.steps(2);
-    assert_eq!(
-        machine.hart.csrs.mcause,
-        1 << 63 | Interrupt::CounterOverflow as u64
-    );
-    assert_eq!(
-        machine.x(4),
-        0,
-        "read in the first cycle of the handler, 50 cycles on"
-    );
+    assert_eq!(machine.hart.csrs.mcause, 1 << 63 | Interrupt::CounterOverflow as u64);
+    assert_eq!(machine.x(4), 0, "read in the first cycle of the handler, 50 cycles on");
     assert_eq!(machine.x(5), 1 << 63 | 1);
 }
 
@@ -91,11 +78,7 @@ fn filtered(filter: u64, lower: &[u32], handler: &[u32]) -> Machine {
 /// `mcycle` and `minstret` leave machine mode out; the `mret` counts as machine mode's, the `ecall` does not retire.
 #[test]
 fn fixed_counters_can_leave_machine_mode_out() {
-    let handler = [
-        addi(4, 4, 1),
-        csrr(5, number::MCYCLE),
-        csrr(6, number::MINSTRET),
-    ];
+    let handler = [addi(4, 4, 1), csrr(5, number::MCYCLE), csrr(6, number::MINSTRET)];
     let minh = 1 << 62;
     let mut machine = filtered(minh, &[addi(3, 3, 1), addi(3, 3, 1), ECALL], &handler);
     machine.steps(12);
@@ -146,9 +129,7 @@ fn filters_count_alike_interpreted_translated_and_timed() {
         let mut timed = machine(supervisor, filter);
         timed.hart.run(&mut timed.bus, &mut Model::new(), limit);
         let mut in_runs = machine(supervisor, filter);
-        in_runs
-            .hart
-            .run(&mut in_runs.bus, &mut InRuns::new(), limit);
+        in_runs.hart.run(&mut in_runs.bus, &mut InRuns::new(), limit);
         let machines = [
             ("interpreted", untimed(Translate::Nothing)),
             ("translated", untimed(Translate::Everything)),
@@ -167,10 +148,7 @@ fn supervisor_cycles_can_be_left_out() {
     let user = RAM_BASE + 0x2000;
     let mut machine = Machine::new(&[csrrw(0, MHPMEVENT3, 1), csrrw(0, number::MEPC, 2), MRET]);
     machine.write(user, &[addi(3, 3, 1), addi(3, 3, 1), ECALL]);
-    machine.write(
-        RAM_BASE + 0x3000,
-        &[addi(4, 4, 1), addi(4, 4, 1), csrr(5, MHPMCOUNTER3)],
-    );
+    machine.write(RAM_BASE + 0x3000, &[addi(4, 4, 1), addi(4, 4, 1), csrr(5, MHPMCOUNTER3)]);
     let hart = &mut machine.hart;
     hart.csrs.mtvec = RAM_BASE + 0x3000;
     hart.pmp.set_address(0, u64::MAX);

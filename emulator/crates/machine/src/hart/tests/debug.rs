@@ -44,17 +44,11 @@ fn a_breakpoint_stops_before_its_instruction_each_time() {
 fn a_watchpoint_stops_after_the_access() {
     for mut model in [None, Some(InRuns::new())] {
         let mut machine = counting();
-        let watchpoint = Watchpoint {
-            range: RAM_BASE + 0x102..RAM_BASE + 0x103,
-            read: false,
-            write: true,
-        };
+        let watchpoint =
+            Watchpoint { range: RAM_BASE + 0x102..RAM_BASE + 0x103, read: false, write: true };
         machine.hart.set_watchpoint(watchpoint.clone(), true);
         for round in 1..4 {
-            let stop = DebugStop::Watchpoint {
-                address: RAM_BASE + 0x100,
-                write: true,
-            };
+            let stop = DebugStop::Watchpoint { address: RAM_BASE + 0x100, write: true };
             assert_eq!(run(&mut machine, &mut model), RunExit::Debug(stop));
             assert_eq!((machine.hart.pc(), machine.x(1)), (RAM_BASE + 12, round));
             let Machine { hart, bus } = &mut machine;

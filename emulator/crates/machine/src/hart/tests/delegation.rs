@@ -72,15 +72,10 @@ fn windows_open_on_delegated_counters_alone() {
     let mut machine = machine(0);
     let others = [Extension::Smctr, Extension::Smpdis, Extension::Sspesa];
     let without = |set: Extensions, extension| set.with(extension, false);
-    machine
-        .hart
-        .set_extensions(others.into_iter().fold(Extensions::ALL, without));
+    machine.hart.set_extensions(others.into_iter().fold(Extensions::ALL, without));
     for cde in [false, true] {
         machine.hart.csrs.menvcfg = if cde { CDE } else { 0 };
-        for select in [0..=0x80u64, 0x1ff..=0x201, 0xfff..=0xfff]
-            .into_iter()
-            .flatten()
-        {
+        for select in [0..=0x80u64, 0x1ff..=0x201, 0xfff..=0xfff].into_iter().flatten() {
             machine.hart.csrs.siselect = select;
             let own = 1u64 << (select & 31);
             for (delegated, window) in [0, own, !own & 0xffff_ffff]
@@ -91,21 +86,15 @@ fn windows_open_on_delegated_counters_alone() {
                 let counter = cde && (0x40..=0x5f).contains(&select) && select != 0x41;
                 let open = counter && delegated == own && [0x151, 0x152].contains(&window);
                 let selector = window == 0x150;
-                for (privilege, legal) in [
-                    (User, false),
-                    (Supervisor, open || selector),
-                    (Machine, open || selector),
-                ] {
+                for (privilege, legal) in
+                    [(User, false), (Supervisor, open || selector), (Machine, open || selector)]
+                {
                     let said =
                         format!("{select:#x} {window:#x} {delegated:#x} {cde} {privilege:?}");
                     let read = machine.reads(privilege, window);
                     assert_eq!(read.is_some(), legal, "read {said}");
                     let same = if selector { select } else { 0 };
-                    assert_eq!(
-                        machine.writes(privilege, window, same),
-                        legal,
-                        "write {said}"
-                    );
+                    assert_eq!(machine.writes(privilege, window, same), legal, "write {said}");
                 }
             }
         }
@@ -137,26 +126,19 @@ fn counters_go_on_from_what_their_supervisor_says_alone() {
 #[test]
 fn selectors_hold_the_least_range_and_nothing_is_behind_mireg() {
     let mut machine = machine(u64::MAX);
-    for (privilege, csr) in [
-        (Privilege::Supervisor, SISELECT),
-        (Privilege::Machine, MISELECT),
-    ] {
+    for (privilege, csr) in [(Privilege::Supervisor, SISELECT), (Privilege::Machine, MISELECT)] {
         // Selectors go up to 0xfff, and as far with the top bit set, for custom use.
         let custom = 1 << 63;
-        for (written, read) in [
-            (0x40, 0x40),
-            (u64::MAX, custom | 0xfff),
-            (custom, custom),
-            (1 << 62, 0),
-        ] {
+        for (written, read) in
+            [(0x40, 0x40), (u64::MAX, custom | 0xfff), (custom, custom), (1 << 62, 0)]
+        {
             assert!(machine.writes(privilege, csr, written));
             assert_eq!(machine.reads(privilege, csr), Some(read));
         }
     }
     assert!(!machine.writes(Privilege::Supervisor, MISELECT, 0));
-    for (select, window) in [0, 0x43, 0xfff]
-        .into_iter()
-        .flat_map(|s| (0x351..=0x357).map(move |w| (s, w)))
+    for (select, window) in
+        [0, 0x43, 0xfff].into_iter().flat_map(|s| (0x351..=0x357).map(move |w| (s, w)))
     {
         assert!(machine.writes(Privilege::Machine, MISELECT, select));
         assert_eq!(machine.reads(Privilege::Machine, window), None);
@@ -168,32 +150,19 @@ fn selectors_hold_the_least_range_and_nothing_is_behind_mireg() {
 fn without_the_extensions_there_is_nothing() {
     let machine_mode = Privilege::Machine;
     for (missing, gone) in [
-        (
-            Extension::Smcsrind,
-            &[SISELECT, SIREG, SIREG2, MISELECT][..],
-        ),
+        (Extension::Smcsrind, &[SISELECT, SIREG, SIREG2, MISELECT][..]),
         (Extension::Smcdeleg, &[SIREG, SIREG2, SCOUNTINHIBIT]),
     ] {
         let mut machine = machine(0);
         machine.hart.csrs.siselect = COUNTER_3;
-        machine
-            .hart
-            .set_extensions(Extensions::ALL.with(missing, false));
+        machine.hart.set_extensions(Extensions::ALL.with(missing, false));
         assert!(machine.writes(machine_mode, MENVCFG, CDE));
         assert!(machine.writes(machine_mode, MCOUNTEREN, u64::MAX));
         let menvcfg = machine.reads(machine_mode, MENVCFG).unwrap();
         assert_eq!(menvcfg & CDE != 0, missing != Extension::Smcdeleg);
         for csr in gone {
-            assert_eq!(
-                machine.reads(machine_mode, *csr),
-                None,
-                "{missing:?} {csr:#x}"
-            );
-            assert_eq!(
-                machine.reads(Privilege::Supervisor, *csr),
-                None,
-                "{missing:?} {csr:#x}"
-            );
+            assert_eq!(machine.reads(machine_mode, *csr), None, "{missing:?} {csr:#x}");
+            assert_eq!(machine.reads(Privilege::Supervisor, *csr), None, "{missing:?} {csr:#x}");
         }
     }
     assert_eq!(envcfg::legalize(CDE, Extensions::ALL), CDE);
@@ -204,16 +173,11 @@ fn without_the_extensions_there_is_nothing() {
 fn filters_of_fixed_counters_need_smcntrpmf() {
     for present in [false, true] {
         let mut machine = machine(u64::MAX);
-        machine
-            .hart
-            .set_extensions(Extensions::ALL.with(Extension::Smcntrpmf, present));
+        machine.hart.set_extensions(Extensions::ALL.with(Extension::Smcntrpmf, present));
         machine.hart.csrs.menvcfg = CDE;
         for (select, expected) in [(0x40, present), (0x42, present), (0x43, true)] {
             machine.write_csr(SISELECT, select);
-            assert_eq!(
-                machine.reads(Privilege::Supervisor, SIREG2).is_some(),
-                expected
-            );
+            assert_eq!(machine.reads(Privilege::Supervisor, SIREG2).is_some(), expected);
             assert!(machine.reads(Privilege::Supervisor, SIREG).is_some());
         }
     }
@@ -233,14 +197,8 @@ fn windows_are_the_counters_and_their_configuration() {
         machine.write_csr(SISELECT, select);
         machine.write_csr(SIREG, select * 0x1_0000_0001);
         machine.write_csr(SIREG2, SINH | selector);
-        assert_eq!(
-            machine.reads(machine_mode, counter),
-            Some(select * 0x1_0000_0001)
-        );
-        assert_eq!(
-            machine.reads(machine_mode, configuration),
-            Some(SINH | selector)
-        );
+        assert_eq!(machine.reads(machine_mode, counter), Some(select * 0x1_0000_0001));
+        assert_eq!(machine.reads(machine_mode, configuration), Some(SINH | selector));
         assert!(machine.writes(machine_mode, counter, 7));
         assert_eq!(machine.read(SIREG), 7);
         // MINH belongs to machine mode: the window neither shows nor changes it.
@@ -253,10 +211,7 @@ fn windows_are_the_counters_and_their_configuration() {
         // By single bits, too.
         machine.hart.set_reg(2, MINH | SINH);
         assert!(machine.executes(Privilege::Supervisor, csrrs(0, SIREG2, 2)));
-        assert_eq!(
-            machine.reads(machine_mode, configuration),
-            Some(MINH | SINH)
-        );
+        assert_eq!(machine.reads(machine_mode, configuration), Some(MINH | SINH));
     }
     // OF belongs to the supervisor.
     machine.write_csr(SISELECT, COUNTER_3);
@@ -278,15 +233,9 @@ fn scountinhibit_has_the_bits_of_delegated_counters() {
     machine.write_csr(SCOUNTINHIBIT, u64::MAX);
     // 1 is sampled instructions.
     assert_eq!(machine.read(SCOUNTINHIBIT), delegated);
-    assert_eq!(
-        machine.reads(Privilege::Machine, MCOUNTINHIBIT),
-        Some(1 << 4 | delegated)
-    );
+    assert_eq!(machine.reads(Privilege::Machine, MCOUNTINHIBIT), Some(1 << 4 | delegated));
     machine.write_csr(SCOUNTINHIBIT, 0);
-    assert_eq!(
-        machine.reads(Privilege::Machine, MCOUNTINHIBIT),
-        Some(1 << 4)
-    );
+    assert_eq!(machine.reads(Privilege::Machine, MCOUNTINHIBIT), Some(1 << 4));
     assert_eq!(machine.reads(Privilege::User, SCOUNTINHIBIT), None);
     machine.hart.csrs.menvcfg = 0;
     for privilege in [Privilege::Supervisor, Privilege::Machine] {

@@ -26,10 +26,8 @@ fn cause(machine: &Machine) -> (u64, u64) {
 #[test]
 fn misaligned_accesses_within_and_across_pages() {
     for address in [DATA + 1, DATA + 0xffd] {
-        let mut machine = machine(
-            address,
-            &[addi(2, 0, -2), sd(2, 1, 0), ld(3, 1, 0), ld(4, 1, 1)],
-        );
+        let mut machine =
+            machine(address, &[addi(2, 0, -2), sd(2, 1, 0), ld(3, 1, 0), ld(4, 1, 1)]);
         machine.steps(4);
         assert_eq!(machine.x(3), -2i64 as u64, "{address:#x}");
         assert_eq!(machine.x(4), u64::MAX >> 8, "{address:#x}");
@@ -42,11 +40,7 @@ fn an_access_off_the_end_of_memory_faults_at_the_part_that_is_missing() {
     let mut machine = machine(end - 4, &[addi(2, 0, -1), sd(2, 1, 0)]);
     machine.steps(2);
     assert_eq!(cause(&machine), (Exception::StoreAccessFault as u64, end));
-    assert_eq!(
-        machine.bus.ram.load(end - 4, 4),
-        Some(0),
-        "nothing is stored"
-    );
+    assert_eq!(machine.bus.ram.load(end - 4, 4), Some(0), "nothing is stored");
 }
 
 #[test]
@@ -92,8 +86,7 @@ fn translated(bits: u64, program: &[u32]) -> Machine {
     let kernel = pte::V | pte::R | pte::W | pte::X | pte::A | pte::D;
     let ram = &mut machine.bus.ram;
     ram.store(table(0), 8, pointer(1)).unwrap();
-    ram.store(table(0) + 16, 8, (RAM_BASE >> 12 << 10) | kernel)
-        .unwrap();
+    ram.store(table(0) + 16, 8, (RAM_BASE >> 12 << 10) | kernel).unwrap();
     ram.store(table(1), 8, pointer(2)).unwrap();
     ram.store(table(2), 8, (DATA >> 12 << 10) | bits).unwrap();
     let hart = &mut machine.hart;
@@ -111,10 +104,7 @@ fn translation_and_clear_accessed_and_dirty_bits() {
     let mut machine = translated(read_write | pte::A | pte::D, &[sd(2, 1, 8), ld(3, 1, 8)]);
     machine.hart.set_reg(2, 99);
     machine.steps(2);
-    assert_eq!(
-        (machine.x(3), machine.bus.ram.load(DATA + 8, 8)),
-        (99, Some(99))
-    );
+    assert_eq!((machine.x(3), machine.bus.ram.load(DATA + 8, 8)), (99, Some(99)));
 
     let mut machine = translated(read_write | pte::A, &[ld(3, 1, 8), sd(2, 1, 8)]);
     machine.steps(2);
@@ -145,34 +135,23 @@ fn a_fence_makes_a_new_mapping_seen() {
     machine.bus.ram.store(DATA, 8, 1).unwrap();
     machine.bus.ram.store(DATA + 0x1000, 8, 2).unwrap();
     machine.hart.set_reg(4, RAM_BASE + 0x1_2000);
-    machine
-        .hart
-        .set_reg(5, ((DATA + 0x1000) >> 12 << 10) | bits);
+    machine.hart.set_reg(5, ((DATA + 0x1000) >> 12 << 10) | bits);
     machine.steps(4);
     assert_eq!((machine.x(3), machine.x(6)), (1, 2));
 }
 
 #[test]
 fn protection_within_a_page_holds_for_data_and_code() {
-    let mut machine = machine(
-        DATA,
-        &[ld(2, 1, 0), ld(2, 1, 16), addi(3, 0, 1), addi(3, 0, 2)],
-    );
+    let mut machine = machine(DATA, &[ld(2, 1, 0), ld(2, 1, 16), addi(3, 0, 1), addi(3, 0, 2)]);
     let hart = &mut machine.hart;
     // 16 bytes at DATA + 16 and the fourth instruction, locked without rights.
     hart.pmp.set_address(0, (DATA + 16) >> 2 | 1);
     hart.pmp.set_address(1, (RAM_BASE + 12) >> 2);
     hart.pmp.set_config(0, 0x9098);
     machine.steps(2);
-    assert_eq!(
-        cause(&machine),
-        (Exception::LoadAccessFault as u64, DATA + 16)
-    );
+    assert_eq!(cause(&machine), (Exception::LoadAccessFault as u64, DATA + 16));
     machine.hart.set_pc(RAM_BASE + 8);
     machine.steps(2);
-    assert_eq!(
-        cause(&machine),
-        (Exception::InstAccessFault as u64, RAM_BASE + 12)
-    );
+    assert_eq!(cause(&machine), (Exception::InstAccessFault as u64, RAM_BASE + 12));
     assert_eq!(machine.x(3), 1);
 }

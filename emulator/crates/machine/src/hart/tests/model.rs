@@ -39,9 +39,7 @@ impl Model {
 
     /// The hart has walked the page tables for the page of `va`.
     fn knows(&self, va: u64) -> bool {
-        self.walks
-            .get(&(va >> 12))
-            .is_some_and(|&levels| levels != 0)
+        self.walks.get(&(va >> 12)).is_some_and(|&levels| levels != 0)
     }
 }
 
@@ -120,10 +118,7 @@ pub struct InRuns {
 
 impl InRuns {
     pub fn new() -> Self {
-        Self {
-            model: Model::new(),
-            lengths: Vec::new(),
-        }
+        Self { model: Model::new(), lengths: Vec::new() }
     }
 }
 
@@ -175,10 +170,7 @@ impl TimingModel for InRuns {
                 inst,
                 pc,
                 fetch_pa,
-                next_pc: run
-                    .steps
-                    .get(n + 1)
-                    .map_or(run.next_pc, |next| run.pc(next)),
+                next_pc: run.steps.get(n + 1).map_or(run.next_pc, |next| run.pc(next)),
                 mem: match inst.class.accesses_memory() {
                     true => *accesses.next().unwrap(),
                     false => MemAccess::default(),

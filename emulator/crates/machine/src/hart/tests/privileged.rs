@@ -28,17 +28,11 @@ fn ecall_and_return() {
     let mut machine = machine(Privilege::User, &[ECALL]);
     machine.steps(1);
     let hart = &machine.hart;
-    assert_eq!(
-        (hart.csrs.mcause, hart.csrs.mepc),
-        (Exception::EcallU as u64, RAM_BASE)
-    );
+    assert_eq!((hart.csrs.mcause, hart.csrs.mepc), (Exception::EcallU as u64, RAM_BASE));
     assert_eq!((hart.pc(), hart.privilege()), (HANDLER, Privilege::Machine));
     assert_eq!(hart.instructions(), 0, "ecall does not retire");
     machine.steps(2);
-    assert_eq!(
-        (machine.hart.pc(), machine.hart.privilege()),
-        (RAM_BASE, Privilege::User)
-    );
+    assert_eq!((machine.hart.pc(), machine.hart.privilege()), (RAM_BASE, Privilege::User));
 }
 
 #[test]
@@ -78,11 +72,7 @@ fn privileged_instructions_are_illegal_where_they_should_be() {
         machine.hart.csrs.mstatus |= mstatus;
         machine.steps(1);
         let csrs = &machine.hart.csrs;
-        assert_eq!(
-            csrs.mcause,
-            Exception::IllegalInst as u64,
-            "{instruction:#x}"
-        );
+        assert_eq!(csrs.mcause, Exception::IllegalInst as u64, "{instruction:#x}");
         assert_eq!(csrs.mtval, instruction.into());
         assert_eq!(machine.hart.pc(), HANDLER);
     }
@@ -98,10 +88,7 @@ fn the_machine_timer_interrupts() {
     assert_eq!(machine.hart.pc(), RAM_BASE);
     machine.steps(1);
     assert_eq!((machine.x(9), machine.hart.cycle()), (1, 641));
-    assert_eq!(
-        machine.hart.csrs.mcause,
-        1 << 63 | Interrupt::MachineTimer as u64
-    );
+    assert_eq!(machine.hart.csrs.mcause, 1 << 63 | Interrupt::MachineTimer as u64);
 }
 
 #[test]
@@ -119,10 +106,7 @@ fn the_supervisor_timer_needs_no_help() {
     machine.steps(320);
     assert_eq!(machine.hart.csrs.scause, 0);
     machine.steps(2);
-    assert_eq!(
-        machine.hart.csrs.scause,
-        1 << 63 | Interrupt::SupervisorTimer as u64
-    );
+    assert_eq!(machine.hart.csrs.scause, 1 << 63 | Interrupt::SupervisorTimer as u64);
     assert_eq!(machine.x(8), bit(Interrupt::SupervisorTimer));
 }
 
@@ -156,10 +140,7 @@ fn setting_a_bit_of_mip_does_not_latch_lines() {
     machine.steps(2);
     let msip = bit(Interrupt::MachineSoftware);
     assert_eq!(machine.x(3), msip | bit(Interrupt::SupervisorSoftware));
-    assert_eq!(
-        machine.hart.csrs.mip_soft,
-        bit(Interrupt::SupervisorSoftware)
-    );
+    assert_eq!(machine.hart.csrs.mip_soft, bit(Interrupt::SupervisorSoftware));
 }
 
 #[test]
@@ -215,11 +196,7 @@ fn extensions_can_be_off() {
         assert_eq!(machine.x(1) >> 1 & 1, u64::from(on));
     }
     assert_eq!(envcfg::legalize(u64::MAX, Extensions::NONE), envcfg::FIOM);
-    assert_eq!(
-        envcfg::legalize(2 << 4, Extensions::ALL),
-        0,
-        "CBIE 2 is reserved"
-    );
+    assert_eq!(envcfg::legalize(2 << 4, Extensions::ALL), 0, "CBIE 2 is reserved");
 }
 
 /// Svadu: a page whose A and D bits are clear, accessed by a load, a store and a fetch.
@@ -244,11 +221,7 @@ fn accessed_and_dirty_bits_are_written_by_hardware_if_it_has_svadu() {
         // Code is mapped with A; data, at the second GiB, without.
         hart.set_reg(1, 0x4000_0800);
         machine.bus.ram.store(TABLE + 16, 8, leaf | pte::A).unwrap();
-        machine
-            .bus
-            .ram
-            .store(TABLE + 8, 8, leaf & !permitted)
-            .unwrap();
+        machine.bus.ram.store(TABLE + 8, 8, leaf & !permitted).unwrap();
         machine.steps(1);
         let entry = machine.bus.ram.load(TABLE + 8, 8).unwrap();
         (machine.hart.instructions() == 1, entry & (pte::A | pte::D))
@@ -300,10 +273,7 @@ fn a_loop_of_wfi_with_interrupts_off_is_a_halted_hart() {
             }
         }
         machine.hart.csrs.mstatus |= status::MIE;
-        assert!(
-            !machine.hart.is_halted(&mut machine.bus),
-            "it would take the interrupt"
-        );
+        assert!(!machine.hart.is_halted(&mut machine.bus), "it would take the interrupt");
     }
 }
 

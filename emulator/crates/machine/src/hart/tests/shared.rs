@@ -61,26 +61,19 @@ fn overwritten_loop(
     let mut programs: Vec<&[u32]> = vec![&[]; harts];
     programs[0] = &looping;
     let mut machine = Machine::new(&programs, translate);
-    { machine.harts.iter_mut() }.for_each(|hart| hart.set_pc(RAM_BASE));
+    machine.harts.iter_mut().for_each(|hart| hart.set_pc(RAM_BASE));
     let writer = Writer {
         period: PERIOD,
         place: RAM_BASE,
         code: (1..=TIMES as i32).map(|n| addi(3, 0, n)).collect(),
         written: 0,
     };
-    { &mut machine.bus }
-        .add_device(0x5000_0000, 0x1000, None, Box::new(writer))
-        .unwrap();
+    machine.bus.add_device(0x5000_0000, 0x1000, None, Box::new(writer)).unwrap();
     for n in 0..=TIMES {
         // Before it is written again, and some turns after it was.
         assert_eq!(run(&mut machine, (n + 1) * PERIOD - 100), RunExit::Limit);
         for hart in &machine.harts {
-            assert_eq!(
-                hart.reg(3),
-                n,
-                "{translate:?}, hart {} of {harts}",
-                hart.id()
-            );
+            assert_eq!(hart.reg(3), n, "{translate:?}, hart {} of {harts}", hart.id());
         }
     }
 }
@@ -99,10 +92,7 @@ fn code_that_a_device_writes_is_new_to_every_timed_hart() {
     for harts in [1, 2, 4, 8] {
         for translate in MODES {
             let mut models: Vec<_> = (1..=harts as u64)
-                .map(|latency| InRuns {
-                    model: Model::with_latency(latency),
-                    lengths: Vec::new(),
-                })
+                .map(|latency| InRuns { model: Model::with_latency(latency), lengths: Vec::new() })
                 .collect();
             overwritten_loop(harts, translate, |machine, cycle| {
                 let mut pairs: Vec<_> = machine.harts.iter_mut().zip(&mut models).collect();
@@ -117,17 +107,14 @@ fn code_that_a_debugger_writes_is_new_to_every_hart() {
     for translate in MODES {
         let looping = [addi(3, 0, 0), addi(2, 2, 1), jal(0, -8)];
         let mut machine = Machine::new(&[&looping, &[], &[]], translate);
-        { machine.harts.iter_mut() }.for_each(|hart| hart.set_pc(RAM_BASE));
+        machine.harts.iter_mut().for_each(|hart| hart.set_pc(RAM_BASE));
         for n in 1..20 {
             machine.run(n * PERIOD);
             let inst = addi(3, 0, n as i32).to_le_bytes();
             let Machine { harts, bus } = &mut machine;
             assert!(harts[n as usize % 3].debug_write(bus, RAM_BASE, &inst));
             machine.run(n * PERIOD + 1000);
-            assert!(
-                machine.harts.iter().all(|hart| hart.reg(3) == n),
-                "{translate:?} {n}"
-            );
+            assert!(machine.harts.iter().all(|hart| hart.reg(3) == n), "{translate:?} {n}");
         }
     }
 }
@@ -180,10 +167,7 @@ fn reservation(between: &[u32]) -> u64 {
 #[test]
 fn a_reservation_ends_by_what_another_hart_writes_to_its_line_even_the_same_value() {
     assert_eq!(reservation(&[]), 0);
-    assert_eq!(
-        reservation(&[ld(8, 1, 0), sd(7, 1, 64), sd(7, 1, 0x800)]),
-        0
-    );
+    assert_eq!(reservation(&[ld(8, 1, 0), sd(7, 1, 64), sd(7, 1, 0x800)]), 0);
     let writes: [&[u32]; 8] = [
         &[sd(0, 1, 0)],
         &[sd(7, 1, 0), sd(0, 1, 0)],
@@ -212,11 +196,7 @@ fn a_reservation_ends_by_what_a_device_writes() {
             let mut machine = Machine::new(&programs, Translate::Nothing);
             machine.harts[0].set_reg(1, DATA);
             machine.run(2);
-            machine
-                .bus
-                .ram
-                .write(DATA.wrapping_add_signed(offset), &[0])
-                .unwrap();
+            machine.bus.ram.write(DATA.wrapping_add_signed(offset), &[0]).unwrap();
             machine.run(100);
             assert_eq!(machine.harts[0].reg(6), result, "{offset}");
         }
@@ -229,10 +209,7 @@ fn a_reservation_that_is_not_used_does_not_slow_others_down_for_ever() {
     owner.extend([addi(9, 9, 1), jal(0, -4)]);
     let other = [sd(0, 1, 0x100), jal(0, -4)];
     let mut machine = Machine::new(&[&owner, &other], Translate::Nothing);
-    machine
-        .harts
-        .iter_mut()
-        .for_each(|hart| hart.set_reg(1, DATA));
+    machine.harts.iter_mut().for_each(|hart| hart.set_reg(1, DATA));
     machine.run(10);
     assert_ne!(machine.bus.ram.page_flags(DATA), 0);
     machine.run(200);
@@ -287,13 +264,7 @@ fn a_lock_free_stack_loses_nothing() {
         for (n, hart) in machine.harts.iter_mut().enumerate() {
             hart.set_pc(RAM_BASE);
             let done = DATA + 0x80 + 8 * n as u64;
-            for (reg, value) in [
-                (1, DATA),
-                (3, ROUNDS),
-                (4, 1),
-                (11, DATA + 0x40),
-                (12, done),
-            ] {
+            for (reg, value) in [(1, DATA), (3, ROUNDS), (4, 1), (11, DATA + 0x40), (12, done)] {
                 hart.set_reg(reg, value);
             }
         }
@@ -303,11 +274,7 @@ fn a_lock_free_stack_loses_nothing() {
         let load = |pa| machine.bus.ram.load(pa, 8).unwrap();
         assert_eq!(load(DATA + 0x40), 0, "{what}: a node had two owners");
         for n in 0..machine.harts.len() as u64 {
-            assert_eq!(
-                load(DATA + 0x80 + 8 * n),
-                ROUNDS,
-                "{what}: hart {n} is not done"
-            );
+            assert_eq!(load(DATA + 0x80 + 8 * n), ROUNDS, "{what}: hart {n} is not done");
         }
         let mut nodes = Vec::new();
         let mut at = load(DATA);
@@ -329,10 +296,7 @@ fn a_lock_free_stack_loses_nothing() {
                         cycle += turn;
                         machine.run(cycle);
                     }
-                    check(
-                        &machine,
-                        &format!("{harts} harts, {spacing}, {translate:?}, {turn}"),
-                    );
+                    check(&machine, &format!("{harts} harts, {spacing}, {translate:?}, {turn}"));
                 }
             }
             let mut machine = stack(harts, Translate::Nothing, spacing);
@@ -350,18 +314,13 @@ fn a_saved_hart_knows_that_its_reservation_is_lost() {
     for (between, lost) in [(sd(0, 1, 0), true), (sd(0, 1, 64), false)] {
         let owner = [lr_d(5, 1), addi(9, 9, 1), addi(9, 9, 1), sc_d(6, 2, 1), WFI];
         let mut machine = Machine::new(&[&owner, &[between, WFI]], Translate::Nothing);
-        machine
-            .harts
-            .iter_mut()
-            .for_each(|hart| hart.set_reg(1, DATA));
+        machine.harts.iter_mut().for_each(|hart| hart.set_reg(1, DATA));
         machine.run(2);
         assert_eq!(machine.harts[0].reservation.is_none(), lost);
         let mut archive = Archive::saving();
         machine.harts[0].snapshot(&mut archive).unwrap();
         let mut again = Hart::new(0);
-        again
-            .snapshot(&mut Archive::loading(&archive.into_bytes()))
-            .unwrap();
+        again.snapshot(&mut Archive::loading(&archive.into_bytes())).unwrap();
         machine.harts[0] = again;
         machine.run(100);
         assert_eq!(machine.harts[0].reg(6), u64::from(lost));

@@ -11,22 +11,14 @@ use crate::{Limit, Mark, RunExit};
 
 impl Machine {
     fn timed(&mut self, model: &mut Model, instructions: u64) -> RunExit {
-        self.hart
-            .run(&mut self.bus, model, Limit::instructions(instructions))
+        self.hart.run(&mut self.bus, model, Limit::instructions(instructions))
     }
 }
 
 #[test]
 fn what_retires_is_described() {
-    let program = [
-        auipc(1, 0),
-        sd(1, 1, 64),
-        ld(2, 1, 64),
-        divu(3, 1, 2),
-        lr_d(4, 1),
-        sc_d(5, 0, 2),
-        0,
-    ];
+    let program =
+        [auipc(1, 0), sd(1, 1, 64), ld(2, 1, 64), divu(3, 1, 2), lr_d(4, 1), sc_d(5, 0, 2), 0];
     let (mut machine, mut model) = (Machine::new(&program), Model::new());
     machine.timed(&mut model, 7);
     let kinds: Vec<_> = model
@@ -49,10 +41,7 @@ fn what_retires_is_described() {
     assert_eq!(model.retired[1].mem.pa(), RAM_BASE + 64);
     assert_eq!(model.retired[3].operand.dividend_bits, 32);
     assert_eq!(model.retired[4].next_pc, RAM_BASE + 20);
-    assert_eq!(
-        kinds[5], expected[5],
-        "the reservation was for the same word"
-    );
+    assert_eq!(kinds[5], expected[5], "the reservation was for the same word");
     assert_eq!(model.retired[6].trap.unwrap().cause, Exception::IllegalInst);
     assert_eq!(model.retired[6].next_pc, 0);
     assert_eq!((machine.hart.instructions(), machine.hart.cycle()), (6, 7));
@@ -78,12 +67,7 @@ fn mixed_machine() -> Machine {
     let mut machine = Machine::new(&program);
     machine.write(
         RAM_BASE + 0x800,
-        &[
-            csrr(20, number::MEPC),
-            addi(20, 20, 4),
-            csrrw(0, number::MEPC, 20),
-            MRET,
-        ],
+        &[csrr(20, number::MEPC), addi(20, 20, 4), csrrw(0, number::MEPC, 20), MRET],
     );
     machine.hart.csrs.mtvec = RAM_BASE + 0x800;
     machine.hart.set_reg(6, CLINT_BASE + 0xbff8);
@@ -97,25 +81,14 @@ fn runs_are_what_single_instructions_are() {
     machine.timed(&mut model, 1000);
     let (mut again, mut in_runs) = (mixed_machine(), InRuns::new());
     let limit = Limit::instructions(1000);
-    assert_eq!(
-        again.hart.run(&mut again.bus, &mut in_runs, limit),
-        RunExit::Limit
-    );
+    assert_eq!(again.hart.run(&mut again.bus, &mut in_runs, limit), RunExit::Limit);
     let described = |model: &Model| -> Vec<_> {
         let access = |e: &Executed| match e.mem.kind() {
             MemKind::None => None,
             _ => Some((e.mem.va, e.mem.pa(), e.mem.size(), e.mem.mmio())),
         };
-        let one = |e: &Executed| {
-            (
-                e.id,
-                e.pc,
-                e.next_pc,
-                e.operand.dividend_bits,
-                e.trap,
-                access(e),
-            )
-        };
+        let one =
+            |e: &Executed| (e.id, e.pc, e.next_pc, e.operand.dividend_bits, e.trap, access(e));
         model.retired.iter().map(one).collect()
     };
     assert_eq!(described(&in_runs.model), described(&model));
@@ -193,10 +166,7 @@ fn fetch_faults_have_one_id_for_each_address() {
     machine.timed(&mut model, 8);
     assert_eq!(model.defined.len(), 2);
     let fault = model.retired[7].trap.unwrap();
-    assert_eq!(
-        (fault.cause, fault.tval),
-        (Exception::InstAccessFault, 0x1234_0000)
-    );
+    assert_eq!((fault.cause, fault.tval), (Exception::InstAccessFault, 0x1234_0000));
 }
 
 #[test]
@@ -206,16 +176,10 @@ fn region_triggers_retire_like_any_addi() {
     machine.timed(&mut model, 4);
     assert!(model.retired.iter().all(|e| e.trap.is_none()));
     assert_eq!(model.defined[0].inst.op, isa::Op::Addi);
-    assert_eq!(
-        (machine.hart.pc(), machine.hart.instructions()),
-        (RAM_BASE + 16, 4)
-    );
+    assert_eq!((machine.hart.pc(), machine.hart.instructions()), (RAM_BASE + 16, 4));
     let mut machine = Machine::new(&program);
     machine.steps(4);
-    assert_eq!(
-        (machine.hart.pc(), machine.hart.instructions()),
-        (RAM_BASE + 16, 4)
-    );
+    assert_eq!((machine.hart.pc(), machine.hart.instructions()), (RAM_BASE + 16, 4));
 }
 
 #[test]
@@ -239,10 +203,7 @@ fn runs_can_end_at_region_triggers() {
     assert_eq!(machine.timed(&mut model, 5), RunExit::Region(Mark::Stop));
     assert_eq!((machine.hart.instructions(), model.retired.len()), (4, 2));
     assert_eq!(machine.steps(5), RunExit::Region(Mark::CommandStart));
-    assert_eq!(
-        machine.timed(&mut model, 5),
-        RunExit::Region(Mark::CommandStop)
-    );
+    assert_eq!(machine.timed(&mut model, 5), RunExit::Region(Mark::CommandStop));
     assert_eq!(machine.steps(4), RunExit::Limit);
     assert_eq!(machine.hart.instructions(), 10);
 }
@@ -259,11 +220,7 @@ fn an_interrupt_drops_the_instruction_that_decodes_too_late() {
     machine.timed(&mut model, 40);
     assert_eq!(model.interrupts, [(RAM_BASE, RAM_BASE + 0x100)]);
     // Instructions decode in cycles 1, 11, …, 311; the one in 321 is dropped.
-    let before = model
-        .retired
-        .iter()
-        .take_while(|e| e.pc < RAM_BASE + 0x100)
-        .count();
+    let before = model.retired.iter().take_while(|e| e.pc < RAM_BASE + 0x100).count();
     assert_eq!(before, 32);
     assert_eq!(machine.hart.csrs.mepc, RAM_BASE);
 }
@@ -313,25 +270,13 @@ fn runs_of_both_kinds_continue_each_other() {
     machine.steps(100);
     let mut model = Model::with_latency(3);
     machine.timed(&mut model, 10);
-    assert_eq!(
-        (machine.hart.cycle(), machine.hart.instructions()),
-        (130, 110)
-    );
+    assert_eq!((machine.hart.cycle(), machine.hart.instructions()), (130, 110));
     machine.steps(10);
-    assert_eq!(
-        (machine.hart.cycle(), machine.hart.instructions()),
-        (140, 120)
-    );
+    assert_eq!((machine.hart.cycle(), machine.hart.instructions()), (140, 120));
     let limit = Limit::cycle(200);
-    assert_eq!(
-        machine.hart.run(&mut machine.bus, &mut model, limit),
-        RunExit::Limit
-    );
+    assert_eq!(machine.hart.run(&mut machine.bus, &mut model, limit), RunExit::Limit);
     // The last one decodes in cycle 201.
     assert_eq!((model.now, machine.hart.instructions()), (203, 141));
-    assert_eq!(
-        machine.hart.run(&mut machine.bus, &mut Untimed, limit),
-        RunExit::Limit
-    );
+    assert_eq!(machine.hart.run(&mut machine.bus, &mut Untimed, limit), RunExit::Limit);
     assert_eq!(machine.hart.cycle(), 203);
 }

@@ -22,9 +22,7 @@ impl Machine {
         for (id, program) in programs.iter().enumerate() {
             let start = RAM_BASE + 0x1000 * id as u64;
             for (n, &word) in program.iter().enumerate() {
-                { &mut bus.ram }
-                    .store(start + 4 * n as u64, 4, word.into())
-                    .unwrap();
+                bus.ram.store(start + 4 * n as u64, 4, word.into()).unwrap();
             }
             let mut hart = Hart::new(id);
             hart.set_translate(translate).unwrap();
@@ -57,37 +55,21 @@ fn no_increment_is_lost() {
         bne(2, 3, -20),
         WFI,
     ];
-    let amo = [
-        addi(4, 0, 1),
-        amoadd_d(0, 4, 1),
-        addi(2, 2, 1),
-        bne(2, 3, -12),
-        WFI,
-    ];
+    let amo = [addi(4, 0, 1), amoadd_d(0, 4, 1), addi(2, 2, 1), bne(2, 3, -12), WFI];
     for translate in [Translate::Nothing, Translate::Everything] {
         let run = |slice: u64| {
             let mut machine = Machine::new(&[&load_store, &amo, &load_store], translate);
-            machine
-                .harts
-                .iter_mut()
-                .for_each(|hart| hart.set_reg(3, 10_000));
+            machine.harts.iter_mut().for_each(|hart| hart.set_reg(3, 10_000));
             let mut cycle = 0;
             while machine.data(0) < 30_000 && cycle < 1_000_000 {
                 cycle += slice;
                 assert_eq!(machine.run(cycle), RunExit::Limit);
             }
-            (
-                machine.data(0),
-                machine.harts.iter().map(|h| h.reg(2)).collect::<Vec<_>>(),
-            )
+            (machine.data(0), machine.harts.iter().map(|h| h.reg(2)).collect::<Vec<_>>())
         };
         // Whatever the turns.
         for slice in [100, 777, 200_000] {
-            assert_eq!(
-                run(slice),
-                (30_000, vec![10_000; 3]),
-                "{translate:?} {slice}"
-            );
+            assert_eq!(run(slice), (30_000, vec![10_000; 3]), "{translate:?} {slice}");
         }
     }
 }
@@ -95,13 +77,7 @@ fn no_increment_is_lost() {
 #[test]
 fn an_interrupt_from_another_hart_wakes_a_sleeper() {
     // Hart 1 counts what wakes it; hart 0 computes for a while before it sends the interrupt, then sleeps.
-    let sender = [
-        addi(2, 2, 1),
-        bne(2, 3, -4),
-        addi(4, 0, 1),
-        sw(4, 5, 4),
-        WFI,
-    ];
+    let sender = [addi(2, 2, 1), bne(2, 3, -4), addi(4, 0, 1), sw(4, 5, 4), WFI];
     let sleeper = [WFI, addi(2, 2, 1), sw(0, 5, 4), jal(0, -12)];
     let mut machine = Machine::new(&[&sender, &sleeper], Translate::Nothing);
     machine.harts[0].set_reg(3, 20_000);
@@ -112,10 +88,7 @@ fn an_interrupt_from_another_hart_wakes_a_sleeper() {
     assert_eq!(machine.run(u64::MAX), RunExit::Idle, "both sleep for good");
     assert_eq!(machine.harts[1].reg(2), 1);
     let [sender, sleeper] = [0, 1].map(|n| machine.harts[n].cycle());
-    assert!(
-        sender > 40_000 && sleeper.abs_diff(sender) < 20_000,
-        "{sender} {sleeper}"
-    );
+    assert!(sender > 40_000 && sleeper.abs_diff(sender) < 20_000, "{sender} {sleeper}");
 }
 
 #[test]
@@ -183,14 +156,8 @@ fn timed_harts_take_short_turns() {
 
 #[test]
 fn timed_runs_are_the_same_wherever_they_stop() {
-    let program = [
-        lr_d(5, 1),
-        addi(5, 5, 1),
-        sc_d(6, 5, 1),
-        bne(6, 0, -12),
-        addi(2, 2, 1),
-        jal(0, -20),
-    ];
+    let program =
+        [lr_d(5, 1), addi(5, 5, 1), sc_d(6, 5, 1), bne(6, 0, -12), addi(2, 2, 1), jal(0, -20)];
     let run = |step: u64| {
         let mut machine = Machine::new(&[&program, &program, &program], Translate::Nothing);
         let mut models = [1, 2, 3].map(Model::with_latency);
@@ -216,10 +183,8 @@ fn turns_end_in_the_same_place_whatever_is_decoded() {
     let run = |forget: bool| {
         let programs = [&program[..]; 3];
         let mut machine = Machine::new(&programs, Translate::Nothing);
-        let mut models = [1, 2, 3].map(|latency| InRuns {
-            model: Model::with_latency(latency),
-            lengths: Vec::new(),
-        });
+        let mut models = [1, 2, 3]
+            .map(|latency| InRuns { model: Model::with_latency(latency), lengths: Vec::new() });
         for n in 1..=40 {
             let mut pairs: Vec<_> = machine.harts.iter_mut().zip(&mut models).collect();
             run_timed_together(&mut pairs, &mut machine.bus, Limit::cycle(n * 300));
@@ -243,13 +208,7 @@ fn turns_end_in_the_same_place_whatever_is_decoded() {
 
 #[test]
 fn a_timed_sleeper_wakes_when_the_interrupt_is_sent() {
-    let sender = [
-        addi(2, 2, 1),
-        bne(2, 3, -4),
-        addi(4, 0, 1),
-        sw(4, 5, 4),
-        WFI,
-    ];
+    let sender = [addi(2, 2, 1), bne(2, 3, -4), addi(4, 0, 1), sw(4, 5, 4), WFI];
     let sleeper = [WFI, csrr(6, 0xb00), sw(0, 5, 4), jal(0, -12)];
     let mut machine = Machine::new(&[&sender, &sleeper], Translate::Nothing);
     machine.harts[0].set_reg(3, 20_000);

@@ -22,23 +22,14 @@ fn same(prepare: impl Fn(&mut Machine), program: &[u32]) -> Machine {
             machine.hart.set_translate(what).unwrap();
             machine.hart.set_reg(1, RAM_BASE + DATA as u64);
             prepare(&mut machine);
-            machine
-                .hart
-                .run(&mut machine.bus, &mut Untimed, Limit::instructions(steps));
+            machine.hart.run(&mut machine.bus, &mut Untimed, Limit::instructions(steps));
             machine
         });
         let [interpreted, translated] = machines.each_ref().map(|m| {
             let data = m.bus.ram.slice(RAM_BASE, 0x8000).unwrap().to_vec();
             let hart = &m.hart;
             let registers: Vec<u64> = (0..64).map(|reg| hart.reg(reg)).collect();
-            (
-                hart.pc(),
-                hart.cycle(),
-                hart.instructions(),
-                hart.csrs.mepc,
-                registers,
-                data,
-            )
+            (hart.pc(), hart.cycle(), hart.instructions(), hart.csrs.mepc, registers, data)
         });
         assert_eq!(interpreted, translated, "after {steps} instructions");
         last = machines.into_iter().last();
@@ -61,9 +52,8 @@ fn same_in_runs(prepare: impl Fn(&mut Machine), program: &[u32]) {
             let hart = &machine.hart;
             assert_eq!(what == Translate::Everything, hart.regions() > 0);
             let registers: Vec<u64> = (0..64).map(|reg| hart.reg(reg)).collect();
-            let retired: Vec<_> = { model.model.retired.iter() }
-                .map(|executed| format!("{executed:?}"))
-                .collect();
+            let retired: Vec<_> =
+                model.model.retired.iter().map(|executed| format!("{executed:?}")).collect();
             let data = machine.bus.ram.slice(RAM_BASE, 0x8000).unwrap().to_vec();
             let end = (hart.pc(), hart.cycle(), hart.instructions(), registers);
             (retired, model.model.interrupts, model.lengths, end, data)
@@ -110,26 +100,14 @@ fn runs_end_where_code_leaves_the_page() {
 
 #[test]
 fn devices_are_accessed_between_runs() {
-    let program = [
-        addi(2, 2, 1),
-        ld(3, 8, 0),
-        sd(2, 1, 0),
-        sd(2, 8, 0),
-        jal(0, -16),
-    ];
+    let program = [addi(2, 2, 1), ld(3, 8, 0), sd(2, 1, 0), sd(2, 8, 0), jal(0, -16)];
     let prepare = |machine: &mut Machine| machine.hart.set_reg(8, CLINT_BASE + 0x4000);
     same_in_runs(prepare, &program);
 }
 
 #[test]
 fn loops_stop_where_the_limit_is() {
-    let program = [
-        addi(2, 2, 1),
-        add(3, 3, 2),
-        sd(3, 1, 8),
-        ld(4, 1, 8),
-        jal(0, -16),
-    ];
+    let program = [addi(2, 2, 1), add(3, 3, 2), sd(3, 1, 8), ld(4, 1, 8), jal(0, -16)];
     let machine = same(|_| (), &program);
     assert!(machine.hart.instructions() > 5000 && machine.x(4) != 0);
 }
@@ -151,10 +129,7 @@ fn a_loop_that_overwrites_itself_runs_anew() {
         |machine| {
             machine.hart.set_reg(2, RAM_BASE);
             machine.bus.ram.store(RAM_BASE + DATA as u64, 8, one.into());
-            machine
-                .bus
-                .ram
-                .store(RAM_BASE + DATA as u64 + 8, 8, other.into());
+            machine.bus.ram.store(RAM_BASE + DATA as u64 + 8, 8, other.into());
         },
         &program,
     );
@@ -182,26 +157,14 @@ fn interrupts_come_after_the_same_instruction() {
 #[test]
 fn a_trap_in_the_middle_of_a_block_leaves_what_came_before() {
     // The store faults from the end of memory on; the handler goes on after it.
-    let handler = [
-        csrr(7, 0x341),
-        addi(7, 7, 4),
-        csrrw(0, 0x341, 7),
-        addi(9, 9, 1),
-        MRET,
-    ];
+    let handler = [csrr(7, 0x341), addi(7, 7, 4), csrrw(0, 0x341, 7), addi(9, 9, 1), MRET];
     let machine = same(
         |machine| {
             machine.write(RAM_BASE + 0x1000, &handler);
             machine.hart.csrs.mtvec = RAM_BASE + 0x1000;
             machine.hart.set_reg(1, RAM_BASE + (1 << 20) - 64);
         },
-        &[
-            addi(2, 2, 1),
-            sd(2, 1, 0),
-            addi(1, 1, 8),
-            add(3, 3, 2),
-            jal(0, -16),
-        ],
+        &[addi(2, 2, 1), sd(2, 1, 0), addi(1, 1, 8), add(3, 3, 2), jal(0, -16)],
     );
     assert!(machine.x(9) > 100);
 }
@@ -228,19 +191,13 @@ fn odd_numbers() -> Vec<u64> {
     let signaling = [0x7ff0_0000_0000_0001, !0 << 32 | 0x7f80_0001];
     let numbers = doubles.map(f64::to_bits).into_iter();
     let halves = [0x3e00, 0xbc01, 0x0001, 0xfc00, 0x7e00].map(|bits: u64| !0 << 16 | bits);
-    numbers
-        .chain(singles)
-        .chain(halves)
-        .chain(signaling)
-        .collect()
+    numbers.chain(singles).chain(halves).chain(signaling).collect()
 }
 
 /// Registers, flags, and memory after an FP operation on all pairs.
 fn after_pairs(operation: u32, what: Translate, flags: u8) -> (Vec<u64>, u8, Vec<u8>) {
     let numbers = odd_numbers();
-    let pairs = numbers
-        .iter()
-        .flat_map(|a| numbers.iter().map(move |b| [*a, *b]));
+    let pairs = numbers.iter().flat_map(|a| numbers.iter().map(move |b| [*a, *b]));
     let pairs: Vec<u64> = pairs.flatten().collect();
     let body = [
         ld(7, 1, 0),
@@ -281,15 +238,7 @@ fn floating_point_of_odd_numbers() {
     const NX: u8 = 1;
     // Add, subtract, multiply, divide, square root; signs, extrema; comparisons; moves and classes.
     let plain = [0x00, 0x04, 0x08, 0x0c].map(|funct7| (funct7, 8, 0));
-    let injected = [
-        (0x10, 0),
-        (0x10, 1),
-        (0x10, 2),
-        (0x14, 0),
-        (0x14, 1),
-        (0x14, 2),
-        (0x14, 3),
-    ];
+    let injected = [(0x10, 0), (0x10, 1), (0x10, 2), (0x14, 0), (0x14, 1), (0x14, 2), (0x14, 3)];
     let compared = [0, 1, 2, 4, 5].map(|funct3| (0x50, 8, funct3));
     // Square root, moves and classes; from Zfa, constants and rounding to integers.
     let others = [

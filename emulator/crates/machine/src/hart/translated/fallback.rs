@@ -18,12 +18,7 @@ pub(crate) struct FallbackContext {
 
 impl Default for FallbackContext {
     fn default() -> Self {
-        Self {
-            env: std::ptr::null_mut(),
-            trap: None,
-            run: std::ptr::null_mut(),
-            operands: 0,
-        }
+        Self { env: std::ptr::null_mut(), trap: None, run: std::ptr::null_mut(), operands: 0 }
     }
 }
 

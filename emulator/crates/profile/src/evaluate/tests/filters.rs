@@ -68,33 +68,17 @@ proptest! {
 #[test]
 fn a_filter_is_by_the_name_that_a_process_first_runs_under() {
     let words: Vec<u32> = (0..4000u32).map(|n| n.wrapping_mul(0x9e37_79b9)).collect();
-    let filter = Filter {
-        process: Some("bbbbbbbbbbbbbbbb".into()),
-        ..Filter::NONE
-    };
+    let filter = Filter { process: Some("bbbbbbbbbbbbbbbb".into()), ..Filter::NONE };
     let sampler = Sampler::new(Profiler::Tip, Schedule::every(3)).filtered(filter);
     let evaluation = evaluate(&mixed(&words), &[sampler], Region::Whole);
     let result = &evaluation.samplers[0];
     let named = |p: &&crate::Process| p.name == "bbbbbbbbbbbbbbbb";
-    let found: Vec<_> = evaluation
-        .processes
-        .iter()
-        .filter(named)
-        .map(|p| p.id)
-        .collect();
+    let found: Vec<_> = evaluation.processes.iter().filter(named).map(|p| p.id).collect();
     assert_eq!(result.processes.as_ref(), Some(&found));
     assert!(result.samples > 10 && !found.is_empty());
-    assert!(
-        result
-            .profile
-            .iter()
-            .all(|(process, ..)| found.contains(&process))
-    );
+    assert!(result.profile.iter().all(|(process, ..)| found.contains(&process)));
     let text = serde_json::to_string(&evaluation).unwrap();
-    assert_eq!(
-        serde_json::from_str::<Evaluation>(&text).unwrap(),
-        evaluation
-    );
+    assert_eq!(serde_json::from_str::<Evaluation>(&text).unwrap(), evaluation);
 }
 
 proptest! {

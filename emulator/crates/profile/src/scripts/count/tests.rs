@@ -3,10 +3,7 @@ use super::*;
 const PROCESS: ProcessId = ProcessId(3);
 
 fn at(cycles: u64, instructions: u64) -> Option<Profiled> {
-    Some(Profiled {
-        cycles,
-        instructions,
-    })
+    Some(Profiled { cycles, instructions })
 }
 
 fn frame(function: u32, line: u32) -> ScriptFrame {
@@ -19,20 +16,13 @@ fn take(samples: &mut ScriptSamples, record: &ScriptRecord, profiled: Option<Pro
 }
 
 fn define(samples: &mut ScriptSamples, name: &str) {
-    let record = ScriptRecord::Function {
-        name: name.into(),
-        file: "prog.py".into(),
-        line: 7,
-    };
+    let record = ScriptRecord::Function { name: name.into(), file: "prog.py".into(), line: 7 };
     take(samples, &record, None);
 }
 
 /// Takes a window of 10 instructions that take `cycles` cycles, and a sample of it that stands for 100 instructions.
 fn sample(samples: &mut ScriptSamples, cycles: u64, frames: &[ScriptFrame]) {
-    let record = ScriptRecord::Sample {
-        instructions: 100,
-        frames: frames.to_vec(),
-    };
+    let record = ScriptRecord::Sample { instructions: 100, frames: frames.to_vec() };
     take(samples, &ScriptRecord::Window, at(1000, 500));
     take(samples, &record, at(1000 + cycles, 510));
 }
@@ -51,32 +41,22 @@ fn samples_weigh_what_their_window_takes() {
         panic!("{scripts:?}");
     };
     assert_eq!((process.process, process.whole.samples), (PROCESS, 4));
-    assert_eq!(
-        (process.whole.cycles, process.whole.squares),
-        (800.0, 220_000.0)
-    );
+    assert_eq!((process.whole.cycles, process.whole.squares), (800.0, 220_000.0));
     let [main, f] = &process.functions[..] else {
         panic!("{process:?}");
     };
     assert_eq!((main.own.cycles, main.total.cycles), (100.0, 700.0));
     // What calls itself counts once.
-    assert_eq!(
-        (f.own.cycles, f.total.cycles, f.total.samples),
-        (600.0, 600.0, 2)
-    );
-    let lines: Vec<_> = { process.lines.iter() }
-        .map(|time| (time.function, time.line, time.own.cycles))
-        .collect();
+    assert_eq!((f.own.cycles, f.total.cycles, f.total.samples), (600.0, 600.0, 2));
+    let lines: Vec<_> =
+        process.lines.iter().map(|time| (time.function, time.line, time.own.cycles)).collect();
     assert_eq!(lines, [(0, 9, 100.0), (1, 12, 200.0), (1, 13, 400.0)]);
 }
 
 #[test]
 fn windows_that_are_not_one_threads_are_left_out() {
     let mut samples = ScriptSamples::default();
-    let record = ScriptRecord::Sample {
-        instructions: 100,
-        frames: Vec::new(),
-    };
+    let record = ScriptRecord::Sample { instructions: 100, frames: Vec::new() };
     take(&mut samples, &record, at(10, 10));
     take(&mut samples, &ScriptRecord::Window, at(10, 10));
     samples.interrupt();
@@ -101,11 +81,7 @@ fn any_record_is_survived() {
     for kind in 0..=255 {
         for length in 0..40 {
             let bytes: Vec<u8> = (0..length).map(|n: u8| n.wrapping_mul(kind)).collect();
-            samples.record(
-                (kind, &bytes),
-                PROCESS,
-                at(u64::from(kind) << 9, length.into()),
-            );
+            samples.record((kind, &bytes), PROCESS, at(u64::from(kind) << 9, length.into()));
         }
     }
     sample(&mut samples, 10, &[frame(u32::MAX, 1), frame(77, 2)]);

@@ -45,12 +45,9 @@ impl ReportPath<'_> {
                 ORACLE,
                 TIP,
             ),
-            ["top_down", _, "level"] | ["top_down_of", _, "pairs", _, "level"] => rule(
-                "Level of the node in the tree.",
-                "given by the tree",
-                TOP_DOWN,
-                TMA,
-            ),
+            ["top_down", _, "level"] | ["top_down_of", _, "pairs", _, "level"] => {
+                rule("Level of the node in the tree.", "given by the tree", TOP_DOWN, TMA)
+            }
             ["top_down_of", _, "pairs", _, "decode"] => rule(
                 "Share of the slots of decode, by the guest's perf in this process.",
                 "slots of the event / topdown.slots",

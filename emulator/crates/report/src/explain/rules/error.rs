@@ -17,16 +17,11 @@ impl ReportPath<'_> {
         }
         // A filter, or the guest's event, leaves a part of the process to be compared with.
         let sampler = &self.report["columns"][self.keys[3].parse::<usize>().unwrap_or(0)];
-        let filtered = sampler["filter"]
-            .as_object()
-            .is_some_and(|filter| !filter.is_empty());
+        let filtered = sampler["filter"].as_object().is_some_and(|filter| !filter.is_empty());
         let partial = filtered || sampler["profiler"].is_null();
         let cycles = cycles.filter(|_| !partial);
-        let which = if partial {
-            "the cycles that it saw of the process"
-        } else {
-            "the process's cycles"
-        };
+        let which =
+            if partial { "the cycles that it saw of the process" } else { "the process's cycles" };
         let mut rule = rule(
             format!("Profile error by {level}: the share of {which} that {column} gives to the wrong {level}."),
             "e = (C_total - C_correct) / C_total, C_correct = sum over symbols of min(profiler's share, Oracle's share) × C_total",
@@ -62,9 +57,7 @@ impl ReportPath<'_> {
         };
         let own = rows.iter().filter(|row| {
             self.keys[1] == "0"
-                || row["process"]
-                    .as_u64()
-                    .is_some_and(|p| p.to_string() == self.keys[1])
+                || row["process"].as_u64().is_some_and(|p| p.to_string() == self.keys[1])
         });
         let mut rows: Vec<(String, f64, f64)> = own
             .filter_map(|row| {
@@ -87,24 +80,16 @@ impl ReportPath<'_> {
             return self.no_rule();
         };
         match field {
-            ["period"] => rule(
-                "Cycles between samples.",
-                "as the run spec sets it",
-                source,
-                TIP,
-            ),
+            ["period"] => rule("Cycles between samples.", "as the run spec sets it", source, TIP),
             ["samplers"] => rule(
                 "Samplers of this profiler and period; they differ in offset or seed.",
                 "counted",
                 source,
                 TIP,
             ),
-            ["samples"] => rule(
-                "Samples that fell into the process.",
-                "mean over the samplers",
-                source,
-                TIP,
-            ),
+            ["samples"] => {
+                rule("Samples that fell into the process.", "mean over the samplers", source, TIP)
+            }
             [kind, level] => {
                 let how = match *kind {
                     "least" => "the least of the samplers'",

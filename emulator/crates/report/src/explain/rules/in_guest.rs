@@ -41,12 +41,7 @@ impl ReportPath<'_> {
                 CODE,
                 TIP,
             ),
-            [
-                _,
-                "functions" | "instructions",
-                _,
-                "oracle" | "model" | "guest",
-            ] => rule(
+            [_, "functions" | "instructions", _, "oracle" | "model" | "guest"] => rule(
                 "Share of the process in these privilege modes, by the Oracle, the host's model or the guest.",
                 "weight of the symbol / weight of all",
                 CODE,

@@ -159,11 +159,7 @@ impl ReportPath<'_> {
     }
 
     pub(super) fn row(&self) -> Rule {
-        let what = if self.keys[0] == "functions" {
-            "function"
-        } else {
-            "instruction"
-        };
+        let what = if self.keys[0] == "functions" { "function" } else { "instruction" };
         let own = format!("{}.{}", self.names[0], self.names[1]);
         let (process, whole) = self.process_of(2);
         match self.keys[2..] {

@@ -32,8 +32,7 @@ impl ReportPath<'_> {
             .from("meta.instructions", self.at(&["meta", "instructions"]))
             .from("meta.host_seconds", self.at(&["meta", "host_seconds"]))
             .check(
-                self.ratio(&["meta", "instructions"], &["meta", "host_seconds"])
-                    .map(|r| r / 1e6),
+                self.ratio(&["meta", "instructions"], &["meta", "host_seconds"]).map(|r| r / 1e6),
             ),
             "ipc" => rule(
                 "Instructions per cycle of the whole timed run, boot and sleep included.",
@@ -54,10 +53,8 @@ impl ReportPath<'_> {
     }
 
     pub(super) fn elapsed(&self, field: &str) -> Rule {
-        let (cycles, mhz) = (
-            self.at(&["meta", "regions", "cycles"]),
-            self.at(&["meta", "core", "clock", "mhz"]),
-        );
+        let (cycles, mhz) =
+            (self.at(&["meta", "regions", "cycles"]), self.at(&["meta", "core", "clock", "mhz"]));
         match field {
             "ms" => rule(
                 "Simulated milliseconds of the region: what a user of the program waits, however many harts work meanwhile.",
@@ -87,10 +84,7 @@ impl ReportPath<'_> {
                 "Cycles in the region of interest, those in which the hart slept included.",
                 "profiled cycles + idle cycles",
             )
-            .from(
-                "processes.all.cycles",
-                self.at(&["processes", "0", "cycles"]),
-            )
+            .from("processes.all.cycles", self.at(&["processes", "0", "cycles"]))
             .from("totals.idle", self.at(&["totals", "idle"]))
             .check(Some(
                 self.at(&["processes", "0", "cycles"]).unwrap_or(f64::NAN)
@@ -108,19 +102,20 @@ impl ReportPath<'_> {
                 "Exceptions and interrupts taken in the region.",
                 "records that trapped, replays of memory-ordering failures left out",
             ),
-            _ => total(
-                "Instructions per cycle that was not idle.",
-                "instructions / (cycles - idle)",
-            )
-            .from("totals.instructions", self.at(&["totals", "instructions"]))
-            .from("totals.cycles", self.at(&["totals", "cycles"]))
-            .from("totals.idle", self.at(&["totals", "idle"]))
-            .check(
-                self.at(&["totals", "instructions"])
-                    .zip(self.at(&["totals", "cycles"]))
-                    .zip(self.at(&["totals", "idle"]))
-                    .map(|((instructions, cycles), idle)| instructions / (cycles - idle).max(1.0)),
-            ),
+            _ => {
+                total("Instructions per cycle that was not idle.", "instructions / (cycles - idle)")
+                    .from("totals.instructions", self.at(&["totals", "instructions"]))
+                    .from("totals.cycles", self.at(&["totals", "cycles"]))
+                    .from("totals.idle", self.at(&["totals", "idle"]))
+                    .check(
+                        self.at(&["totals", "instructions"])
+                            .zip(self.at(&["totals", "cycles"]))
+                            .zip(self.at(&["totals", "idle"]))
+                            .map(|((instructions, cycles), idle)| {
+                                instructions / (cycles - idle).max(1.0)
+                            }),
+                    )
+            }
         }
     }
 

@@ -48,12 +48,8 @@ impl ReportPath<'_> {
         let row =
             &self.report["top_down"][self.keys[1]][self.keys[2].parse::<usize>().unwrap_or(0)];
         let own = row["shares"].as_object().into_iter().flatten();
-        own.filter(|(other, _)| {
-            other
-                .rsplit_once('.')
-                .is_some_and(|(parent, _)| parent == path)
-        })
-        .filter_map(|(other, share)| Some((other.clone(), share.as_f64()?)))
-        .collect()
+        own.filter(|(other, _)| other.rsplit_once('.').is_some_and(|(parent, _)| parent == path))
+            .filter_map(|(other, share)| Some((other.clone(), share.as_f64()?)))
+            .collect()
     }
 }

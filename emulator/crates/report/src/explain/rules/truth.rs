@@ -22,10 +22,7 @@ impl ReportPath<'_> {
                     _ => "counted by the unit",
                 },
             ),
-            [_, _, "metric", ..] => (
-                "What the event selects and lets pass.",
-                "read from the file",
-            ),
+            [_, _, "metric", ..] => ("What the event selects and lets pass.", "read from the file"),
             [.., "error"] => (
                 "Share of the event that the samples give to the wrong symbol.",
                 "half the sum over symbols of |share by true counts - share by samples|",
@@ -55,32 +52,16 @@ impl ReportPath<'_> {
                 "How often the event truly occurred in the judged programs.",
                 "counted by the core",
             ),
-            [_, _, "estimate"] => (
-                "How often it occurred by the samples.",
-                "sum of their periods",
-            ),
-            [
-                _,
-                _,
-                "classes" | "slots" | "sources" | "instructions",
-                _,
-                "truth",
-            ] => ("Share by true counts.", "count / all counts"),
-            [
-                _,
-                _,
-                "classes" | "slots" | "sources" | "instructions",
-                _,
-                "sampled",
-            ] => ("Share by samples.", "periods / all periods"),
-            [
-                _,
-                _,
-                "samples" | "exact" | "lost" | "throttled" | "period" | "precise",
-            ] => (
-                "What the guest's file says of the event.",
-                "read from the file",
-            ),
+            [_, _, "estimate"] => ("How often it occurred by the samples.", "sum of their periods"),
+            [_, _, "classes" | "slots" | "sources" | "instructions", _, "truth"] => {
+                ("Share by true counts.", "count / all counts")
+            }
+            [_, _, "classes" | "slots" | "sources" | "instructions", _, "sampled"] => {
+                ("Share by samples.", "periods / all periods")
+            }
+            [_, _, "samples" | "exact" | "lost" | "throttled" | "period" | "precise"] => {
+                ("What the guest's file says of the event.", "read from the file")
+            }
             _ => return self.no_rule(),
         };
         rule(meaning, formula, JUDGE, TIP)
@@ -105,10 +86,9 @@ impl ReportPath<'_> {
                 "Cycles of accesses that other harts' caches answered or had to permit.",
                 "sum of cycles from issue until they were done",
             ),
-            [
-                ..,
-                "peer_modified" | "peer_clean" | "upgrades" | "loads" | "stores",
-            ] => ("Accesses to the line.", "counted"),
+            [.., "peer_modified" | "peer_clean" | "upgrades" | "loads" | "stores"] => {
+                ("Accesses to the line.", "counted")
+            }
             [.., "hart"] => return self.index(),
             _ => return self.no_rule(),
         };

@@ -27,10 +27,9 @@ impl ReportPath<'_> {
                 "Share of the time of all threads of the program.",
                 "sum over its threads / programs.cycles",
             ),
-            ["threads", _, "tid"] => of(
-                "The kernel's number of the thread.",
-                "a name, not a measurement",
-            ),
+            ["threads", _, "tid"] => {
+                of("The kernel's number of the thread.", "a name, not a measurement")
+            }
             ["threads", _, "unknown"] => of(
                 "Share of the thread's time in which it did not run, and no record said why.",
                 "cycles without a known state / threads.cycles",

@@ -59,11 +59,8 @@ impl Call<'_> {
         let attribute = self.server.attributes.change(node.number);
         attribute.follow(&stat, folder);
         let host = host_time(&stat);
-        let (mut mode, mut size, mut device) = (
-            stat.st_mode & !SPECIAL,
-            stat.st_size.max(0) as u64,
-            device_of(&stat),
-        );
+        let (mut mode, mut size, mut device) =
+            (stat.st_mode & !SPECIAL, stat.st_size.max(0) as u64, device_of(&stat));
         if let Some((kind, number)) = attribute.device {
             (mode, size, device) = (mode & 0o777 | kind, 0, number);
         }
@@ -73,11 +70,7 @@ impl Call<'_> {
         Ok(GuestStat {
             number: node.number,
             mode: mode | attribute.special,
-            links: if folder && !removed {
-                FOLDER_LINKS
-            } else {
-                links
-            },
+            links: if folder && !removed { FOLDER_LINKS } else { links },
             owner: (attribute.uid, attribute.gid),
             device,
             size: if folder { FOLDER_SIZE } else { size },
@@ -152,11 +145,7 @@ impl Call<'_> {
         let nanos = [r.u32()?, r.u32()?, r.u32()?];
         let (mode, _, uid, gid) = (r.u32()?, r.u32()?, r.u32()?, r.u32()?);
         let set = |bit| which & bit != 0;
-        let time = |n: usize| {
-            seconds[n]
-                .saturating_mul(SECOND)
-                .saturating_add(nanos[n].into())
-        };
+        let time = |n: usize| seconds[n].saturating_mul(SECOND).saturating_add(nanos[n].into());
         let node = self.node()?;
         if set(valid::MODE) {
             node.set_permissions(mode)?;
@@ -262,9 +251,6 @@ impl GuestStat {
 /// The device number of a host's device file, as Linux puts it into 32 bits.
 #[allow(clippy::unnecessary_cast, reason = "not all hosts have the same width")]
 fn device_of(stat: &Stat) -> u32 {
-    let (major, minor) = (
-        rustix::fs::major(stat.st_rdev),
-        rustix::fs::minor(stat.st_rdev),
-    );
+    let (major, minor) = (rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev));
     minor & 0xff | (major & 0xfff) << 8 | (minor & 0xfff00) << 12
 }

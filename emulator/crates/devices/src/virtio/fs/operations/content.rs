@@ -118,16 +118,10 @@ pub fn write_at(file: &File, data: &[u8], offset: u64) -> Result<usize> {
     while done < data.len() {
         // File offsets are signed 64-bit.
         let at = offset.checked_add(done as u64);
-        let at = at
-            .filter(|at| i64::try_from(*at).is_ok())
-            .ok_or(Errno::FBIG)?;
+        let at = at.filter(|at| i64::try_from(*at).is_ok()).ok_or(Errno::FBIG)?;
         match again(|| file.write_at(&data[done..], at)) {
             Ok(0) => {
-                return if done == 0 {
-                    Err(Errno::NOSPC)
-                } else {
-                    Ok(done)
-                };
+                return if done == 0 { Err(Errno::NOSPC) } else { Ok(done) };
             }
             Ok(more) => done += more,
             Err(error) if done == 0 => return Err(error),

@@ -109,9 +109,7 @@ impl Call<'_> {
             }
         }
         let owner = (uid, gid);
-        self.server
-            .attributes
-            .create(node.number, owner, special, self.time);
+        self.server.attributes.create(node.number, owner, special, self.time);
         if let Some(parent) = parent {
             self.touch(parent);
         }
@@ -122,7 +120,6 @@ impl Call<'_> {
     }
 
     fn forget_attributes(&mut self, gone: Option<u64>) {
-        gone.into_iter()
-            .for_each(|number| self.server.attributes.forget(number));
+        gone.into_iter().for_each(|number| self.server.attributes.forget(number));
     }
 }

@@ -159,9 +159,5 @@ fn open_flags(flags: u32) -> OFlags {
         READ_WRITE => OFlags::RDWR,
         _ => OFlags::RDONLY,
     };
-    if flags & TRUNCATE != 0 {
-        access | OFlags::TRUNC
-    } else {
-        access
-    }
+    if flags & TRUNCATE != 0 { access | OFlags::TRUNC } else { access }
 }

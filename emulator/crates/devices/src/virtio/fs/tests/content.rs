@@ -11,11 +11,7 @@ fn files_are_read_and_written() {
     assert_eq!(client.read(handle, 1, 3).unwrap(), b"ell");
     assert_eq!(client.read(handle, 5, 3).unwrap(), b"");
     assert_eq!(client.read(handle, u64::MAX, 3).unwrap(), b"");
-    assert_eq!(
-        client.write(handle, 0, b"x"),
-        Err(EBADF),
-        "open for reading only"
-    );
+    assert_eq!(client.write(handle, 0, b"x"), Err(EBADF), "open for reading only");
     client.release(handle).unwrap();
     assert_eq!(client.read(handle, 0, 1), Err(EBADF));
     assert_eq!(client.open(ROOT, 0), Err(EISDIR));
@@ -23,11 +19,7 @@ fn files_are_read_and_written() {
     assert_eq!(client.write(handle, 3, b"data"), Ok(4));
     assert_eq!(client.read(handle, 0, 100).unwrap(), b"\0\0\0data");
     let path = outer.path().join("shared/file");
-    assert_eq!(
-        fs::read(&path).unwrap(),
-        b"\0\0\0data",
-        "at once on the host"
-    );
+    assert_eq!(fs::read(&path).unwrap(), b"\0\0\0data", "at once on the host");
     assert_eq!(client.stat(file).unwrap().size, 7);
     client.set(file, SIZE, &to(|s| s.size = 2)).unwrap();
     assert_eq!(fs::read(&path).unwrap(), [0, 0]);
@@ -58,13 +50,8 @@ fn removed_and_nameless_files_live_on_while_open() {
     assert_eq!(client.write(handle, 0, b"hi"), Ok(2));
     assert_eq!(client.read(handle, 0, 9).unwrap(), b"hi");
     let number = made.number;
-    let changed = client
-        .set(number, MODE, &to(|s| s.mode = 0o100_644))
-        .unwrap();
-    assert_eq!(
-        (changed.mode, changed.links, changed.size),
-        (0o100_644, 0, 2)
-    );
+    let changed = client.set(number, MODE, &to(|s| s.mode = 0o100_644)).unwrap();
+    assert_eq!((changed.mode, changed.links, changed.size), (0o100_644, 0, 2));
     assert_eq!(client.set(number, SIZE, &to(|_| ())).unwrap().size, 0);
 
     let body = u32s(&[READ_WRITE, 0o100_640, 0, 0]).name(b"/");
@@ -96,10 +83,7 @@ fn sparse_files_of_more_than_four_gigabytes() {
     };
     let data = seek(0, 3).unwrap();
     // A file system without holes has data everywhere.
-    assert!(
-        data == 0 || (FAR - (1 << 20)..=FAR).contains(&data),
-        "{data}"
-    );
+    assert!(data == 0 || (FAR - (1 << 20)..=FAR).contains(&data), "{data}");
     assert_eq!(seek(FAR, 4), Ok(FAR + 3));
     assert_eq!(seek(FAR + 3, 3), Err(ENXIO));
     assert_eq!(seek(0, 0), Err(EINVAL));
@@ -144,20 +128,10 @@ fn a_full_disk_is_the_guests_error() {
     assert!([ENOSPC, EFBIG, EOPNOTSUPP].contains(&error), "{error}");
     assert_eq!(client.write(handle, 1 << 62, b"xx"), Err(EFBIG));
     assert_eq!(client.write(handle, u64::MAX, b"xx"), Err(EFBIG));
-    assert_eq!(
-        client.write(handle, 0, b"fits"),
-        Ok(4),
-        "the server goes on"
-    );
+    assert_eq!(client.write(handle, 0, b"fits"), Ok(4), "the server goes on");
     // `/dev/full` is no file that a guest can open: here the host's kernel says it.
-    let full = fs::OpenOptions::new()
-        .write(true)
-        .open("/dev/full")
-        .unwrap();
-    assert_eq!(
-        super::super::operations::content::write_at(&full, b"x", 0),
-        Err(Errno::NOSPC)
-    );
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    assert_eq!(super::super::operations::content::write_at(&full, b"x", 0), Err(Errno::NOSPC));
 }
 
 #[test]
@@ -175,8 +149,5 @@ fn the_host_copies_ranges() {
     assert_eq!(copied, [4, 0, 0, 0, 0, 0, 0, 0]);
     assert_eq!(client.read(to, 0, 9).unwrap(), b"\0\0ello");
     let onto_reader = u64s(&[to, 0, file, from, 0, 4, 0]);
-    assert_eq!(
-        client.call(opcode::COPY_FILE_RANGE, made.number, onto_reader),
-        Err(EBADF)
-    );
+    assert_eq!(client.call(opcode::COPY_FILE_RANGE, made.number, onto_reader), Err(EBADF));
 }

@@ -6,9 +6,7 @@ const CREATE: u32 = 1;
 const REPLACE: u32 = 2;
 
 fn list(client: &mut Client, node: u64) -> Vec<u8> {
-    client
-        .call(opcode::LISTXATTR, node, u32s(&[1000, 0]))
-        .unwrap()
+    client.call(opcode::LISTXATTR, node, u32s(&[1000, 0])).unwrap()
 }
 
 #[test]
@@ -45,13 +43,7 @@ fn are_set_listed_and_removed() {
         let _ = client.set_extended(file, format!("trusted.{n}").as_bytes(), &huge, 0);
     }
     let most: usize = 64 << 10;
-    let held = client
-        .server
-        .attributes
-        .get(file)
-        .unwrap()
-        .extended
-        .values();
+    let held = client.server.attributes.get(file).unwrap().extended.values();
     assert!(held.map(Vec::len).sum::<usize>() <= most);
 }
 

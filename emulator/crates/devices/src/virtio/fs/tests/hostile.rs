@@ -33,12 +33,7 @@ fn messages_do_no_harm() {
         }
         let length = random.next_u64() as usize % 64;
         let bytes = random.bytes(length);
-        client.server.serve(Request {
-            queue: 0,
-            bytes: &bytes,
-            room: 0,
-            nanos: 0,
-        });
+        client.server.serve(Request { queue: 0, bytes: &bytes, room: 0, nanos: 0 });
     }
     let secret = outer.path().join("secret");
     assert_eq!(fs::read_to_string(secret).unwrap(), "secret");
@@ -56,12 +51,7 @@ fn lengths_that_lie_are_refused() {
         let mut lies = whole.clone();
         lies[..4].copy_from_slice(&(length as u32).to_le_bytes());
         for bytes in [cut, lies] {
-            let request = Request {
-                queue: 1,
-                bytes: &bytes,
-                room: 4096,
-                nanos: 0,
-            };
+            let request = Request { queue: 1, bytes: &bytes, room: 4096, nanos: 0 };
             let reply = client.server.serve(request).unwrap();
             assert!(reply.len() <= REPLY_HEADER, "no file was found");
         }
@@ -85,11 +75,8 @@ fn a_deep_tree_can_be_let_go() {
 fn with_umask(mask: u32, test: &str) {
     let binary = std::env::current_exe().unwrap();
     let script = format!("umask {mask:03o}; exec \"$0\" --exact {test}");
-    let output = std::process::Command::new("sh")
-        .args(["-c", &script])
-        .arg(binary)
-        .output()
-        .unwrap();
+    let output =
+        std::process::Command::new("sh").args(["-c", &script]).arg(binary).output().unwrap();
     assert!(output.status.success(), "umask {mask:o}: {output:?}");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("1 passed"), "{text}");
@@ -132,12 +119,9 @@ fn modes_are_those_that_the_guest_asks_for() {
         assert_eq!(found.mode(), 0o100_604);
     }
     // The host's files have neither special bits nor kinds.
-    for (name, expected) in [
-        ("made", 0o100_751),
-        ("folder", 0o040_775),
-        ("node", 0o100_640),
-        ("device", 0o100_666),
-    ] {
+    for (name, expected) in
+        [("made", 0o100_751), ("folder", 0o040_775), ("node", 0o100_640), ("device", 0o100_666)]
+    {
         let found = fs::symlink_metadata(outer.path().join("shared").join(name)).unwrap();
         assert_eq!(found.mode(), expected, "{name}");
     }
@@ -152,23 +136,12 @@ fn a_program_of_the_hosts_user_does_not_get_the_guests_content() {
     let file = client.at("file");
     let handle = client.open(file, 0).unwrap();
     client.release(handle).unwrap();
-    assert_eq!(
-        fs::metadata(&path).unwrap().mode() & 0o7777,
-        0o6755,
-        "only read"
-    );
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o6755, "only read");
     let handle = client.open(file, WRITE_ONLY).unwrap();
     client.write(handle, 0, b"guest").unwrap();
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o755);
     // Special bits that the guest itself sets are kept for the guest, and not given to the host's file.
-    assert_eq!(
-        client
-            .set(file, MODE, &to(|s| s.mode = 0o7777))
-            .unwrap()
-            .mode
-            & 0o7777,
-        0o7777
-    );
+    assert_eq!(client.set(file, MODE, &to(|s| s.mode = 0o7777)).unwrap().mode & 0o7777, 0o7777);
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o777);
 }
 
@@ -199,18 +172,13 @@ fn listings_and_attributes_take_so_much_of_the_hosts_memory() {
 
     let value = vec![1; 60_000];
     let set = |client: &mut Client, name: &str| {
-        let (made, handle) = client
-            .create(ROOT, name.as_bytes(), READ_WRITE, 0o644)
-            .unwrap();
+        let (made, handle) = client.create(ROOT, name.as_bytes(), READ_WRITE, 0o644).unwrap();
         client.release(handle).unwrap();
         let set = client.set_extended(made.number, b"trusted.x", &value, 0);
         client.forget(made.number, 1);
         set
     };
-    assert_eq!(
-        ["a", "b", "c"].map(|name| set(&mut client, name)),
-        [Ok(()), Ok(()), Err(ENOSPC)]
-    );
+    assert_eq!(["a", "b", "c"].map(|name| set(&mut client, name)), [Ok(()), Ok(()), Err(ENOSPC)]);
     client.remove(opcode::UNLINK, ROOT, b"a").unwrap();
     assert_eq!(set(&mut client, "d"), Ok(()));
 }

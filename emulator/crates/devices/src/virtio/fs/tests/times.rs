@@ -29,10 +29,7 @@ fn host_files_keep_their_times_and_guest_files_have_simulated_ones() {
     let handle = client.open(file, READ_WRITE).unwrap();
     client.write(handle, 0, b"j").unwrap();
     let stat = client.stat(file).unwrap();
-    assert_eq!(
-        (stat.modified, stat.changed),
-        (1000 * SECOND + 5, 1000 * SECOND + 5)
-    );
+    assert_eq!((stat.modified, stat.changed), (1000 * SECOND + 5, 1000 * SECOND + 5));
     assert_eq!(stat.accessed, 77 * SECOND);
     let host = fs::metadata(&path).unwrap().modified().unwrap();
     let ago = SystemTime::now().duration_since(host).unwrap_or_default();
@@ -40,9 +37,7 @@ fn host_files_keep_their_times_and_guest_files_have_simulated_ones() {
     let (made, _) = client.create(ROOT, b"new", READ_WRITE, 0o600).unwrap();
     assert_eq!(made.modified, 1000 * SECOND + 5);
     assert_eq!(client.stat(ROOT).unwrap().modified, 1000 * SECOND + 5);
-    let birth = client
-        .call(opcode::STATX, made.number, u64s(&[0, 0, 0]))
-        .unwrap();
+    let birth = client.call(opcode::STATX, made.number, u64s(&[0, 0, 0])).unwrap();
     assert_eq!(birth.len(), 288);
     assert_eq!(birth[32..36], 0xfff_u32.to_le_bytes(), "its birth is known");
     assert_eq!(birth[112..120], 1000_u64.to_le_bytes());
@@ -57,10 +52,7 @@ fn times_that_the_guest_sets_reach_the_host() {
     let file = client.at("file");
     let times = to(|s| (s.accessed, s.modified) = (88 * SECOND + 1, 99 * SECOND + 2));
     let set = client.set(file, ACCESSED | MODIFIED, &times).unwrap();
-    assert_eq!(
-        (set.accessed, set.modified),
-        (88 * SECOND + 1, 99 * SECOND + 2)
-    );
+    assert_eq!((set.accessed, set.modified), (88 * SECOND + 1, 99 * SECOND + 2));
     let path = outer.path().join("shared/file");
     let host = fs::metadata(&path).unwrap().modified().unwrap();
     assert_eq!(host, UNIX_EPOCH + Duration::new(99, 2));
@@ -94,19 +86,11 @@ fn owners_and_special_bits_are_the_guests() {
     let outer = folder();
     let mut client = client(&outer);
     let file = client.at("file");
-    let set = client
-        .set(
-            file,
-            1 | 2 | 4,
-            &to(|s| (s.mode, s.owner) = (0o6755, (5, 6))),
-        )
-        .unwrap();
+    let set = client.set(file, 1 | 2 | 4, &to(|s| (s.mode, s.owner) = (0o6755, (5, 6)))).unwrap();
     assert_eq!((set.mode, set.owner), (0o106_755, (5, 6)));
     let path = outer.path().join("shared/file");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode(), 0o100_755);
-    let chown = client
-        .set(file, 2 | KILL, &to(|s| s.owner = (8, 8)))
-        .unwrap();
+    let chown = client.set(file, 2 | KILL, &to(|s| s.owner = (8, 8))).unwrap();
     assert_eq!((chown.mode, chown.owner), (0o100_755, (8, 6)));
     client.set(file, MODE, &to(|s| s.mode = 0o4755)).unwrap();
     let handle = client.open(file, READ_WRITE).unwrap();
@@ -116,9 +100,7 @@ fn owners_and_special_bits_are_the_guests() {
     assert_eq!(client.stat(file).unwrap().mode, 0o100_755, "by another");
 
     let sub = client.at("sub");
-    client
-        .set(sub, 1 | 4, &to(|s| (s.mode, s.owner) = (0o2775, (0, 50))))
-        .unwrap();
+    client.set(sub, 1 | 4, &to(|s| (s.mode, s.owner) = (0o2775, (0, 50)))).unwrap();
     let below = client.mkdir(sub, b"below", 0o755).unwrap();
     assert_eq!((below.mode, below.owner), (0o042_755, (OWNER.0, 50)));
     let (made, _) = client.create(sub, b"made", READ_WRITE, 0o600).unwrap();
