@@ -8,9 +8,10 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Iterator
 
 
-def requests(text):
+def requests(text: str) -> Iterator[tuple[str, str, int]]:
     """(link, target, priority) of each `update-alternatives --install`, with its slave links."""
     text = text.replace("\\\n", " ")
     for command in re.findall(r"update-alternatives\b[^\n;&|]*--install\s+([^\n;&|]*)", text):
@@ -27,13 +28,16 @@ def requests(text):
                 yield words[at + 1], words[at + 3], priority
 
 
-def main():
+def main() -> None:
     root = sys.argv[1]
-    inside = lambda path: os.path.join(root, path.lstrip("/"))
-    best = {}
+
+    def inside(path: str) -> str:
+        return os.path.join(root, path.lstrip("/"))
+
+    best: dict[str, tuple[int, str]] = {}
     for link, target, priority in requests(sys.stdin.read()):
         plain = link.startswith("/") and target.startswith("/") and "$" not in link + target
-        if plain and os.path.exists(inside(target)) and best.get(link, (-1,))[0] < priority:
+        if plain and os.path.exists(inside(target)) and (link not in best or best[link][0] < priority):
             best[link] = (priority, target)
     for link, (_, target) in sorted(best.items()):
         path = inside(link)

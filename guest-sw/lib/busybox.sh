@@ -1,5 +1,10 @@
 # busybox, of Debian's source package and with its own configuration of busybox-static: Debian's has no names of its
 # functions, and no frame pointers. Sourced by guest-sw/build.
+# shellcheck shell=bash
+# The script that sources this file sets the variables that are only read here.
+# shellcheck disable=SC2154
+# A stage runs under set -e, so that a failed cd ends it.
+# shellcheck disable=SC2103,SC2164
 
 build_busybox() {
     local patch triplet=riscv64-linux-gnu version

@@ -1,4 +1,7 @@
 # The kernel. Sourced by guest-sw/build and guest-sw/check-patches. Uses: kernel_config, jobs.
+# shellcheck shell=bash
+# The script that sources this file sets the variables that are only read here.
+# shellcheck disable=SC2154
 
 # make_kernel TREE ARGUMENT...: make, with its objects in this folder.
 make_kernel() {

@@ -1,5 +1,8 @@
 # Debian packages: the host's tools by its own apt, the guest's files by a private apt that never touches the host.
 # Sourced by guest-sw/build and guest-sw/debian. Uses: guest, update, install; lock: the file that pins versions.
+# shellcheck shell=bash
+# The script that sources this file sets the variables that are only read here.
+# shellcheck disable=SC2154
 
 suite=trixie
 # The release by its codename, and while it is stable by that name too: a mirror in the middle of its own update may have
@@ -116,6 +119,8 @@ make_private_apt() {
         echo "deb $signed $mirror $name main" > "$apt/etc/sources.list"
         [ -z "$source_packages" ] || echo "deb-src $signed $mirror $name main" >> "$apt/etc/sources.list"
         private_apt apt-get update > "$log" 2>&1 9>&- || continue
+        # apt replaces $(CODENAME), not the shell.
+        # shellcheck disable=SC2016
         known=$(private_apt apt-get indextargets --format '$(CODENAME)')
         grep -qx "$suite" <<< "$known" || continue
         wants_debug_archive || return 0
@@ -169,6 +174,8 @@ find_packages() {
     mv "$lock.new" "$lock"
 }
 
+# Lists of packages are texts that are split into words.
+# shellcheck disable=SC2086
 lock_head() { echo "# $suite" $sysroot_packages $plain_packages $source_packages; }
 
 # "name version sha256": what identifies a package in a key.

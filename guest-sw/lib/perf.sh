@@ -1,5 +1,8 @@
 # perf, of the kernel's own tree, linked against Debian's riscv64 libraries. Sourced by guest-sw/build and
 # guest-sw/check-patches. Uses: sysroot_key, perf_tracing, jobs.
+# shellcheck shell=bash
+# The script that sources this file sets the variables that are only read here.
+# shellcheck disable=SC2154
 
 # make_perf TREE: in the folder out of this one.
 make_perf() {

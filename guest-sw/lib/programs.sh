@@ -1,4 +1,7 @@
 # Our own programs and libraries for the guest. Sourced by guest-sw/build.
+# shellcheck shell=bash
+# The script that sources this file sets the variables that are only read here.
+# shellcheck disable=SC2154
 
 build_programs() {
     local source name
@@ -12,6 +15,7 @@ build_programs() {
     for source in "$here"/tools/*.c "$repo"/workloads/quickstart/quickstart.c; do
         name=$(basename "$source" .c)
         # The path of the source must not depend on where the repository is.
+        # shellcheck disable=SC2086
         riscv64-linux-gnu-gcc $cflags -ffile-prefix-map="$repo"/= -o "bin/$name" "$source"
         echo "  CC      $name"
     done

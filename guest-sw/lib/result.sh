@@ -1,4 +1,7 @@
 # The directory that a build ends in. Sourced by guest-sw/build.
+# shellcheck shell=bash
+# The script that sources this file sets the variables that are only read here.
+# shellcheck disable=SC2154
 
 build_result() {
     local part=$result.part firmware kernel rootfs

@@ -1,5 +1,10 @@
 # The root file system. Sourced by guest-sw/build.
+# shellcheck shell=bash
+# The script that sources this file sets the variables that are only read here.
+# shellcheck disable=SC2154
 
+# One command after another adds a line to the file "spec".
+# shellcheck disable=SC2129
 build_rootfs() {
     local sysroot perf programs busybox lib=usr/lib/riscv64-linux-gnu strip=riscv64-linux-gnu-strip
     sysroot=$(stage_dir sysroot "$sysroot_key")/root
@@ -85,6 +90,7 @@ build_rootfs() {
 
     # What Debian strips from its C library, found by build ID as debuggers do.
     unpack libc6-dbg dbg
+    # shellcheck disable=SC2231
     for file in debug/$lib/*.so*; do
         target=$(riscv64-linux-gnu-readelf -n "$file" | sed -n 's/.*Build ID: \(..\)\(.*\)/\1\/\2.debug/p')
         if [ -n "$target" ] && [ -e "dbg/usr/lib/debug/.build-id/$target" ]; then

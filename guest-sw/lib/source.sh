@@ -1,5 +1,8 @@
 # The kernel tree: Debian's source package with our patches on top. Sourced by guest-sw/build
 # and guest-sw/check-patches.
+# shellcheck shell=bash
+# The script that sources this file sets the variables that are only read here.
+# shellcheck disable=SC2154
 
 all_patches() { find "$repo/linux-patches" -name '[0-9]*.patch' | sort; }
 # The files of a patch that are built: no documentation, no list of maintainers. Those of perf are below tools/.

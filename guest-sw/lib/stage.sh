@@ -1,5 +1,8 @@
 # Stages: what is built once per key, with its log and its progress.
 # Sourced by guest-sw/build. Uses: guest, jobs.
+# shellcheck shell=bash
+# The script that sources this file sets the variables that are only read here.
+# shellcheck disable=SC2154
 
 say() { echo "guest: $*" >&2; }
 fail() { say "error: $*"; exit 1; }
@@ -18,20 +21,20 @@ stage_dir() { echo "$guest/stages/$1-$2"; }
 
 # Shows how far a stage is: how many lines of its log begin as make's own do, or the last line if none does.
 watch_progress() {
-    local name=$1 log=$2 started=$SECONDS now done
+    local name=$1 log=$2 started=$SECONDS now seen
     while sleep 1; do
         now=$((SECONDS - started))
         [ -t 2 ] || [ $((now % 60)) = 0 ] || continue
-        done=$(grep -cE '^ +(CC|AS|LD|AR|HOSTCC|GEN|HOSTLD) ' "$log" || true)
-        if [ "$done" = 0 ]; then
-            done=$(tail -n 1 "$log" | tr -cd '[:print:]' | cut -c 1-60)
+        seen=$(grep -cE '^ +(CC|AS|LD|AR|HOSTCC|GEN|HOSTLD) ' "$log" || true)
+        if [ "$seen" = 0 ]; then
+            seen=$(tail -n 1 "$log" | tr -cd '[:print:]' | cut -c 1-60)
         else
-            done="$done files"
+            seen="$seen files"
         fi
         if [ -t 2 ]; then
-            printf '\r\033[Kguest: %-9s %s  %s ' "$name" "$(elapsed $now)" "$done" >&2
+            printf '\r\033[Kguest: %-9s %s  %s ' "$name" "$(elapsed $now)" "$seen" >&2
         else
-            say "$(printf '%-9s %s  %s' "$name" "$(elapsed $now)" "$done")"
+            say "$(printf '%-9s %s  %s' "$name" "$(elapsed $now)" "$seen")"
         fi
     done
 }

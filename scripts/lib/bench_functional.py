@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = REPO / "workloads" / "functional"
@@ -16,17 +17,17 @@ PROGRAMS = ["hash", "sort", "matrix", "chase", "interpreter"]
 QEMU = ["qemu-system-riscv64", "-M", "virt", "-m", "64M", "-display", "none", "-monitor", "none", "-serial", "stdio", "-bios"]
 
 
-def compile_program(name, args):
+def compile_program(name: str, args: argparse.Namespace) -> pathlib.Path:
     program = args.out / "functional" / (name + ("-sv39" if args.sv39 else ""))
     program.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["riscv64-linux-gnu-gcc", "-march=rv64gc", "-mabi=lp64d", "-mcmodel=medany", "-O2", "-ffreestanding",
                     "-fno-builtin", "-fno-pic", "-no-pie", "-static", "-nostdlib", "-nostartfiles", "-Wall", "-Wextra",
-                    "-Wl,--build-id=none,--no-warn-rwx-segments", *(["-DSV39"] if args.sv39 else []), "-T", SOURCES / "link.ld", "-o", program,
-                    SOURCES / "start.S", SOURCES / f"{name}.c"], check=True)
+                    "-Wl,--build-id=none,--no-warn-rwx-segments", *(["-DSV39"] if args.sv39 else []),
+                    "-T", SOURCES / "link.ld", "-o", program, SOURCES / "start.S", SOURCES / f"{name}.c"], check=True)
     return program
 
 
-def timed(command):
+def timed(command: Sequence[str | pathlib.Path]) -> tuple[float, subprocess.CompletedProcess[str]]:
     """Wall-clock seconds, and what it printed."""
     start = time.perf_counter()
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
@@ -36,23 +37,23 @@ def timed(command):
     return seconds, done
 
 
-def measure(program, args):
+def measure(program: pathlib.Path, args: argparse.Namespace) -> tuple[int, float, float]:
     """The best of some runs of both, in turn: seconds, results, instructions."""
-    best = {}
+    best: dict[str, tuple[float, str]] = {}
     instructions = 0
     for _ in range(args.repeat):
         for machine, command in [("tipsim", [args.tipsim, "exec", "--memory", "64M", "--stats", program]), ("qemu", [*QEMU, program])]:
             seconds, done = timed(command)
             if machine == "tipsim":
-                instructions = int(re.search(r"(\d+) instructions", done.stderr).group(1))
+                instructions = int(re.findall(r"(\d+) instructions", done.stderr)[0])
             result = done.stdout.strip()
-            best[machine] = (min(seconds, best.get(machine, (math.inf,))[0]), result)
+            best[machine] = (min(seconds, best[machine][0] if machine in best else math.inf), result)
     if best["tipsim"][1] != best["qemu"][1]:
         sys.exit(f"bench: {program}: tipsim printed {best['tipsim'][1]}, QEMU {best['qemu'][1]}")
     return instructions, best["tipsim"][0], best["qemu"][0]
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/bench functional", description=__doc__, epilog="""
 Programs (workloads/functional): hash, sort, matrix (doubles), chase (pointers, 8 MiB), interpreter (bytecode).
 Instructions are tipsim's count; each time is the best of the runs, less that of an empty program.
@@ -74,7 +75,7 @@ Example: scripts/bench functional --sv39 --only matrix""", formatter_class=argpa
     rates = []
     for name in chosen:
         instructions, *seconds = measure(compile_program(name, args), args)
-        ours, theirs = (instructions / max(s - empty, 1e-3) / 1e6 for s, empty in zip(seconds, start))
+        ours, theirs = (instructions / max(s - empty, 1e-3) / 1e6 for s, empty in zip(seconds, start, strict=True))
         rates.append((ours, theirs))
         print(f"{name:12} {instructions / 1e6:7.0f} {ours:12.0f} {theirs:10.0f} {ours / theirs:6.2f}", flush=True)
     ours, theirs = (math.exp(statistics.fmean(math.log(r[i]) for r in rates)) for i in (0, 1))

@@ -7,6 +7,8 @@ import pathlib
 import statistics
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 PROGRAMS = REPO / "workloads" / "programs"
@@ -14,14 +16,14 @@ FLAGS = ["-O2", "-march=rv64gc", "-mabi=lp64d", "-mcmodel=medany", "-ffreestandi
          "-static", "-fno-tree-loop-distribute-patterns", "-Wall", "-Wextra", "-Wl,--build-id=none"]
 
 
-def measured():
+def measured() -> Iterator[tuple[str, str, tuple[int, int, int]]]:
     """Program, core, and what the RTL took."""
     with open(PROGRAMS / "programs.csv", newline="") as file:
         for row in csv.DictReader(file):
-            yield row["program"], row["core"], tuple(int(row[key]) for key in ["cycles", "instructions", "result"])
+            yield row["program"], row["core"], (int(row["cycles"]), int(row["instructions"]), int(row["result"]))
 
 
-def build(name, out):
+def build(name: str, out: pathlib.Path) -> pathlib.Path:
     elf = out / f"{name}.elf"
     elf.parent.mkdir(parents=True, exist_ok=True)
     sources = [PROGRAMS / file for file in ["start.S", f"{name}.c", "library.c"]]
@@ -29,15 +31,16 @@ def build(name, out):
     return elf
 
 
-def run(tipsim, elf, core):
+def run(tipsim: pathlib.Path, elf: pathlib.Path, core: str) -> tuple[int, int, int]:
     """Cycles, instructions and result."""
     signature = elf.with_suffix(".signature")
     subprocess.run([tipsim, "exec", "--mode", "timing", "--core", f"rtl-{core}", "--signature", signature,
                     "--signature-granularity", "8", elf], check=True)
-    return tuple(int(word, 16) for word in signature.read_text().split()[:3])
+    cycles, instructions, result = (int(word, 16) for word in signature.read_text().split()[:3])
+    return cycles, instructions, result
 
 
-def arguments():
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench programs", description=__doc__, epilog="""
 The programs are those of workloads/programs, each called once with cold caches, on the presets rtl-mega and rtl-large.
 The error is that of cycles per instruction: another compiler may make other instructions of them.
@@ -50,7 +53,7 @@ Example: scripts/bench programs --only qsort,copy""", formatter_class=argparse.R
     return parser.parse_args()
 
 
-def main():
+def main() -> None:
     args = arguments()
     rows = list(measured())
     if args.only:
@@ -62,7 +65,7 @@ def main():
     text = args.format == "text"
     if text:
         print(f"{'program':14} {'core':6} {'instructions':>12} {'RTL cycles':>11} {'our cycles':>11} {'error':>8}")
-    results = {}
+    results: dict[str, dict[str, dict[str, Any]]] = {}
     for name, core, (rtl, expected, result) in rows:
         cycles, instructions, ours = run(args.tipsim, build(name, args.out), core)
         if ours != result:
@@ -73,7 +76,7 @@ def main():
         if text:
             print(f"{name:14} {core:6} {instructions:12} {rtl:11} {cycles:11} {error:+8.1%}"
                   f"{'' if instructions == expected else '  (other instructions)'}", flush=True)
-    summary = {}
+    summary: dict[str, dict[str, Any]] = {}
     for core, programs in results.items():
         errors = [abs(program["error"]) for program in programs.values()]
         summary[core] = {"mean_abs_error": statistics.fmean(errors), "max_abs_error": max(errors),

@@ -21,7 +21,7 @@ SAMPLERS = {
 }
 
 
-def run(args, count):
+def run(args: argparse.Namespace, count: int) -> dict[str, float]:
     """One run: its seconds by the clock, and all its threads' on processors."""
     out = args.out / str(count)
     tables = ", ".join(f'{{ profiler = "{profiler}", {rest} }}' for profiler, rest in SAMPLERS[count])
@@ -42,7 +42,7 @@ def run(args, count):
     return {"seconds": report["host_seconds"], "cpu_seconds": cpu, "instructions": report["instructions"]}
 
 
-def arguments():
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench samplers", description=__doc__)
     parser.add_argument("--repeat", type=int, default=5, metavar="N", help="rounds; medians are printed (default: 5)")
     parser.add_argument("--format", choices=["text", "json"], default="text",
@@ -52,7 +52,7 @@ def arguments():
     return parser.parse_args()
 
 
-def main():
+def main() -> None:
     args = arguments()
     rounds = [{count: run(args, count) for count in SAMPLERS} for _ in range(args.repeat)]
     results = {}

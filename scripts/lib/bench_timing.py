@@ -7,20 +7,24 @@ import pathlib
 import statistics
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 BENCH = REPO / "workloads" / "bench"
 PERL = "d=root/usr; $d/lib/ld-linux-riscv64-lp64d.so.1 --library-path $d/lib/riscv64-linux-gnu $d/bin/perl " \
     "-I$d/lib/riscv64-linux-gnu/perl-base interpreter.pl"
-MODES = {
+MODES: dict[str, list[str]] = {
     "none": ["record.trace=false", "record.profilers=false"],
     "profilers": ["record.trace=false"],
     "trace": [],
 }
 PARTS = ["front_end", "rename_and_issue", "execute", "memory", "records", "hand_over", "profilers", "other"]
+# Numbers of a run by name; the time per instruction is a table of the simulator's parts.
+Figures = dict[str, Any]
 
 
-def workloads(args):
+def workloads(args: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
     """Name, and the settings of its run."""
     yield "boot", ["run.boot=timing", "run.region=run", "run.command='true'"]
     for name in ["integer", "matrix", "chase", "sort"]:
@@ -29,7 +33,7 @@ def workloads(args):
     yield "interpreter", [f"run.command={PERL}", f"run.files=['{script}', '{args.debian}']"]
 
 
-def compile_program(name, out):
+def compile_program(name: str, out: pathlib.Path) -> pathlib.Path:
     program = out / "programs" / name
     program.parent.mkdir(parents=True, exist_ok=True)
     include = REPO / "guest-sw" / "tools"
@@ -38,7 +42,7 @@ def compile_program(name, out):
     return program
 
 
-def run(args, name, mode, settings):
+def run(args: argparse.Namespace, name: str, mode: str, settings: list[str]) -> Figures:
     """One run; what run.json says of it."""
     out = args.out / name / mode
     command = [args.tipsim, "run", BENCH / "bench.toml", "--guest-dir", args.guest, "--out", out, "--self-profile"]
@@ -62,7 +66,7 @@ def run(args, name, mode, settings):
     }
 
 
-def median(runs):
+def median(runs: list[Figures]) -> Figures:
     """The run of median time, as rates."""
     runs = sorted(runs, key=lambda r: r["seconds"])
     middle = runs[len(runs) // 2]
@@ -76,11 +80,11 @@ def median(runs):
     }
 
 
-def geomean(values):
+def geomean(values: Iterable[float]) -> float:
     return math.exp(statistics.fmean(math.log(v) for v in values))
 
 
-def arguments():
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench timing", description=__doc__, epilog="""
 Workloads: boot (Linux to the command, under the timing core), and after a functional boot: integer (CoreMark-like),
 matrix (doubles), chase (pointers, 64 MiB), sort (qsort), interpreter (Debian's perl).
@@ -99,7 +103,7 @@ Example: scripts/bench timing --only sort,interpreter --repeat 3""",
     return parser.parse_args()
 
 
-def main():
+def main() -> None:
     args = arguments()
     modes = args.mode.split(",")
     if not set(modes) <= MODES.keys() or args.repeat < 1:
@@ -115,7 +119,7 @@ def main():
     print(head + " ".join(f"{part.replace('_and_', '+'):>12}" for part in PARTS) + "  peak MB", flush=True)
     results = {}
     for name, settings in chosen.items():
-        runs = {mode: [] for mode in modes}
+        runs: dict[str, list[Figures]] = {mode: [] for mode in modes}
         # In turn, so that a noisy minute of the host hits all modes.
         for _ in range(args.repeat):
             for mode in modes:

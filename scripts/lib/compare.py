@@ -8,7 +8,7 @@ import sys
 ROUNDS = 5
 
 
-def busy(command):
+def busy(command: list[str]) -> float:
     """Seconds on the processor, of all threads."""
     before = os.times()
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -18,7 +18,7 @@ def busy(command):
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
-def main():
+def main() -> None:
     base, this, *arguments = sys.argv[1:]
     ratios = []
     for round_number in range(ROUNDS):

@@ -1,5 +1,7 @@
 # Tools from crates.io that development needs. Sourced after toolchain.sh.
 # shellcheck shell=bash
+# The variables with the paths of tools are for the script that sources this file.
+# shellcheck disable=SC2034
 
 # need_crate NAME VERSION [OPTION...]: builds a crate once into the cache, with cargo's options, and sets $crate to its folder.
 need_crate() {

@@ -1,5 +1,7 @@
 # The Debian package of the simulator. Sourced by scripts/dev after crates.sh. Uses: repo, target.
 # shellcheck shell=bash
+# The script that sources this file sets the variables that are only read here.
+# shellcheck disable=SC2154
 
 # build_deb PROFILE: prints the path of the package. What goes where is in emulator/Cargo.toml.
 build_deb() {

@@ -1,5 +1,6 @@
 """What a fleet is to run: the product of specs, presets, values and seeds, as tasks with readable names."""
 
+import argparse
 import hashlib
 import itertools
 import json
@@ -9,9 +10,11 @@ import re
 import secrets
 import shutil
 import subprocess
+from collections.abc import Container
+from typing import Any, TypedDict
 
-from fleet_state import Fleet, FleetError, create_json, read_json, write_json
 from fleet_spec import sha256, with_bases
+from fleet_state import Axes, Fleet, FleetError, Task, create_json, read_json, write_json
 
 LONGEST_NAME = 120
 UNITS = {"": 0, "K": 10, "KiB": 10, "M": 20, "MiB": 20, "G": 30, "GiB": 30}
@@ -20,7 +23,15 @@ OPTIONS = {"specs": "SPEC", "preset": "--preset", "set": "--set", "vary": "--var
            "tipsim": "tipsim", "guest": "the guest"}
 
 
-def size(text, where):
+class Spec(TypedDict):
+    """A run spec that was asked for, with what it is built on."""
+
+    path: str
+    sha256: str
+    content: dict[str, Any]
+
+
+def size(text: str, where: str) -> int:
     """Bytes of a size such as 512M."""
     match = re.fullmatch(r"(\d+)([A-Za-z]*)", str(text))
     if not match or match[2] not in UNITS:
@@ -28,9 +39,10 @@ def size(text, where):
     return int(match[1]) << UNITS[match[2]]
 
 
-def split_values(text):
+def split_values(text: str) -> list[str]:
     """Values between commas, but for those in quotes and brackets."""
-    values, depth, quote = [""], 0, None
+    values, depth = [""], 0
+    quote: str | None = None
     for character in text:
         if quote:
             quote = None if character == quote else quote
@@ -45,7 +57,7 @@ def split_values(text):
     return values
 
 
-def assignment(text, option):
+def assignment(text: str, option: str) -> tuple[str, str]:
     """Key and value of KEY=VALUE."""
     key, equals, value = text.partition("=")
     if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+)*", key):
@@ -53,9 +65,9 @@ def assignment(text, option):
     return key, value
 
 
-def varied(texts):
+def varied(texts: list[str]) -> dict[str, list[str]]:
     """Values by key."""
-    axes = {}
+    axes: dict[str, list[str]] = {}
     for text in texts:
         key, values = assignment(text, "--vary")
         found = split_values(values)
@@ -65,7 +77,7 @@ def varied(texts):
     return axes
 
 
-def seeds(text):
+def seeds(text: str | None) -> list[int]:
     """Seeds of a number of them, or of a list."""
     if text is None:
         return []
@@ -75,10 +87,10 @@ def seeds(text):
     return list(range(1, int(words[0]) + 1)) if len(words) == 1 else [int(word) for word in words]
 
 
-def specs(paths):
+def specs(texts: list[str]) -> dict[str, Spec]:
     """Path, checksum and content of each spec, by a name that no other has."""
-    paths = [pathlib.Path(path) for path in paths]
-    found = {}
+    paths = [pathlib.Path(text) for text in texts]
+    found: dict[str, Spec] = {}
     for path in paths:
         content, checksum = with_bases(path)
         alike = sum(other.stem == path.stem for other in paths) > 1
@@ -89,7 +101,7 @@ def specs(paths):
     return found
 
 
-def inline(value):
+def inline(value: object) -> str:
     """A value as TOML on one line."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{key} = {inline(item)}" for key, item in value.items()) + " }"
@@ -98,27 +110,27 @@ def inline(value):
     return json.dumps(value, ensure_ascii=False)
 
 
-def with_seed(spec, name, seed):
+def with_seed(spec: Spec, seed: str | int) -> str:
     """The setting that gives all random samplers of a spec a seed."""
     samplers = spec["content"].get("sampler", [])
     modes = [mode if isinstance(mode, list) else [mode] for mode in (s.get("mode", "periodic") for s in samplers)]
     if not any("random" in mode for mode in modes):
         raise FleetError(f"{spec['path']}: --seeds: expected a [[sampler]] with mode = \"random\", found none; nothing else has a seed")
-    return "sampler=" + inline([{**s, "seed": seed} if "random" in mode else s for s, mode in zip(samplers, modes)])
+    return "sampler=" + inline([{**s, "seed": seed} if "random" in mode else s for s, mode in zip(samplers, modes, strict=True)])
 
 
-def preset_name(preset):
+def preset_name(preset: str) -> tuple[str, str]:
     """A preset, or its file from wherever the spec is; and what it is called."""
     if preset.endswith(".toml") or "/" in preset:
         return str(pathlib.Path(preset).resolve()), pathlib.Path(preset).stem
     return preset, preset
 
 
-def axis_name(key):
+def axis_name(key: str) -> str:
     return key.removeprefix("core.")
 
 
-def task_name(axes, taken):
+def task_name(axes: Axes, taken: Container[str]) -> str:
     """A name for people and for file systems."""
     parts = [str(value) if key in ["spec", "preset"] else f"{key}={value}" for key, value in axes.items()]
     whole = "+".join(re.sub(r"[^\w.=-]+", "-", part).strip("-") for part in parts)
@@ -128,7 +140,7 @@ def task_name(axes, taken):
     return name
 
 
-def memory_of(spec, settings):
+def memory_of(spec: Spec, settings: list[str]) -> int:
     """Bytes of the guest's memory."""
     found = spec["content"].get("guest", {}).get("memory", "512M")
     for setting in settings:
@@ -137,9 +149,9 @@ def memory_of(spec, settings):
     return size(found, f"{spec['path']}: guest.memory")
 
 
-def tasks(asked_specs, args):
+def tasks(asked_specs: dict[str, Spec], args: argparse.Namespace) -> dict[str, Task]:
     """All tasks: axes, settings, and the guest's memory."""
-    axes = [[("spec", name, []) for name in asked_specs]]
+    axes: list[list[tuple[str, str | int, list[str]]]] = [[("spec", name, []) for name in asked_specs]]
     if args.preset:
         presets = [preset_name(preset) for preset in args.preset]
         if len({name for _, name in presets}) < len(presets):
@@ -148,77 +160,80 @@ def tasks(asked_specs, args):
     for key, values in varied(args.vary).items():
         axes.append([(axis_name(key), value.strip("\"'"), [f"{key}={value}"]) for value in values])
     if args.seeds:
-        axes.append([("seed", seed, None) for seed in seeds(args.seeds)])
+        axes.append([("seed", seed, []) for seed in seeds(args.seeds)])
     if args.repeat > 1:
         axes.append([("repeat", number, []) for number in range(1, args.repeat + 1)])
     named = {assignment(text, "--set")[0] for text in args.set} | set(varied(args.vary))
-    found = {}
+    found: dict[str, Task] = {}
     for point in itertools.product(*axes):
-        spec = asked_specs[point[0][1]]
+        spec_name = str(point[0][1])
+        spec = asked_specs[spec_name]
         settings = []
         # As many tasks as processors: one thread each. Results are the same.
         if "run.threads" not in named and "threads" not in spec["content"].get("run", {}):
             settings.append("run.threads=one")
         # A preset first: single parameters are set on top of it.
-        settings += [text for _, _, own in point if own for text in own if text.startswith("core.preset=")]
+        settings += [text for _, _, own in point for text in own if text.startswith("core.preset=")]
         settings += args.set
-        settings += [text for _, _, own in point if own for text in own if not text.startswith("core.preset=")]
-        settings += [with_seed(spec, point[0][1], value) for axis, value, _ in point if axis == "seed"]
+        settings += [text for _, _, own in point for text in own if not text.startswith("core.preset=")]
+        settings += [with_seed(spec, value) for axis, value, _ in point if axis == "seed"]
         named_axes = {axis: value for axis, value, _ in point}
-        found[task_name(named_axes, found)] = {"spec": point[0][1], "axes": named_axes, "set": settings,
+        found[task_name(named_axes, found)] = {"spec": spec_name, "axes": named_axes, "set": settings,
                                                "memory": memory_of(spec, settings)}
     return found
 
 
-def threads(task):
+def threads(task: Task) -> int:
     """Processors that a task keeps busy."""
     chosen = [setting.partition("=")[2].strip("\"'") for setting in task["set"] if setting.startswith("run.threads=")]
     return 1 if chosen[-1:] == ["one"] else 2
 
 
-def check_cores(tipsim, found, asked_specs):
+def check_cores(tipsim: pathlib.Path, found: dict[str, Task], asked_specs: dict[str, Spec]) -> None:
     """Cores that do not exist are told of before anything is run; not those of specs with parameters of their own."""
     plain = [task for task in found.values() if asked_specs[task["spec"]]["content"].get("core", {}).keys() <= {"preset"}]
     for core in {tuple(s for s in task["set"] if s.startswith("core.")) for task in plain}:
         preset = next((s.partition("=")[2] for s in core if s.startswith("core.preset=")), None)
         if preset is None:
             continue
-        command = [tipsim, "core", "show", preset, "--format", "json"]
+        command = [str(tipsim), "core", "show", preset, "--format", "json"]
         for setting in core:
             command += ["--set", setting] if not setting.startswith("core.preset=") else []
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             words = done.stderr.strip().removeprefix("tipsim: ").removeprefix("override: ")
-            raise FleetError(f"{', '.join(setting for setting in core)}: {words}")
+            raise FleetError(f"{', '.join(core)}: {words}")
 
 
-def commit(repo):
+def commit(repo: pathlib.Path) -> str | None:
     """The commit of a clone, and whether it was changed; None outside one."""
     git = ["git", "-C", str(repo), "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"]
     done = subprocess.run(git, capture_output=True, text=True, check=False)
     return done.stdout.strip() or None
 
 
-def brief(value):
+def brief(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 200 else text[:200] + "…"
 
 
-def check_same(folder, old, new):
+def check_same(folder: pathlib.Path, old: dict[str, Any], new: dict[str, Any]) -> None:
     """A folder holds one matrix."""
     for key, option in OPTIONS.items():
         before, now = old["asked"][key], new["asked"][key]
         if key == "specs" and before.keys() == now.keys():
             changed = [name for name in now if now[name] != before[name]]
             if changed:
-                raise FleetError(f"{now[changed[0]]['path']}: is another spec now than when the fleet in {folder} was begun; use another --out")
+                raise FleetError(f"{now[changed[0]]['path']}: is another spec now than when the fleet in {folder} was begun; "
+                                 "use another --out")
         elif key == "specs":
             before, now = list(before), list(now)
         if before != now:
-            raise FleetError(f"{folder}: has the fleet of another matrix; {option}: expected {brief(before)}, found {brief(now)}; use another --out")
+            raise FleetError(f"{folder}: has the fleet of another matrix; {option}: expected {brief(before)}, found {brief(now)}; "
+                             "use another --out")
 
 
-def prepare(folder, args, tipsim, guest, repo):
+def prepare(folder: pathlib.Path, args: argparse.Namespace, tipsim: pathlib.Path, guest: pathlib.Path, repo: pathlib.Path) -> Fleet:
     """Begins a fleet, or finds the one that was begun: its folder, checked to be what is asked for now."""
     asked_specs = specs(args.specs)
     found = tasks(asked_specs, args)
@@ -227,7 +242,7 @@ def prepare(folder, args, tipsim, guest, repo):
     if not manifest.exists():
         raise FleetError(f"{guest}: expected a guest that guest-sw/build made, found no manifest.json in it")
     asked = {
-        "specs": {name: {key: spec[key] for key in ["path", "sha256"]} for name, spec in asked_specs.items()},
+        "specs": {name: {"path": spec["path"], "sha256": spec["sha256"]} for name, spec in asked_specs.items()},
         "preset": args.preset, "set": args.set, "vary": varied(args.vary), "seeds": seeds(args.seeds), "repeat": args.repeat,
         "tipsim": sha256(tipsim), "guest": sha256(manifest),
     }

@@ -2,6 +2,9 @@
 
 import html
 import math
+from collections.abc import Callable
+
+from fleet_curves import Curve
 
 WIDTH, HEIGHT = 460, 250
 LEFT, RIGHT, TOP, BOTTOM = 66, 16, 14, 48
@@ -12,7 +15,7 @@ LOGARITHMIC = 8
 TICKS = 4
 
 
-def number(value):
+def number(value: float) -> str:
     """A value in few characters: at most four digits that tell something."""
     for unit, size in [("G", 1e9), ("M", 1e6), ("k", 1e3)]:
         if abs(value) >= 10 * size:
@@ -20,7 +23,7 @@ def number(value):
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
-def ticks(least, most):
+def ticks(least: float, most: float) -> list[float]:
     """Round numbers that span the values."""
     span = most - least or abs(most) or 1
     raw = span / TICKS
@@ -31,22 +34,27 @@ def ticks(least, most):
     return [at * step for at in range(first, last + 1)]
 
 
-def positions(values):
+def positions(values: list[float]) -> dict[float, float]:
     """Where each value of the parameter is, from 0 to 1."""
-    scale = math.log2 if values[0] > 0 and values[-1] / values[0] >= LOGARITHMIC else float
+    scale: Callable[[float], float] = math.log2 if values[0] > 0 and values[-1] / values[0] >= LOGARITHMIC else float
     first, last = scale(values[0]), scale(values[-1])
     return {value: (scale(value) - first) / (last - first) if last > first else 0.5 for value in values}
 
 
-def drawn(curve):
+def drawn(curve: Curve) -> str:
     """The lines of a curve in one coordinate system, each point with its values as a tooltip."""
     names = dict(curve["values"])
     points = [point for line in curve["lines"] for point in line["points"]]
     places = positions(sorted({point[0] for point in points}))
     least, most = min(point[2] for point in points), max(point[3] for point in points)
     marks = ticks(least if least > 0.5 * most else min(0, least), most)
-    x = lambda value: LEFT + 8 + places[value] * (WIDTH - LEFT - RIGHT - 16)
-    y = lambda value: HEIGHT - BOTTOM - (value - marks[0]) / (marks[-1] - marks[0]) * (HEIGHT - TOP - BOTTOM)
+
+    def x(value: float) -> float:
+        return LEFT + 8 + places[value] * (WIDTH - LEFT - RIGHT - 16)
+
+    def y(value: float) -> float:
+        return HEIGHT - BOTTOM - (value - marks[0]) / (marks[-1] - marks[0]) * (HEIGHT - TOP - BOTTOM)
+
     parts = []
     for mark in marks:
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(mark):.1f}" y2="{y(mark):.1f}"/>'
@@ -57,7 +65,8 @@ def drawn(curve):
         if x(value) - last_label >= 7 * len(names[value]) + 6:
             last_label = x(value)
             parts.append(f'<text x="{x(value):.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{html.escape(names[value])}</text>')
-    parts.append(f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">{html.escape(curve["along"])}</text>')
+    parts.append(f'<text class="axis" x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 8}" text-anchor="middle">'
+                 f'{html.escape(curve["along"])}</text>')
     for order, line in enumerate(curve["lines"]):
         colour, dashes = f"var(--c{order % COLOURS})", f' stroke-dasharray="{6 - order // COLOURS} 4"' if order >= COLOURS else ""
         path = " ".join(f"{x(value):.1f},{y(mean):.1f}" for value, mean, _, _ in line["points"])
@@ -74,7 +83,7 @@ def drawn(curve):
     return f'<svg class="curve" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
 
 
-def figure(curve, title):
+def figure(curve: Curve, title: str) -> str:
     """A curve with its title and, if it has several lines, their names."""
     names = "".join(f'<li><i style="background: var(--c{order % COLOURS})"></i>{html.escape(line["name"])}</li>'
                     for order, line in enumerate(curve["lines"])) if len(curve["lines"]) > 1 else ""

@@ -3,27 +3,31 @@
 import sys
 import time
 
+from fleet_state import Fleet, Result
+
 # Seconds between two lines in a log.
 PERIOD = 15
 
 
-def clock(seconds):
+def clock(seconds: float) -> str:
     hours, rest = divmod(int(seconds), 3600)
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
-def plural(count, noun):
+def plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 class Progress:
-    def __init__(self, fleet):
+    def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
         self.began = time.monotonic()
         self.terminal = sys.stderr.isatty()
-        self.last, self.looked, self.shown = None, 0, -PERIOD
+        self.last: str | None = None
+        self.looked: float = 0
+        self.shown: float = -PERIOD
 
-    def show(self, running, at_once, waiting="", force=False):
+    def show(self, running: dict[str, float], at_once: int, waiting: str = "", force: bool = False) -> None:
         """`running` tasks by name with their seconds, of which `at_once` can run; `waiting`: a word of what waits for whom."""
         now = time.monotonic()
         if now - self.looked < 1 and not force:
@@ -44,24 +48,25 @@ class Progress:
             self.shown = now
         self.last = words
 
-    def left(self, asked, results, running, at_once):
+    def left(self, asked: list[str], results: dict[str, Result], running: dict[str, float], at_once: int) -> float | None:
         """Seconds to the end, by what tasks of the same spec took; None before the first."""
         measured = self.fleet.measured()
         if not measured:
             return None
         usual = sum(spec["mean"] for spec in measured.values()) / len(measured)
-        work = 0
+        work = 0.0
         for name in asked:
             if name not in results:
-                mean = measured.get(self.fleet.tasks[name]["spec"], {"mean": usual})["mean"]
+                spec = self.fleet.tasks[name]["spec"]
+                mean = measured[spec]["mean"] if spec in measured else usual
                 work += max(0, mean - running.get(name, 0))
         return work / max(1, at_once)
 
-    def say(self, words):
+    def say(self, words: str) -> None:
         """A line that stays."""
         print(f"{chr(13) + chr(27) + '[K' if self.terminal else ''}fleet: {words}", file=sys.stderr, flush=True)
         self.last = None
 
-    def end(self):
+    def end(self) -> None:
         if self.terminal:
             print(file=sys.stderr)

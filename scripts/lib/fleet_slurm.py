@@ -4,6 +4,7 @@ The driver only watches. It can be killed and begun again: which jobs are its ow
 files. Whatever is in no job, has no result and nobody at work on it is given to Slurm again.
 """
 
+import argparse
 import math
 import os
 import pathlib
@@ -12,12 +13,14 @@ import shlex
 import signal
 import sys
 import time
+from collections.abc import Container, Iterable
+from typing import TypedDict
 
 import fleet_squeue
 from fleet_matrix import size, threads
 from fleet_progress import Progress, plural
 from fleet_squeue import SlurmError, slurm
-from fleet_state import FleetError, create_json, read_json, write_text
+from fleet_state import Fleet, FleetError, Measured, create_json, read_json, write_text
 
 # Beside the guest's memory, until a task of the spec was measured.
 BESIDE_THE_GUEST_MB = 1024
@@ -25,7 +28,8 @@ BESIDE_THE_GUEST_MB = 1024
 MEMORY_MARGIN, TIME_MARGIN = 1.5, 3
 # Seconds for which an element of an array should have work: Slurm takes some for each.
 WORTH_A_JOB = 600
-# Seconds before a time limit at which a task is told, to note why it ended; Slurm may be a minute early. Not with limits below that of minutes.
+# Seconds before a time limit at which a task is told, to note why it ended; Slurm may be a minute early. Not with limits below that of
+# minutes.
 WARNING, WITH_WARNING = 20, 3
 # Polls in which a task is in no job and not at work until it is taken for lost: a file system may show a result late.
 PATIENCE = 2
@@ -33,27 +37,34 @@ PATIENCE = 2
 HELD = {"launch failed requeued held", "JobHoldMaxRequeue", "launch_failed_requeued_held"}
 
 
+class Batch(TypedDict):
+    """What was given to Slurm as one array: the tasks of each element."""
+
+    elements: list[list[str]]
+
+
 class SlurmEngine:
-    def __init__(self, fleet, args):
+    def __init__(self, fleet: Fleet, args: argparse.Namespace) -> None:
         self.fleet, self.args = fleet, args
         self.folder = fleet.folder / "slurm"
         self.folder.joinpath("log").mkdir(parents=True, exist_ok=True)
         self.script = self.folder / "element.sh"
         worker = shlex.join([sys.executable, str(pathlib.Path(__file__).with_name("fleet_task.py")), str(fleet.folder)])
         write_text(self.script, f"#!/bin/bash\nexec {worker} \"$1\"\n")
-        self.array_limit = None
-        self.running_jobs = set()
-        self.known_batches, self.missing = {}, {}
-        self.stopped = []
-        self.said = None
+        self.array_limit: int | None = None
+        self.running_jobs: set[str] = set()
+        self.known_batches: dict[str, Batch] = {}
+        self.missing: dict[str, int] = {}
+        self.stopped: list[bool] = []
+        self.said: str | None = None
         self.progress = Progress(fleet)
         # What squeue said in this round, instead of asking for each task.
         fleet.jobs = lambda job: job in self.running_jobs
 
-    def job_name(self, number):
+    def job_name(self, number: int) -> str:
         return f"tipsim-{self.fleet.matrix['id']}-{number}"
 
-    def batches(self):
+    def batches(self) -> dict[str, Batch]:
         """Batches by the names of their jobs. A batch never changes."""
         numbers = [int(match[1]) for match in (re.fullmatch(r"batch-(\d+)\.json", name) for name in os.listdir(self.folder)) if match]
         for number in sorted(numbers):
@@ -61,9 +72,10 @@ class SlurmEngine:
                 self.known_batches[self.job_name(number)] = read_json(self.folder / f"batch-{number}.json")
         return self.known_batches
 
-    def queue(self, batches):
+    def queue(self, batches: dict[str, Batch]) -> tuple[dict[str, tuple[str, str]], set[str]]:
         """Tasks that are in a job which waits or runs, as task → (state, reason), and jobs that Slurm holds."""
-        queued, held = {}, set()
+        queued: dict[str, tuple[str, str]] = {}
+        held = set()
         self.running_jobs = set()
         for name, index, state, job, reason in fleet_squeue.elements(list(batches)):
             if reason in HELD:
@@ -78,10 +90,11 @@ class SlurmEngine:
                 queued[task] = (state, reason)
         return queued, held
 
-    def wanted(self, open_tasks, queued, batches):
+    def wanted(self, open_tasks: list[str], queued: Container[str], batches: dict[str, Batch]) -> tuple[dict[str, int], dict[str, float]]:
         """Tasks that nobody has, with how often each was lost."""
         given = {task for batch in batches.values() for element in batch["elements"] for task in element}
-        wanted, running = {}, {}
+        wanted: dict[str, int] = {}
+        running: dict[str, float] = {}
         for task in open_tasks:
             tries = self.fleet.tries(task)
             if tries and self.fleet.alive(task, tries[-1]):
@@ -95,12 +108,12 @@ class SlurmEngine:
             self.missing.pop(task, None)
         return wanted, running
 
-    def submit(self, wanted, queued, running):
+    def submit(self, wanted: dict[str, int], queued: Iterable[str], running: Iterable[str]) -> None:
         """Gives tasks to Slurm, in arrays of one spec; of a spec that was not measured, one."""
         measured = self.fleet.measured()
         finished = {self.fleet.tasks[task]["spec"] for task in self.fleet.results()}
         begun = {self.fleet.tasks[task]["spec"] for task in [*queued, *running]}
-        groups = {}
+        groups: dict[tuple[str, int], list[str]] = {}
         for task, lost in wanted.items():
             groups.setdefault((self.fleet.tasks[task]["spec"], lost), []).append(task)
         probed = set()
@@ -117,22 +130,22 @@ class SlurmEngine:
             for at in range(0, len(elements), self.array_limit):
                 self.submit_array(elements[at:at + self.array_limit], measured.get(spec), 2 ** lost)
 
-    def worth_a_job(self, measured, count):
+    def worth_a_job(self, measured: Measured | None, count: int) -> int:
         """Tasks for one element: enough to be worth it, but no processor stays without."""
         if not measured:
             return 1
         at_once = self.args.jobs or fleet_squeue.processors(self.args.partition) or 1
         return max(1, min(int(WORTH_A_JOB / max(measured["mean"], 0.1)), math.ceil(count / at_once)))
 
-    def submit_array(self, elements, measured, factor):
+    def submit_array(self, elements: list[list[str]], measured: Measured | None, factor: int) -> None:
         tasks = [task for element in elements for task in element]
         if self.args.memory:
-            megabytes = size(self.args.memory, "--memory") >> 20
+            needed: float = size(self.args.memory, "--memory") >> 20
         elif measured:
-            megabytes = measured["memory_mb"] * MEMORY_MARGIN * factor
+            needed = measured["memory_mb"] * MEMORY_MARGIN * factor
         else:
-            megabytes = max((self.fleet.tasks[task]["memory"] >> 20) + BESIDE_THE_GUEST_MB for task in tasks) * factor
-        megabytes = math.ceil(megabytes / 64) * 64
+            needed = max((self.fleet.tasks[task]["memory"] >> 20) + BESIDE_THE_GUEST_MB for task in tasks) * factor
+        megabytes = math.ceil(needed / 64) * 64
         processors = max(threads(self.fleet.tasks[task]) for task in tasks)
         minutes = self.args.time
         if not minutes and measured:
@@ -155,13 +168,14 @@ class SlurmEngine:
         words = f"{plural(len(tasks), 'task')} in {plural(len(elements), 'element')}"
         self.progress.say(f"job {job}: {words} of {megabytes} MB{f' and {minutes} min' if minutes else ''}")
 
-    def round(self):
+    def round(self) -> bool:
         """One look at everything; False once all is done."""
         batches = self.batches()
         try:
-            queued, held = self.queue(batches)
+            found, held = self.queue(batches)
             for job in held:
                 slurm("scontrol", "release", job)
+            queued: dict[str, tuple[str, str]] | None = found
         except SlurmError as error:
             self.temporary(error)
             queued = None
@@ -187,12 +201,12 @@ class SlurmEngine:
         self.progress.show(running, len(running), words)
         return True
 
-    def temporary(self, error):
+    def temporary(self, error: SlurmError) -> None:
         if str(error) != self.said:
             self.progress.say(f"Slurm: {error}; going on")
         self.said = str(error)
 
-    def run(self):
+    def run(self) -> bool:
         """To the end, or until it is told to stop; False then. Its jobs go on without it."""
         for number in [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]:
             signal.signal(number, lambda *_: self.stopped.append(True))
@@ -207,7 +221,7 @@ class SlurmEngine:
         self.progress.end()
         return False
 
-    def cancel(self):
+    def cancel(self) -> int:
         """Cancels what waits and runs; how many elements."""
         found = fleet_squeue.elements(list(self.batches()))
         if found:

@@ -12,12 +12,12 @@ TEMPORARY = ["Unable to contact", "Socket timed out", "Connection refused", "Zer
 class SlurmError(Exception):
     """Slurm said no, in its words; `temporary`: it may say yes later."""
 
-    def __init__(self, words):
+    def __init__(self, words: str) -> None:
         super().__init__(words)
         self.temporary = any(known in words for known in TEMPORARY)
 
 
-def slurm(*command):
+def slurm(*command: str) -> str:
     """The output of a command of Slurm's."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
@@ -31,7 +31,7 @@ def slurm(*command):
     return done.stdout
 
 
-def job_runs(job):
+def job_runs(job: str) -> bool | None:
     """Whether a job runs; None if Slurm does not say."""
     try:
         states = slurm("squeue", "--noheader", f"--jobs={job}", "--format=%T").split()
@@ -40,7 +40,7 @@ def job_runs(job):
     return any(state in RUNNING for state in states)
 
 
-def elements(names):
+def elements(names: list[str]) -> list[tuple[str, int, str, str, str]]:
     """Elements of arrays by these names that wait or run, as (name, index, state, job's number, reason to wait)."""
     if not names:
         return []
@@ -53,7 +53,7 @@ def elements(names):
     return found
 
 
-def processors(partition):
+def processors(partition: str | None) -> int | None:
     """Processors of a partition that are not out of order; None if Slurm does not say."""
     option = [f"--partition={partition}"] if partition else []
     try:
@@ -67,7 +67,7 @@ def processors(partition):
     return usable or None
 
 
-def array_limit():
+def array_limit() -> int:
     """Most elements of an array."""
     try:
         lines = slurm("scontrol", "show", "config").splitlines()

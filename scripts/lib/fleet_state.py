@@ -21,6 +21,8 @@ import secrets
 import shutil
 import socket
 import time
+from collections.abc import Callable
+from typing import Any, TypedDict
 
 import fleet_squeue
 
@@ -29,17 +31,52 @@ RESULT = "result.json"
 SIGN_OF_LIFE = 10
 SILENCE = 90
 
+# The axes of a task are the values of what was varied, by name.
+Axes = dict[str, str | int]
+# A result is what result.json says of a task.
+Result = dict[str, Any]
+# A try is what its file in tries/ says, and the number of that file.
+Try = dict[str, Any]
+
+
+class Task(TypedDict):
+    """A task of the matrix: its settings are those of tipsim run, the memory is the guest's, in bytes."""
+
+    spec: str
+    axes: Axes
+    set: list[str]
+    memory: int
+
+
+class Owner(TypedDict):
+    """The process that makes a try. `restart` is how often Slurm began its job anew."""
+
+    host: str
+    machine: str
+    pid: int
+    start: int | None
+    job: str | None
+    restart: str | None
+
+
+class Measured(TypedDict):
+    """What the tasks of a spec took: the most memory in MB, the longest and the mean time in seconds."""
+
+    memory_mb: float
+    seconds: float
+    mean: float
+
 
 class FleetError(Exception):
     """What was asked for cannot be done, in words for the user."""
 
 
-def write_json(path, value):
+def write_json(path: pathlib.Path, value: object) -> None:
     """Writes a file that is there when it is whole."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
-def write_text(path, text):
+def write_text(path: pathlib.Path, text: str) -> None:
     """The same of a text."""
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
@@ -53,7 +90,7 @@ def write_text(path, text):
         raise
 
 
-def create_json(path, value):
+def create_json(path: pathlib.Path, value: object) -> bool:
     """Makes a file, with its content from its first moment; False if it is there."""
     whole = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     write_json(whole, value)
@@ -66,7 +103,7 @@ def create_json(path, value):
         whole.unlink()
 
 
-def read_json(path):
+def read_json(path: pathlib.Path) -> Any:  # noqa: ANN401 (whoever reads a file knows its type)
     """What a file says; None if there is none, or no whole one."""
     try:
         return json.loads(path.read_text())
@@ -74,7 +111,7 @@ def read_json(path):
         return None
 
 
-def process_start(pid):
+def process_start(pid: int) -> int | None:
     """When a process of this machine began, in ticks since boot; None if there is none."""
     try:
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -83,13 +120,13 @@ def process_start(pid):
     return None if fields[0] in "ZX" else int(fields[19])
 
 
-def machine():
+def machine() -> str:
     """Where process numbers mean the same: a boot of a host, and a container in it."""
     boot = pathlib.Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return f"{boot} {os.readlink('/proc/self/ns/pid')}"
 
 
-def this_process():
+def this_process() -> Owner:
     pid = os.getpid()
     job = os.environ.get("SLURM_JOB_ID")
     return {"host": socket.gethostname(), "machine": machine(), "pid": pid, "start": process_start(pid),
@@ -99,29 +136,29 @@ def this_process():
 class Fleet:
     """A fleet's folder. `jobs` answers whether a job of Slurm's still runs: True, False, or None (Slurm does not say)."""
 
-    def __init__(self, folder, jobs=fleet_squeue.job_runs):
+    def __init__(self, folder: str | pathlib.Path, jobs: Callable[[str], bool | None] = fleet_squeue.job_runs) -> None:
         self.folder = pathlib.Path(folder).resolve()
         self.matrix = read_json(self.folder / "matrix.json")
         if self.matrix is None:
             raise FleetError(f"{folder}: expected the folder of a fleet, found no matrix.json in it")
-        self.tasks = self.matrix["tasks"]
+        self.tasks: dict[str, Task] = self.matrix["tasks"]
         self.jobs = jobs
         # Tasks that are to be run now; None: all.
-        self.only = None
+        self.only: list[str] | None = None
         self.me = this_process()
-        self._results = {}
+        self._results: dict[str, Result] = {}
 
     # Results
 
-    def result(self, task):
+    def result(self, task: str) -> Result | None:
         """The final result of a task, or None."""
         for kind in ["tasks", "failed"]:
-            result = read_json(self.folder / kind / task / RESULT)
+            result: Result | None = read_json(self.folder / kind / task / RESULT)
             if result is not None:
                 return result
         return None
 
-    def results(self):
+    def results(self) -> dict[str, Result]:
         """The final results that are there."""
         found = {}
         for kind in ["failed", "tasks"]:
@@ -138,15 +175,15 @@ class Fleet:
                             self._results[task] = result
         return found
 
-    def unfinished(self):
+    def unfinished(self) -> list[str]:
         results = self.results()
         return [task for task in self.tasks if task not in results and self.is_asked(task)]
 
-    def is_asked(self, task):
+    def is_asked(self, task: str) -> bool:
         """It is to be run now (--only)."""
         return self.only is None or task in self.only
 
-    def publish(self, work, kind, task, result):
+    def publish(self, work: pathlib.Path, kind: str, task: str, result: Result) -> bool:
         """Moves a folder into place with its result, as the last act. False: there is one."""
         write_json(work / RESULT, result)
         (self.folder / kind).mkdir(exist_ok=True)
@@ -160,10 +197,10 @@ class Fleet:
 
     # Tries
 
-    def try_path(self, task, number):
+    def try_path(self, task: str, number: int) -> pathlib.Path:
         return self.folder / "tries" / task / f"{number}.json"
 
-    def tries(self, task):
+    def tries(self, task: str) -> list[Try]:
         """All tries of a task, the first first."""
         try:
             numbers = [int(name[:-5]) for name in os.listdir(self.folder / "tries" / task) if re.fullmatch(r"\d+\.json", name)]
@@ -171,7 +208,7 @@ class Fleet:
             return []
         return [self.read_try(task, number) for number in sorted(numbers)]
 
-    def read_try(self, task, number):
+    def read_try(self, task: str, number: int) -> Try:
         path = self.try_path(task, number)
         for _ in range(3):
             found = read_json(path)
@@ -180,7 +217,7 @@ class Fleet:
             time.sleep(0.05)
         raise FleetError(f"{path}: expected a try of a task, found something that cannot be read")
 
-    def alive(self, task, attempt):
+    def alive(self, task: str, attempt: Try) -> bool:
         """Somebody is at work on this try."""
         if "outcome" in attempt:
             return False
@@ -193,7 +230,7 @@ class Fleet:
             return True
         return bool(owner["job"]) and self.jobs(owner["job"]) is not False
 
-    def silence(self, task, number):
+    def silence(self, task: str, number: int) -> float:
         """Seconds since a try's last sign of life, by the clock of the file system."""
         clock = self.folder / f".clock.{secrets.token_hex(8)}"
         clock.touch()
@@ -202,19 +239,19 @@ class Fleet:
         return now - self.try_path(task, number).stat().st_mtime
 
     @staticmethod
-    def made(tries):
+    def made(tries: list[Try]) -> int:
         """How often tipsim was started."""
         return sum(attempt.get("outcome") not in ["again", "given up", "not needed"] for attempt in tries)
 
     @staticmethod
-    def lost(tries):
+    def lost(tries: list[Try]) -> list[Try]:
         """The tries that were lost since somebody last asked for the task."""
-        recent = []
+        recent: list[Try] = []
         for attempt in tries:
             recent = [] if attempt.get("outcome") == "again" else [*recent, attempt]
         return [attempt for attempt in recent if attempt.get("outcome", "lost") == "lost"]
 
-    def claim(self, task):
+    def claim(self, task: str) -> tuple[int, list[Try]] | None:
         """Begins the next try: its number and the tries before. None: the task is done, or somebody is at work on it."""
         if self.result(task):
             return None
@@ -234,13 +271,13 @@ class Fleet:
             shutil.rmtree(self.folder / "running" / f"{task}.{before}", ignore_errors=True)
         return number, tries
 
-    def close(self, task, number, outcome, **more):
+    def close(self, task: str, number: int, outcome: str, **more: object) -> None:
         """Notes what became of one's own try."""
         path = self.try_path(task, number)
         known = read_json(path) or {"owner": self.me}
         write_json(path, {**known, "outcome": outcome, "ended": time.time(), **more})
 
-    def ask_again(self):
+    def ask_again(self) -> int:
         """Puts tasks that failed back to those that are to be run; how many."""
         count = 0
         for task, result in self.results().items():
@@ -255,9 +292,9 @@ class Fleet:
             count += 1
         return count
 
-    def measured(self):
+    def measured(self) -> dict[str, Measured]:
         """By spec: the largest peak of memory in MB, the largest time and the mean time of a task, in seconds."""
-        by_spec = {}
+        by_spec: dict[str, list[tuple[float, float]]] = {}
         for task, result in self.results().items():
             if result.get("peak_memory_mb"):
                 by_spec.setdefault(self.tasks[task]["spec"], []).append((result["peak_memory_mb"], result["host_seconds"]))

@@ -17,7 +17,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
@@ -26,46 +25,48 @@ MARK = "@@guide:"
 
 
 class Block:
-    def __init__(self, path, line, info, text):
+    def __init__(self, path: pathlib.Path, line: int, info: str, text: str) -> None:
         self.path, self.line, self.text = path, line, text
         self.words = info.split(",")
 
-    def check(self):
+    def check(self) -> None:
         """Nothing is left out, or expected of nothing, by a slip."""
         if self.words[0] == "sh" and not self.runs and not self.file:
             raise SystemExit(f"guide: {self}: expected sh or sh,file=NAME, found {','.join(self.words)}")
         if self.expects and not self.wanted():
             raise SystemExit(f"guide: {self}: expects nothing")
 
-    def wanted(self):
+    def wanted(self) -> list[str]:
         """The lines that an output must have."""
         lines = map(str.strip, self.text.splitlines())
         return [line for line in lines if line and line != "..."]
 
     @property
-    def file(self):
+    def file(self) -> str | None:
         return next((word[5:] for word in self.words if word.startswith("file=")), None)
 
     @property
-    def runs(self):
+    def runs(self) -> bool:
         return self.words == ["sh"]
 
     @property
-    def expects(self):
+    def expects(self) -> bool:
         return "expect" in self.words
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.path.relative_to(REPO)}:{self.line}"
 
 
-def blocks(path):
+def blocks(path: pathlib.Path) -> list[Block]:
     """The fenced blocks of a file."""
     fence = re.compile(r"^(\s*)(`{3,})(\S*)\s*$")
-    found, begun = [], None
+    found: list[Block] = []
+    # A block whose end has not come: its first line's number, its indentation, its fence, its kind, and its lines so far.
+    begun: tuple[int, str, str, str, list[str]] | None = None
     for number, line in enumerate(path.read_text().splitlines(), 1):
         match = fence.match(line)
         if begun is None and match:
-            begun = (number, *match.groups(), [])
+            begun = (number, match[1], match[2], match[3], [])
         elif begun and match and match[2] == begun[2] and not match[3]:
             found.append(Block(path, begun[0], begun[3], "\n".join(begun[4])))
             found[-1].check()
@@ -78,7 +79,7 @@ def blocks(path):
     return found
 
 
-def script(chapter_blocks):
+def script(chapter_blocks: list[Block]) -> str:
     """The bash script of a chapter."""
     lines = ["set -euo pipefail"]
     for number, block in enumerate(chapter_blocks):
@@ -90,19 +91,20 @@ def script(chapter_blocks):
     return "\n".join(lines) + "\n"
 
 
-def unexpected(block, output):
+def unexpected(block: Block, output: str) -> str | None:
     """The first line of a block that is not in the output, or None."""
     at = 0
     lines = output.splitlines()
     for wanted in block.wanted():
         pattern = re.compile(r"\s+".join(".*".join(map(re.escape, word.split("..."))) for word in wanted.split()))
-        at = next((n + 1 for n in range(at, len(lines)) if pattern.search(lines[n])), None)
-        if at is None:
+        found = next((n + 1 for n in range(at, len(lines)) if pattern.search(lines[n])), None)
+        if found is None:
             return wanted
+        at = found
     return None
 
 
-def run_chapter(path, tipsim, out, limit):
+def run_chapter(path: pathlib.Path, tipsim: pathlib.Path, out: pathlib.Path, limit: float) -> tuple[bool, str]:
     """Runs a chapter. Gives what it did, or why it failed."""
     found = blocks(path)
     folder = out / path.stem
@@ -118,7 +120,7 @@ def run_chapter(path, tipsim, out, limit):
         bash = subprocess.Popen(["bash", "-c", script(found)], cwd=work, env=environment, stdin=subprocess.DEVNULL,
                                 stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         try:
-            status = bash.wait(limit)
+            status = str(bash.wait(limit))
         except subprocess.TimeoutExpired:
             status = f"none within {limit:.0f} s"
         with contextlib.suppress(ProcessLookupError):
@@ -129,14 +131,15 @@ def run_chapter(path, tipsim, out, limit):
     took = time.monotonic() - began
     parts = {}
     for part in text.split(MARK)[1:]:
-        number, _, rest = part.partition("\n")
-        parts[int(number)] = rest
+        block_number, _, rest = part.partition("\n")
+        parts[int(block_number)] = rest
     last = max(parts, default=None)
-    if status != 0:
-        where = f"{found[last]}" if last is not None else str(path)
-        tail = "\n".join(parts.get(last, text).splitlines()[-30:])
-        return False, f"{where}: exit status {status} after {took:.0f} s. The block:\n{found[last].text if last is not None else ''}\nIts output:\n{tail}"
-    previous, expectations = None, 0
+    if status != "0":
+        where, of_block, output_of_it = (str(found[last]), found[last].text, parts[last]) if last is not None else (str(path), "", text)
+        tail = "\n".join(output_of_it.splitlines()[-30:])
+        return False, f"{where}: exit status {status} after {took:.0f} s. The block:\n{of_block}\nIts output:\n{tail}"
+    previous: int | None = None
+    expectations = 0
     for number, block in enumerate(found):
         previous = number if block.runs else previous
         if not block.expects:
@@ -151,23 +154,24 @@ def run_chapter(path, tipsim, out, limit):
     return True, f"{path.stem}: {runs} blocks ran, {expectations} outputs as expected, {took:.0f} s"
 
 
-def anchor(heading):
+def anchor(heading: str) -> str:
     """The anchor of a heading, as GitHub and mdBook make it."""
     text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("`", "")
     return re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", text.strip().lower()))
 
 
-def without_fences(text):
+def without_fences(text: str) -> str:
     return re.sub(r"^\s*```.*?^\s*```\s*$", "", text, flags=re.M | re.S)
 
 
-def without_code(text):
+def without_code(text: str) -> str:
     return re.sub(r"`[^`\n]*`", "", without_fences(text))
 
 
-def links():
+def links() -> tuple[list[str], int, int]:
     """Links of all Markdown files that lead nowhere."""
-    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"], cwd=REPO, check=True, capture_output=True, text=True)
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"]
+    listed = subprocess.run(command, cwd=REPO, check=True, capture_output=True, text=True)
     files = [REPO / name for name in listed.stdout.splitlines() if (REPO / name).is_file()]
     bad, count = [], 0
     for path in files:
@@ -175,8 +179,8 @@ def links():
             if re.match(r"[a-z]+:", link):
                 continue
             count += 1
-            target, _, fragment = link.partition("#")
-            target = (path.parent / target).resolve() if target else path
+            place, _, fragment = link.partition("#")
+            target = (path.parent / place).resolve() if place else path
             if not target.exists():
                 bad.append(f"{path.relative_to(REPO)}: {link}: no such file")
             elif fragment and target.suffix == ".md":
@@ -186,7 +190,7 @@ def links():
     return bad, count, len(files)
 
 
-def listed_chapters():
+def listed_chapters() -> list[pathlib.Path]:
     names = re.findall(r"\]\(([^)]+\.md)\)", (CHAPTERS / "SUMMARY.md").read_text())
     missing = sorted({path.name for path in CHAPTERS.glob("*.md")} - set(names) - {"SUMMARY.md"})
     if missing:
@@ -194,7 +198,7 @@ def listed_chapters():
     return [CHAPTERS / name for name in names]
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tipsim", required=True, type=pathlib.Path, help="the binary that chapters run")
     parser.add_argument("--out", default=REPO / "out/guide", type=pathlib.Path, help="where they run")
@@ -227,4 +231,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

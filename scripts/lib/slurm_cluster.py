@@ -3,11 +3,14 @@
 import contextlib
 import getpass
 import os
+import pathlib
 import secrets
 import signal
 import socket
 import subprocess
 import time
+from collections.abc import Callable
+from typing import Self
 
 from fleet_task import die_with
 
@@ -50,12 +53,12 @@ PartitionName=test Nodes={host} Default=YES MaxTime=INFINITE State=UP
 PATIENCE = 30
 
 
-def free_port():
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
         return server.getsockname()[1]
 
 
-def until(condition, what, seconds=PATIENCE):
+def until(condition: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -64,9 +67,9 @@ def until(condition, what, seconds=PATIENCE):
 
 
 class Cluster:
-    def __init__(self, folder):
+    def __init__(self, folder: pathlib.Path) -> None:
         self.folder = folder
-        self.daemons = {}
+        self.daemons: dict[str, subprocess.Popen[bytes]] = {}
         for name in ["munge", "state", "spool", "log"]:
             (folder / name).mkdir(parents=True)
         for path in [folder, folder / "munge"]:
@@ -74,41 +77,42 @@ class Cluster:
         key = folder / "munge/key"
         key.touch(0o600)
         key.write_bytes(secrets.token_bytes(1024))
-        text = CONFIGURATION.format(folder=folder, host=socket.gethostname().split(".")[0], user=getpass.getuser(), controller_port=free_port(),
-                                    daemon_port=free_port(), processors=os.cpu_count(),
+        text = CONFIGURATION.format(folder=folder, host=socket.gethostname().split(".")[0], user=getpass.getuser(),
+                                    controller_port=free_port(), daemon_port=free_port(), processors=os.cpu_count(),
                                     memory=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 3 // 4 >> 20)
         (folder / "slurm.conf").write_text(text)
         (folder / "cgroup.conf").write_text("")
         os.environ["SLURM_CONF"] = str(folder / "slurm.conf")
 
-    def command(self, name):
+    def command(self, name: str) -> list[str]:
         munge = self.folder / "munge"
         return {
-            "munged": ["munged", "--foreground", "--force", f"--key-file={munge}/key", f"--socket={munge}/socket", f"--pid-file={munge}/pid",
-                       f"--log-file={munge}/log", f"--seed-file={munge}/seed", "--num-threads=2"],
+            "munged": ["munged", "--foreground", "--force", f"--key-file={munge}/key", f"--socket={munge}/socket",
+                       f"--pid-file={munge}/pid", f"--log-file={munge}/log", f"--seed-file={munge}/seed", "--num-threads=2"],
             "slurmctld": ["slurmctld", "-D"],
             "slurmd": ["slurmd", "-D"],
         }[name]
 
-    def start(self, name):
+    def start(self, name: str) -> None:
         parent = os.getpid()
         path = os.environ["PATH"] + ":/usr/sbin:/sbin"
         with open(self.folder / f"log/{name}.out", "ab") as log:
-            self.daemons[name] = subprocess.Popen(self.command(name), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                                                  env=dict(os.environ, PATH=path), preexec_fn=lambda: die_with(parent))
+            self.daemons[name] = subprocess.Popen(self.command(name), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                                  start_new_session=True, env=dict(os.environ, PATH=path),
+                                                  preexec_fn=lambda: die_with(parent))
 
-    def kill(self, name):
+    def kill(self, name: str) -> None:
         self.daemons[name].kill()
         self.daemons.pop(name).wait()
 
-    def node_is(self, *states):
+    def node_is(self, *states: str) -> bool:
         done = subprocess.run(["sinfo", "--noheader", "--format=%t"], capture_output=True, text=True, check=False)
         return done.returncode == 0 and done.stdout.strip() in states
 
-    def up(self):
+    def up(self) -> bool:
         return self.node_is("idle", "mix", "alloc")
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.start("munged")
         until((self.folder / "munge/socket").exists, "munged")
         self.start("slurmctld")
@@ -120,12 +124,13 @@ class Cluster:
             raise
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         """Jobs first: their keepers outlive slurmd."""
         if {"slurmctld", "slurmd"} <= self.daemons.keys():
             subprocess.run(["scancel", f"--user={getpass.getuser()}"], check=False, capture_output=True)
             with contextlib.suppress(RuntimeError):
-                until(lambda: not subprocess.run(["squeue", "--noheader"], capture_output=True, check=False).stdout.strip(), "end of all jobs", 60)
+                jobs = ["squeue", "--noheader"]
+                until(lambda: not subprocess.run(jobs, capture_output=True, check=False).stdout.strip(), "end of all jobs", 60)
         for daemon in reversed(self.daemons.values()):
             daemon.send_signal(signal.SIGTERM)
             try:

@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from collections.abc import Iterable
 
 import cache
 import study_data
@@ -15,6 +16,7 @@ import study_qemu
 import study_readme
 import study_results
 import study_text
+from study_data import Study
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 SPECS = REPO / "workloads/study"
@@ -36,7 +38,7 @@ EXAMPLES = """Examples:
 """
 
 
-def parser():
+def parser() -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
     top = argparse.ArgumentParser(prog="scripts/study", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=raw)
     top.add_argument("names", nargs="*", metavar="NAME", help="programs (default: all)")
@@ -57,12 +59,12 @@ def parser():
     return top
 
 
-def specs(folder):
+def specs(folder: pathlib.Path) -> dict[str, pathlib.Path]:
     """The programs' specs by name; what they are all built on is no program."""
     return {path.stem: path for path in sorted(folder.glob("*.toml")) if path.stem != "common"}
 
 
-def print_list(found, as_json):
+def print_list(found: dict[str, pathlib.Path], as_json: bool) -> None:
     rows = [study_qemu.read(path) | {"name": name} for name, path in found.items()]
     rows = [{"name": row["name"], **row["about"], "packages": row["guest"]["packages"]} for row in rows]
     if as_json:
@@ -73,7 +75,7 @@ def print_list(found, as_json):
         print(f"{row['name']:14}{row['stands_for']:18}{row['group']:16}{row['fit']:20}{' '.join(row['packages'])}")
 
 
-def run(args, specs, out, only=None):
+def run(args: argparse.Namespace, specs: Iterable[pathlib.Path], out: pathlib.Path, only: list[str] | None = None) -> bool:
     """Runs the specs, or those of the names `only`, as far as that is not done yet; true if all went well."""
     command = [REPO / "scripts/fleet", "run", *specs, "--out", out, "--engine", args.engine]
     if only:
@@ -92,7 +94,7 @@ def run(args, specs, out, only=None):
     return done.returncode == 0
 
 
-def gather(args, found):
+def gather(args: argparse.Namespace, found: dict[str, pathlib.Path]) -> Study:
     """The study of what has been run."""
     programs, missing = [], {}
     for name in args.names or found:
@@ -118,7 +120,7 @@ def gather(args, found):
     }
 
 
-def guest_of(args):
+def guest_of(args: argparse.Namespace) -> pathlib.Path:
     """The guest that the programs ran in."""
     matrix = args.out / "matrix.json"
     if args.guest_dir or not matrix.exists():
@@ -126,7 +128,7 @@ def guest_of(args):
     return pathlib.Path(json.loads(matrix.read_text())["guest"])
 
 
-def main():
+def main() -> int:
     args = parser().parse_args()
     found = specs(args.specs)
     unknown = [name for name in args.names if name not in found]

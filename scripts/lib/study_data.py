@@ -3,8 +3,10 @@
 import hashlib
 import json
 import math
+import pathlib
 import re
 import statistics
+from typing import Any
 
 PROFILERS = ["software", "dispatch", "dispatch-op", "lci", "nci", "nci-ilp", "tip-ilp", "tip"]
 # Of the densest samples.
@@ -28,7 +30,15 @@ LONGEST_RESULT = 1000
 PUBLISHED_SAMPLES = 1_200_000
 
 
-def split(points):
+# What is kept of a program's run, as `program` gathers it.
+Program = dict[str, Any]
+# What study.json says: the programs, and what they say together.
+Study = dict[str, Any]
+# Indices of the samplers in a report by profiler, mode and period.
+Columns = dict[tuple[str, str, int], list[int]]
+
+
+def split(points: list[tuple[int, float]]) -> tuple[float, float]:
     """Bias and chance of (samples, error) at several rates: error² = bias² + chance/samples, through the two densest.
 
     With so few samples that most instructions have none, an error grows more slowly, and the bias comes out too large.
@@ -38,7 +48,7 @@ def split(points):
     return math.sqrt(max(0.0, e1 * e1 - chance / n1)), chance
 
 
-def interval(values):
+def interval(values: list[float]) -> tuple[float, float | None]:
     """Mean and the half-width of its 95 % confidence interval (Student's t)."""
     t = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26}
     mean = statistics.fmean(values)
@@ -47,9 +57,9 @@ def interval(values):
     return mean, t.get(len(values), 2.2) * statistics.stdev(values) / math.sqrt(len(values))
 
 
-def columns(report):
+def columns(report: dict[str, Any]) -> Columns:
     """Indices of the report's samplers by profiler, mode and period."""
-    found = {}
+    found: Columns = {}
     for index, column in enumerate(report["columns"]):
         schedule = column["schedule"]
         mode = "periodic" if schedule["random"] is None else "random"
@@ -57,22 +67,28 @@ def columns(report):
     return found
 
 
-def rate_periods(clock_hz):
+def rate_periods(clock_hz: float) -> dict[str, int]:
     """Cycles between samples at each rate."""
     units = {"Hz": 1, "kHz": 1000}
-    number = lambda rate: [int(n) * units[u] for n, u in re.findall(r"(\d+)(k?Hz)", rate)][0]
-    return {rate: round(clock_hz / number(rate)) for rate in RATES}
+
+    def hertz(rate: str) -> int:
+        number, unit = re.findall(r"(\d+)(k?Hz)", rate)[0]
+        return int(number) * units[unit]
+
+    return {rate: round(clock_hz / hertz(rate)) for rate in RATES}
 
 
-def errors_of(process, found, periods):
+def errors_of(process: dict[str, Any], found: Columns, periods: dict[str, int]) -> dict[str, Any]:
     """By profiler and level: the densest error, bias and chance by mode, and what each rate and mode leaves."""
-    result = {}
+    result: dict[str, Any] = {}
     at_rates = set(periods.values())
     for profiler in PROFILERS:
-        of_profiler = {}
+        of_profiler: dict[str, Any] = {}
         for level in LEVELS:
-            read = lambda index, level=level: process["errors"][index][level]
-            entry = {}
+            def read(index: int, level: str = level) -> dict[str, float]:
+                return process["errors"][index][level]
+
+            entry: dict[str, Any] = {}
             for mode in ["periodic", "random"]:
                 dense = sorted(p for who, m, p in found if (who, m) == (profiler, mode) and p not in at_rates)
                 if len(dense) < 2:
@@ -98,7 +114,7 @@ def errors_of(process, found, periods):
     return result
 
 
-def program(folder):
+def program(folder: pathlib.Path) -> Program:
     """What is kept of a program's run in `folder` (with run.json and report.json)."""
     run = json.loads((folder / "run.json").read_text())
     report = json.loads((folder / "report.json").read_text())
@@ -109,7 +125,7 @@ def program(folder):
     totals = report["totals"]
     named = set(run["spec"]["guest"]["packages"])
     packages = [line.split()[:2] for line in run.get("packages") or []]
-    top_down = next((p["shares"] for p in report["top_down"]["processes"] if p["process"] == 0), {})
+    top_down: dict[str, float] = next((p["shares"] for p in report["top_down"]["processes"] if p["process"] == 0), {})
     largest = max(report["processes"][1:], key=lambda p: p["cycles"], default=None)
     # Events are counted by process.
     tea = next((p for p in report["tea"]["processes"] if largest and p["name"] == largest["name"]), None)
@@ -127,7 +143,7 @@ def program(folder):
         "region_cycles": regions["cycles"],
         "largest_process": largest and {"name": largest["name"], "share": largest["share"]},
         "class": everything["class"],
-        "stack": dict(zip(report["categories"], everything["stack"])),
+        "stack": dict(zip(report["categories"], everything["stack"], strict=True)),
         "published": published(report, "mean"),
         "published_below": published(report, "below"),
         "errors": errors_of(everything, found, rate_periods(clock_hz)),
@@ -143,13 +159,13 @@ def program(folder):
     }
 
 
-def published(report, key):
+def published(report: dict[str, Any], key: str) -> dict[str, Any]:
     """The published mean errors by profiler and level, as far as there are any: each a "mean", or what it is "below"."""
     found = {column["profiler"]: column["published"] for column in report["columns"]}
     return {who: {level: value[key] for level, value in of.items() if value and key in value} for who, of in found.items()}
 
 
-def result_text(folder):
+def result_text(folder: pathlib.Path) -> str | None:
     """What the program printed for comparison with another machine; of a long text its checksum."""
     path = folder / "result.txt"
     if not path.exists():
@@ -158,12 +174,12 @@ def result_text(folder):
     return text if len(text) <= LONGEST_RESULT else f"sha256 {hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def summary(programs):
+def summary(programs: list[Program]) -> dict[str, Any]:
     """Mean and largest error of a run of published length by level and profiler: of all programs, by group, by class."""
     sets = {"all": programs}
     sets |= {group: [p for p in programs if p["about"].get("group") == group] for group in GROUPS}
     sets |= {name: [p for p in programs if p["class"] == name] for name in CLASSES}
-    result = {}
+    result: dict[str, dict[str, Any]] = {}
     for name, members in sets.items():
         result[name] = {"programs": len(members)}
         for level in LEVELS if members else []:
@@ -182,7 +198,7 @@ def summary(programs):
     return result
 
 
-def correlations(programs):
+def correlations(programs: list[Program]) -> dict[str, float]:
     """Of each profiler's bias by instruction with the share of cycles that commit; of three programs and more."""
     if len(programs) < 3:
         return {}
@@ -191,7 +207,7 @@ def correlations(programs):
     return {who: statistics.correlation(shares, values) for who, values in biases.items() if len(set(values)) > 1}
 
 
-def exceptions(programs):
+def exceptions(programs: list[Program]) -> list[dict[str, Any]]:
     """Programs in which the published order of profilers does not hold, with the two errors."""
     found = []
     for p in programs:

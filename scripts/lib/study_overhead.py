@@ -1,14 +1,17 @@
 """What `perf record -e tip` costs a program: the same run with it, in the guest."""
 
 import json
+import pathlib
 import sys
+from collections.abc import Callable
 
 import study_qemu
+from study_data import Program
 
 RECORD = "perf record -q -e tip -F 4000 -o /tmp/tip.data -- tipsim-run "
 
 
-def derived(spec, name, folder):
+def derived(spec: pathlib.Path, name: str, folder: pathlib.Path) -> pathlib.Path | None:
     """The spec with its profiled command under perf; None if the program marks its region by itself."""
     command = study_qemu.read(spec)["run"]["command"]
     if command.count("tipsim-run ") != 1:
@@ -19,7 +22,9 @@ def derived(spec, name, folder):
     return path
 
 
-def measure(out, found, programs, run):
+def measure(
+    out: pathlib.Path, found: dict[str, pathlib.Path], programs: list[Program], run: Callable[[list[pathlib.Path], pathlib.Path], bool]
+) -> bool:
     """Runs each program under perf and notes its `overhead`: by how much more cycles its region has. False if a run failed."""
     folder = out / "overhead"
     (folder / "specs").mkdir(parents=True, exist_ok=True)

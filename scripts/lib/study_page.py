@@ -2,8 +2,9 @@
 
 import html
 import math
+from collections.abc import Iterable, Mapping
 
-from study_data import PROFILERS, RATES
+from study_data import PROFILERS, RATES, Program, Study
 from study_text import SHORT, text
 from study_words import all_words, mean_of_rate
 
@@ -11,20 +12,23 @@ COLOURS = {"software": "#8c564b", "dispatch": "#d62728", "dispatch-op": "#ff9896
            "nci-ilp": "#bcbd22", "tip-ilp": "#17becf", "tip": "#1f77b4"}
 STACK = ["#2ca02c", "#98df8a", "#1f77b4", "#aec7e8", "#ffbb78", "#d62728", "#9467bd"]
 # Nothing of the page is executed, or loaded.
-POLICY = """<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">"""
+POLICY = ("""<meta http-equiv="Content-Security-Policy" """
+          """content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'">""")
 STYLE = """body{font:15px/1.45 system-ui,sans-serif;margin:2em auto;max-width:1100px;padding:0 1em;color:#222}
 svg{width:100%;height:auto;font:11px system-ui,sans-serif}pre{overflow-x:auto;font-size:12px}
 .key span{display:inline-block;margin-right:1em}.key i{display:inline-block;width:.8em;height:.8em;margin-right:.3em}
 h2{margin-top:2em}.note{max-width:75ch}"""
 WIDTH, LEFT, BAR_TOP = 1060, 40, 10
+# Bars that are drawn beside each other: the name of each group, and its values by what they are of.
+Groups = list[tuple[str, Mapping[str, float | None]]]
 
 
-def key(names):
+def key(names: Iterable[tuple[str, str]]) -> str:
     items = "".join(f'<span><i style="background:{colour}"></i>{html.escape(name)}</span>' for name, colour in names)
     return f'<p class="key">{items}</p>'
 
 
-def axis(height, most, unit="%"):
+def axis(height: float, most: float, unit: str = "%") -> str:
     lines = []
     for step in range(5):
         y = BAR_TOP + height * (1 - step / 4)
@@ -33,20 +37,22 @@ def axis(height, most, unit="%"):
     return "".join(lines)
 
 
-def label(x, y, name):
+def label(x: float, y: float, name: str) -> str:
     return f'<text transform="translate({x:.1f} {y}) rotate(-40)" text-anchor="end">{html.escape(name)}</text>'
 
 
-def rect(x, y, width, height, colour, title):
+def rect(x: float, y: float, width: float, height: float, colour: str, title: str) -> str:
     return (f'<rect x="{x:.2f}" y="{y:.2f}" width="{max(width, 0):.2f}" height="{max(height, 0):.2f}" fill="{colour}">'
             f"<title>{html.escape(title)}</title></rect>")
 
 
-def figure(body, height):
+def figure(body: str, height: float) -> str:
     return f'<svg viewBox="0 0 {WIDTH} {height + 110}" role="img">{body}</svg>'
 
 
-def grouped_bars(groups, series, most, height=240):
+def grouped_bars(
+    groups: Groups, series: list[tuple[str, str]], most: float, height: float = 240
+) -> str:
     """`groups`: (name, {series: value}); `series`: (name, colour)."""
     # Four steps of whole per cents.
     most = math.ceil(25 * most) / 25
@@ -65,12 +71,12 @@ def grouped_bars(groups, series, most, height=240):
     return figure(body, height)
 
 
-def stacked_bars(programs, height=240):
+def stacked_bars(programs: list[Program], height: float = 240) -> str:
     step = (WIDTH - LEFT) / len(programs)
     body = axis(height, 1.0)
     for at, p in enumerate(programs):
         y = BAR_TOP + height
-        for (category, share), colour in zip(p["stack"].items(), STACK):
+        for (category, share), colour in zip(p["stack"].items(), STACK, strict=False):
             tall = height * share
             y -= tall
             body += rect(LEFT + (at + 0.1) * step, y, 0.8 * step, tall, colour,
@@ -79,10 +85,12 @@ def stacked_bars(programs, height=240):
     return figure(body, height)
 
 
-def errors(study, level, who):
+def errors(study: Study, level: str, who: list[str]) -> str:
     """By program, then the mean and the published mean."""
-    value = lambda p, w: p["errors"][w][level]["periodic"]["published_length"] if w in p["errors"] else None
-    groups = [(p["name"], {w: value(p, w) for w in who}) for p in study["programs"]]
+    def value(p: Program, w: str) -> float | None:
+        return p["errors"][w][level]["periodic"]["published_length"] if w in p["errors"] else None
+
+    groups: Groups = [(p["name"], {w: value(p, w) for w in who}) for p in study["programs"]]
     rows = study["summary"]["all"][level]
     groups.append(("mean", {w: rows[w]["mean"] for w in who if w in rows}))
     groups.append(("published mean", {w: rows[w]["published"] for w in who if w in rows}))
@@ -91,8 +99,8 @@ def errors(study, level, who):
     return key([(SHORT[w], COLOURS[w]) for w in who]) + grouped_bars(groups, series, max(most, 0.01))
 
 
-def rates(study):
-    groups = []
+def rates(study: Study) -> str:
+    groups: Groups = []
     for mode in ["periodic", "random"]:
         for rate in RATES:
             values = {w: mean_of_rate(study, w, rate, mode) for w in PROFILERS}
@@ -101,17 +109,17 @@ def rates(study):
     return grouped_bars(groups, [(w, COLOURS[w]) for w in PROFILERS], most)
 
 
-def biases(study):
-    groups = [(p["name"], {w: p["errors"][w]["instruction"]["periodic"]["bias"] for w in PROFILERS}) for p in study["programs"]]
-    most = max((v for _, values in groups for v in values.values()), default=0.01)
+def biases(study: Study) -> str:
+    groups: Groups = [(p["name"], {w: p["errors"][w]["instruction"]["periodic"]["bias"] for w in PROFILERS}) for p in study["programs"]]
+    most = max((v for _, values in groups for v in values.values() if v is not None), default=0.01)
     return grouped_bars(groups, [(w, COLOURS[w]) for w in PROFILERS], max(most, 0.01))
 
 
-def note(sentence):
+def note(sentence: str) -> str:
     return f'<p class="note">{html.escape(sentence)}</p>'
 
 
-def page(study):
+def page(study: Study) -> str:
     words = {figure: note(sentence) for figure, sentence in all_words(study).items()}
     parts = [
         f"<h1>The profilers on {len(study['programs'])} programs</h1>",
@@ -121,7 +129,7 @@ def page(study):
     if study["missing"]:
         parts.append(note("Missing: " + "; ".join(f"{name} ({why})" for name, why in study["missing"].items())))
     parts += ["<h2>Error by instruction (figures 1 and 10)</h2>", errors(study, "instruction", PROFILERS), words["instruction"],
-              "<h2>Cycle stacks (figure 7)</h2>", key(zip(study["programs"][0]["stack"], STACK)),
+              "<h2>Cycle stacks (figure 7)</h2>", key(zip(study["programs"][0]["stack"], STACK, strict=False)),
               stacked_bars(study["programs"]), words["stack"],
               "<h2>Error by function (figure 8)</h2>", errors(study, "function", PROFILERS), words["function"],
               "<h2>Error by basic block (figure 9)</h2>", errors(study, "block", ["lci", "nci", "tip-ilp", "tip"]), words["block"],

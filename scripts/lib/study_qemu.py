@@ -7,17 +7,19 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from typing import Any
 
 import study_data
+from study_data import Program
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 
 
-def read(spec):
+def read(spec: pathlib.Path) -> dict[str, Any]:
     return tomllib.loads(spec.read_text())
 
 
-def lay_beneath(base, root):
+def lay_beneath(base: pathlib.Path, root: pathlib.Path) -> None:
     """Links every file of `base` into `root` where that has none: as an overlay file system shows both."""
     for folder, folders, files in os.walk(base):
         inside = pathlib.Path(folder).relative_to(base)
@@ -63,7 +65,7 @@ FAKETIME = "/usr/lib/riscv64-linux-gnu/faketime/libfaketime.so.1"
 LIMIT = 1800
 
 
-def run(spec, guest, scratch, preload=FAKETIME):
+def run(spec: pathlib.Path, guest: pathlib.Path, scratch: pathlib.Path, preload: str = FAKETIME) -> tuple[str | None, str | None]:
     """What the program's command leaves in result.txt; as found before, if the spec is the same. A program that does not run with
     another date than the host's (povray) runs with that.
     """
@@ -111,7 +113,7 @@ def run(spec, guest, scratch, preload=FAKETIME):
     return result, None
 
 
-def compare(out, found, programs, guest):
+def compare(out: pathlib.Path, found: dict[str, pathlib.Path], programs: list[Program], guest: pathlib.Path) -> bool:
     """Runs each program and says in its `output` whether the results are equal; false if one differs."""
     good = True
     for at, program in enumerate(programs, 1):

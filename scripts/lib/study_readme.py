@@ -1,28 +1,31 @@
 """The tables of workloads/study/README.md, between two marks in it."""
 
+import pathlib
 import textwrap
 
-from study_data import LEVELS
+from study_data import LEVELS, Study
 from study_text import LEVEL_NAMES, dense_table, error_table, ilp_table, order_lines, stack_table
 from study_words import NAMES, all_words
 
 BEGIN, END = "<!-- tables: written by scripts/study --keep -->\n", "<!-- end -->\n"
 
 
-def headline(study):
+def cell(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f}"
+
+
+def headline(study: Study) -> list[str]:
     """Each profiler's mean at each level, the published one below."""
     lines = ["| level | | " + " | ".join(NAMES.values()) + " |", "|---|---|" + "---|" * len(NAMES)]
     for level in LEVELS:
         rows = study["summary"]["all"][level]
-        cell = lambda value: "–" if value is None else f"{100 * value:.1f}"
-        below = lambda who: rows[who]["published_below"]
-        published = lambda who: f"< {cell(below(who))}" if below(who) else cell(rows[who]["published"])
+        published = [f"< {cell(below)}" if (below := rows[who]["published_below"]) else cell(rows[who]["published"]) for who in NAMES]
         lines.append(f"| {LEVEL_NAMES[level]} | ours | " + " | ".join(cell(rows[who]["mean"]) for who in NAMES) + " |")
-        lines.append("| | published | " + " | ".join(published(who) for who in NAMES) + " |")
+        lines.append("| | published | " + " | ".join(published) + " |")
     return lines
 
 
-def tables(study):
+def tables(study: Study) -> str:
     words = {figure: textwrap.fill(sentence, 138) for figure, sentence in all_words(study).items()}
     count = len(study["programs"])
     parts = [[f"Mean error over {count} programs, %, beside the published means (27 programs at 4 kHz):"], headline(study)]
@@ -36,7 +39,7 @@ def tables(study):
     return "\n\n".join("\n".join(lines) for lines in parts if lines[0]) + "\n"
 
 
-def write(path, study):
+def write(path: pathlib.Path, study: Study) -> None:
     text = path.read_text()
     before, rest = text.split(BEGIN)
     path.write_text(before + BEGIN + tables(study) + END + rest.split(END)[1])

@@ -1,9 +1,11 @@
 """The results that the repository keeps, one small JSON per program, and what moved since."""
 
 import json
+import pathlib
 import re
+from typing import Any
 
-from study_data import PROFILERS
+from study_data import PROFILERS, Study
 
 # A change below this is not told: points of error, and shares of cycles and instructions.
 POINTS, SHARE = 0.002, 0.002
@@ -11,22 +13,22 @@ POINTS, SHARE = 0.002, 0.002
 AS_KEPT = "as kept"
 
 
-def path(specs, name):
+def path(specs: pathlib.Path, name: str) -> pathlib.Path:
     return specs / "results" / f"{name}.json"
 
 
-def kept(specs, name):
+def kept(specs: pathlib.Path, name: str) -> dict[str, Any]:
     file = path(specs, name)
     return json.loads(file.read_text()) if file.exists() else {}
 
 
-def rounded(value):
+def rounded(value: object) -> object:
     if isinstance(value, dict):
         return {key: rounded(part) for key, part in value.items()}
     return round(value, 5) if isinstance(value, float) else value
 
 
-def keep(specs, study):
+def keep(specs: pathlib.Path, study: Study) -> None:
     (specs / "results").mkdir(exist_ok=True)
     for program in study["programs"]:
         errors = {who: {level: {mode: {key: entry[key] for key in ["error", "noise", "bias", "published_length"]}
@@ -45,7 +47,7 @@ def keep(specs, study):
         path(specs, program["name"]).write_text(text + "\n")
 
 
-def moved(specs, study):
+def moved(specs: pathlib.Path, study: Study) -> str:
     """A line for each number of each program that moved."""
     lines = []
     for program in study["programs"]:

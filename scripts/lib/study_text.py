@@ -2,7 +2,7 @@
 
 import textwrap
 
-from study_data import CLASSES, GROUPS, LEVELS, ORACLE_BYTES, PROFILERS, RATES, SAMPLE_BYTES
+from study_data import CLASSES, GROUPS, LEVELS, ORACLE_BYTES, PROFILERS, RATES, SAMPLE_BYTES, Program, Study
 from study_words import all_words, error, mean_of_rate
 
 SHORT = {"software": "SW", "dispatch": "Disp", "dispatch-op": "DispOp", "lci": "LCI", "nci": "NCI",
@@ -11,26 +11,30 @@ LEVEL_NAMES = {"instruction": "instruction", "block": "basic block", "function":
 FIGURES = {"instruction": "figures 1 and 10", "block": "figure 9", "function": "figure 8"}
 
 
-def percent(value, width=7):
+def percent(value: float | None, width: int = 7) -> str:
     return f"{'–':>{width}}" if value is None else f"{100 * value:{width}.1f}"
 
 
-def bytes_per_second(value):
-    for unit in ["B", "kB", "MB", "GB"]:
-        if value < 1000 or unit == "GB":
+def bytes_per_second(value: float) -> str:
+    for unit in ["B", "kB", "MB"]:
+        if value < 1000:
             return f"{value:.0f} {unit}/s"
         value /= 1000
+    return f"{value:.0f} GB/s"
 
 
-def header(first, titles, width=7):
+def header(first: str, titles: list[str], width: int = 7) -> str:
     return f"{first:24}" + "".join(f"{title:>{width}}" for title in titles)
 
 
-def error_table(study, level):
+def error_table(study: Study, level: str) -> list[str]:
     programs, summary = study["programs"], study["summary"]
     lines = [f"Error by {LEVEL_NAMES[level]}, % of all cycles, a run of published length ({FIGURES[level]})",
              header("Program", [SHORT[p] for p in PROFILERS])]
-    of = lambda p, who: p["errors"][who][level]["periodic"]["published_length"] if who in p["errors"] else None
+
+    def of(p: Program, who: str) -> float | None:
+        return p["errors"][who][level]["periodic"]["published_length"] if who in p["errors"] else None
+
     lines += [f"{p['name']:24}" + "".join(percent(of(p, who)) for who in PROFILERS) for p in programs]
     for name in ["all", *GROUPS, *CLASSES]:
         rows = summary[name].get(level)
@@ -44,7 +48,7 @@ def error_table(study, level):
     return lines
 
 
-def stack_table(study):
+def stack_table(study: Study) -> list[str]:
     lines = ["Cycle stacks, % of cycles (figure 7)",
              header("Program", ["IPC", *study["programs"][0]["stack"]], 12) + "  class"]
     for p in study["programs"]:
@@ -53,7 +57,7 @@ def stack_table(study):
     return lines
 
 
-def rate_table(study):
+def rate_table(study: Study) -> list[str]:
     """Means over the programs."""
     lines = ["Error by instruction at perf's rates, %, mean of the programs: periodic / random; the run's own length",
              header("Profiler", RATES, 16)]
@@ -70,7 +74,7 @@ def rate_table(study):
     return lines
 
 
-def dense_table(study):
+def dense_table(study: Study) -> list[str]:
     lines = ["Bias and chance, error by instruction, %: TIP with a sample every 199 cycles, periodic and random; what as many random",
              "samples of the Oracle's own profile would leave (chance); then each profiler's bias: what is left of its error with",
              "infinitely many samples, by its error with a sample every 199 and every 1009 cycles",
@@ -84,7 +88,7 @@ def dense_table(study):
     return lines
 
 
-def ilp_table(study):
+def ilp_table(study: Study) -> list[str]:
     lines = ["Is it worth it to split a sample among all that commit together? Error by instruction, % (figure 11)",
              header("", ["NCI", "N+ILP", "T-ILP", "TIP"])]
     for name in ["all", *CLASSES, *GROUPS]:
@@ -101,10 +105,11 @@ def ilp_table(study):
     return lines
 
 
-def analysis_table(study):
+def analysis_table(study: Study) -> list[str]:
     keys = ["retiring", "bad_speculation", "frontend", "backend", "backend.memory", "backend.core"]
     titles = ["retiring", "bad spec.", "frontend", "backend", "memory", "core", "TEA", "nci-tea", "disp-tea"]
-    lines = ["Top-down, % of slots; error of time by event (TEA) and instruction in the largest process, sampled every 199 cycles, %", header("Program", titles, 11)]
+    lines = ["Top-down, % of slots; error of time by event (TEA) and instruction in the largest process, sampled every 199 cycles, %",
+             header("Program", titles, 11)]
     for p in study["programs"]:
         tea = p["tea"] or {}
         errors = [tea.get(name, {}).get("instruction") for name in ["tea", "nci-tea", "dispatch-tea"]]
@@ -113,7 +118,7 @@ def analysis_table(study):
     return lines
 
 
-def data_lines(study):
+def data_lines(study: Study) -> list[str]:
     clock = study["programs"][0]["clock_hz"]
     lines = ["Data rates",
              f"  Oracle, one record of {ORACLE_BYTES} bytes per cycle: {bytes_per_second(ORACLE_BYTES * clock)}"]
@@ -130,7 +135,7 @@ def data_lines(study):
     return lines
 
 
-def program_table(study):
+def program_table(study: Study) -> list[str]:
     lines = ["Programs", f"{'Program':24}{'stands for':18}{'group':16}{'M instr.':>9}{'M cycles':>9}{'MIPS':>7}  output"]
     for p in study["programs"]:
         about = p["about"]
@@ -140,7 +145,7 @@ def program_table(study):
     return lines
 
 
-def order_lines(study):
+def order_lines(study: Study) -> list[str]:
     if not study["exceptions"]:
         return ["The published order (TIP < TIP-ILP < NCI < LCI, Dispatch, Software) holds for every program."]
     lines = ["The published order (TIP < TIP-ILP < NCI < LCI, Dispatch, Software) does not hold in:"]
@@ -150,9 +155,12 @@ def order_lines(study):
     return lines
 
 
-def text(study):
+def text(study: Study) -> str:
     words = all_words(study)
-    said = lambda figure: textwrap.wrap(words[figure], 130)
+
+    def said(figure: str) -> list[str]:
+        return textwrap.wrap(words[figure], 130)
+
     tables = [program_table(study), *(error_table(study, level) + said(level) for level in LEVELS), order_lines(study),
               stack_table(study) + said("stack"), dense_table(study) + said("bias"), rate_table(study) + said("rates"),
               ilp_table(study) + said("ilp"), analysis_table(study) + said("analysis"), data_lines(study)]

@@ -13,16 +13,15 @@ import json
 import os
 import pathlib
 import shlex
-import shutil
 import subprocess
 import sys
 
 import cache
 import suites_parsec
 import suites_spec2017
-from suites_common import REPO, BadTree, locked, read_table, say
+from suites_common import REPO, BadTree, Prepared, Row, Suite, locked, read_table, say
 
-SUITES = {"spec2017": suites_spec2017, "parsec": suites_parsec}
+SUITES: dict[str, Suite] = {"spec2017": suites_spec2017, "parsec": suites_parsec}
 # What the study of the profilers (scripts/study) calls the tables' kinds.
 GROUPS = {
     "intrate": "integer", "intspeed": "integer", "fprate": "floating-point", "fpspeed": "floating-point",
@@ -35,7 +34,7 @@ GUEST_CLOCK = 1767225600
 RESULTS = "results"
 
 
-def spec_text(suite, row):
+def spec_text(suite: Suite, row: Row) -> str:
     """The run spec of a program, as it is in the repository."""
     return f"""\
 # {suite.TITLE}, {row["name"]}: {row["notes"]} ({row["language"]}).
@@ -61,8 +60,8 @@ trace = false
 """
 
 
-def write_specs(check):
-    wrong = []
+def write_specs(check: bool) -> None:
+    wrong: list[pathlib.Path] = []
     for name, suite in SUITES.items():
         folder = REPO / "workloads" / name
         wanted = {f"{row['name']}.toml": spec_text(suite, row) for row in read_table(folder)}
@@ -78,7 +77,7 @@ def write_specs(check):
         raise BadTree(f"{names}: expected what scripts/lib/suites.py specs writes from programs.csv, found something else", status=1)
 
 
-def guest_script(prepared):
+def guest_script(prepared: Prepared) -> str:
     """What runs in the guest, in the program's folder: its commands one by one, then what makes its output comparable."""
     lines = ["#!/bin/sh", f"# {prepared.title}", "ulimit -s unlimited 2> /dev/null"]
     lines += [f"export {name}={shlex.quote(value)}" for name, value in prepared.environment.items()]
@@ -96,7 +95,7 @@ def guest_script(prepared):
     return "\n".join(lines) + "\n"
 
 
-def find_program(path):
+def find_program(path: pathlib.Path) -> tuple[str, Suite, Row]:
     """The suite's name and module, and the program's row of the table."""
     name = path.resolve().parent.name
     suite = SUITES.get(name)
@@ -111,15 +110,15 @@ def find_program(path):
     return name, suite, row
 
 
-def builds_folder():
+def builds_folder() -> pathlib.Path:
     return cache.folder() / "suites"
 
 
-def toml_string(text):
+def toml_string(text: object) -> str:
     return json.dumps(str(text), ensure_ascii=False)
 
 
-def prepare(arguments, further):
+def prepare(arguments: argparse.Namespace, further: list[str]) -> None:
     name, suite, row = find_program(arguments.spec)
     size = arguments.size or suite.SIZES[0]
     if size not in suite.SIZES:
@@ -149,7 +148,7 @@ def prepare(arguments, further):
     print(folder)
 
 
-def run(arguments):
+def run(arguments: argparse.Namespace) -> int:
     """Gives the exit status of tipsim run, if it is not 0, else that of the comparison."""
     prepared = json.loads((arguments.folder / "prepared.json").read_text())
     out = pathlib.Path(prepared["out"])
@@ -161,7 +160,7 @@ def run(arguments):
     return status
 
 
-def parse():
+def parse() -> tuple[argparse.Namespace, list[str]]:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="action", required=True)
     one = commands.add_parser("prepare", allow_abbrev=False, add_help=False)
@@ -183,7 +182,7 @@ def parse():
     return arguments, further
 
 
-def main():
+def main() -> int:
     arguments, further = parse()
     try:
         if arguments.action == "run":

@@ -3,16 +3,28 @@
 The copy is in the cache; its folders of inputs lead into the user's tree, which is only read.
 """
 
+import argparse
 import os
 import pathlib
-import re
 import shlex
 import shutil
 import subprocess
+from typing import Any
 
 from suites_common import (
-    REPO, BadTree, Prepared, expect, fresh, key_of, logged, need_commands,
-    need_cross_compilers, read_table, say, static_executable,
+    REPO,
+    BadTree,
+    Prepared,
+    Row,
+    expect,
+    fresh,
+    key_of,
+    logged,
+    need_commands,
+    need_cross_compilers,
+    read_table,
+    say,
+    static_executable,
 )
 
 TITLE = "PARSEC 3.0"
@@ -45,11 +57,11 @@ exec {} -static "$@" -g -fno-omit-frame-pointer
 NEW_SCRIPTS = pathlib.Path("/usr/share/misc")
 
 
-def memory(_row):
+def memory(_row: Row) -> str:
     return "2G"
 
 
-def find_tree(arguments):
+def find_tree(arguments: argparse.Namespace) -> pathlib.Path:
     given = arguments.parsec_dir or os.environ.get("PARSEC_DIR")
     if not given:
         raise BadTree("expected the folder of your PARSEC 3.0, by --parsec-dir DIR or PARSEC_DIR, found neither")
@@ -63,11 +75,11 @@ def find_tree(arguments):
     return tree
 
 
-def packages(tree):
+def packages(tree: pathlib.Path) -> list[pathlib.Path]:
     return [package for group in GROUPS for package in sorted((tree / "pkgs" / group).glob("*/")) if (package / "parsec").is_dir()]
 
 
-def build_configuration(tree, package, base):
+def build_configuration(tree: pathlib.Path, package: pathlib.Path, base: str) -> str:
     """A package's own configuration for our build: what it has for GCC, cross-compiled."""
     names = [base, "gcc-pthreads", "gcc"]
     found = next((name for name in names if (package / "parsec" / f"{name}.bldconf").is_file()), None)
@@ -80,7 +92,7 @@ def build_configuration(tree, package, base):
     ]) + "\n"
 
 
-def copy_tree(tree, copy):
+def copy_tree(tree: pathlib.Path, copy: pathlib.Path) -> None:
     """The copy of the suite with our configuration in it; made once, and anew when what is of ours in it changes."""
     ours = key_of(pathlib.Path(__file__).read_text(), *(file.read_text() for file in ADDED))
     made_with = copy / "tipsim" / "made-with"
@@ -116,13 +128,13 @@ def copy_tree(tree, copy):
         script = copy / "tipsim" / compiler
         script.write_text(WRAPPER.format(compiler))
         script.chmod(0o755)
-    for file, to in ADDED.items():
-        if (copy / to).exists():
-            shutil.copy(file, copy / to)
+    for file, place in ADDED.items():
+        if (copy / place).exists():
+            shutil.copy(file, copy / place)
     made_with.write_text(ours)
 
 
-def run_configuration(package, size, threads):
+def run_configuration(package: pathlib.Path, size: str, threads: int) -> tuple[str, str]:
     """run_exec and run_args of an input."""
     file = package / "parsec" / f"{size}.runconf"
     if not file.is_file():
@@ -136,18 +148,19 @@ def run_configuration(package, size, threads):
     return lines[0], " ".join(lines[1:]).strip()
 
 
-def find_archive(package, row, size):
+def find_archive(package: pathlib.Path, row: Row, size: str) -> pathlib.Path | None:
     """The archive of an input; None if the program needs none."""
     if row["without_input"] in ("all", size):
         return None
     archive = package / "inputs" / f"input_{size}.tar"
     if not archive.is_file():
         found = sorted(path.name for path in archive.parent.glob("*")) if archive.parent.is_dir() else []
-        raise BadTree(f"{archive}: expected the input {size} (PARSEC has them in archives of their own), found {', '.join(found) or 'nothing'}")
+        raise BadTree(f"{archive}: expected the input {size} (PARSEC has them in archives of their own), "
+                      f"found {', '.join(found) or 'nothing'}")
     return archive
 
 
-def prepare(tree, row, size, threads, cache):
+def prepare(tree: pathlib.Path, row: Row, size: str, threads: int, cache: pathlib.Path) -> Prepared:
     name = row["name"]
     package = expect(tree / "pkgs" / row["kind"] / name, f"the program {name}")
     executable, arguments = run_configuration(package, size, threads)
@@ -177,6 +190,6 @@ def prepare(tree, row, size, threads, cache):
     return Prepared(f"{TITLE} {name}, {size}", folder, [command], [], variables, [], marks_itself=True)
 
 
-def check(prepared, _results):
+def check(prepared: dict[str, Any], _results: pathlib.Path) -> None:
     """The suite has no outputs to compare with."""
     say(f"{prepared['title']}: output not compared: PARSEC has nothing to compare it with")

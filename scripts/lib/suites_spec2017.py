@@ -3,15 +3,28 @@
 All that they write goes below a folder of the cache (`--output_root`), none of it into the user's tree.
 """
 
+import argparse
 import os
 import pathlib
 import re
 import shlex
 import shutil
+from typing import Any
 
 from suites_common import (
-    REPO, BadTree, Prepared, expect, fresh, key_of, last_lines, logged, need_commands,
-    need_cross_compilers, say, static_executable,
+    REPO,
+    BadTree,
+    Prepared,
+    Row,
+    expect,
+    fresh,
+    key_of,
+    last_lines,
+    logged,
+    need_commands,
+    need_cross_compilers,
+    say,
+    static_executable,
 )
 
 TITLE = "SPEC CPU2017"
@@ -23,11 +36,11 @@ VERSION = "1.1."
 LABEL, HOST_LABEL = "tipsim", "tipsim-host"
 
 
-def memory(row):
+def memory(row: Row) -> str:
     return "8G" if row["kind"].endswith("speed") else "3G"
 
 
-def find_tree(arguments):
+def find_tree(arguments: argparse.Namespace) -> pathlib.Path:
     given = arguments.spec_dir or os.environ.get("SPEC_DIR")
     if not given:
         raise BadTree("expected the folder of your installed SPEC CPU2017, by --spec-dir DIR or SPEC_DIR, found neither")
@@ -41,7 +54,7 @@ def find_tree(arguments):
     return tree
 
 
-def find_input(tree, row, size):
+def find_input(tree: pathlib.Path, row: Row, size: str) -> None:
     """Fails if the tree has no program or no input of that size."""
     name = row["name"]
     program = expect(tree / "benchspec/CPU" / name, f"the program {name}")
@@ -57,7 +70,7 @@ def find_input(tree, row, size):
 class Tools:
     """runcpu and specinvoke of a tree, writing below `root`."""
 
-    def __init__(self, tree, row, size, threads, cache):
+    def __init__(self, tree: pathlib.Path, row: Row, size: str, threads: int, cache: pathlib.Path) -> None:
         self.tree, self.row, self.size, self.threads = tree, row, size, threads
         self.root = cache / key_of(tree)
         (self.root / "config").mkdir(parents=True, exist_ok=True)
@@ -65,18 +78,19 @@ class Tools:
         self.logs = self.root / "logs" / row["name"]
         self.programs = self.root / "benchspec/CPU" / row["name"]
 
-    def script(self, folder, command):
+    def script(self, folder: str, command: str) -> str:
         """A command where the suite's tools are on the path."""
         return f"cd {shlex.quote(str(self.tree))} && . ./shrc > /dev/null && cd {folder} && {command}"
 
-    def runcpu(self, what, action, *options):
-        words = ["runcpu", f"--config={self.config}", f"--output_root={self.root}", "--define", f"jobs={os.cpu_count()}", f"--action={action}",
-                 "--tune=base", f"--size={self.size}", "--copies=1", f"--threads={self.threads}", "--iterations=1", "--noreportable",
+    def runcpu(self, what: str, action: str, *options: str) -> str:
+        words = ["runcpu", f"--config={self.config}", f"--output_root={self.root}", "--define", f"jobs={os.cpu_count()}",
+                 f"--action={action}", "--tune=base", f"--size={self.size}", "--copies=1", f"--threads={self.threads}",
+                 "--iterations=1", "--noreportable",
                  *options, self.row["name"]]
         script = self.script(shlex.quote(str(self.tree)), " ".join(map(shlex.quote, words)))
         return logged(f"{self.row['name']}: {what}", script, self.tree, self.logs / f"{what.split()[0]}.log")
 
-    def build(self):
+    def build(self) -> list[pathlib.Path]:
         """Cross-builds the program, gives its executables. What compilers say is in the build folder, not in runcpu's own log."""
         try:
             self.runcpu("build", "build")
@@ -91,12 +105,12 @@ class Tools:
         told = [f"The end of {file}:\n{last_lines(file.read_text(errors='replace'))}" for file in files[-2:] if file.stat().st_size]
         raise BadTree("\n".join([failure, *told]))
 
-    def run_folder(self, label):
+    def run_folder(self, label: str) -> pathlib.Path | None:
         """The newest run folder of a label and this size, or None."""
         found = [path for path in self.programs.glob(f"run/run_base_{self.size}*_{label}.*") if path.is_dir()]
         return max(found, key=lambda path: path.stat().st_mtime_ns, default=None)
 
-    def commands(self, folder, file):
+    def commands(self, folder: pathlib.Path, file: str) -> list[str]:
         """The commands of a file of specinvoke, as shell commands."""
         log = self.logs / f"{file}.log"
         script = self.script(shlex.quote(str(folder)), f"specinvoke -n {file}")
@@ -105,7 +119,7 @@ class Tools:
         return [line for line in lines if line and not re.match(r"#|specinvoke |cd |export |unset |\w+=", line)]
 
 
-def environment(folder, row, threads):
+def environment(folder: pathlib.Path, row: Row, threads: int) -> dict[str, str]:
     """Variables that the run is to have: what the suite says in its command file, and OpenMP's."""
     found = dict(re.findall(r"^-E (\w+) (.*)$", (folder / "speccmds.cmd").read_text(errors="replace"), flags=re.M))
     found = {name: value.strip("'\"") for name, value in found.items() if name not in ("PATH", "HOME", "LD_LIBRARY_PATH")}
@@ -116,9 +130,10 @@ def environment(folder, row, threads):
     return found
 
 
-def without_host_paths(command, tools, run, folder):
+def without_host_paths(command: str, tools: Tools, run: pathlib.Path, folder: pathlib.Path) -> str:
     """The command with files of the host as files in the folder that the guest gets."""
-    def local(match):
+
+    def local(match: re.Match[str]) -> str:
         path = pathlib.Path(match[0])
         if path.is_relative_to(run):
             return "./" + str(path.relative_to(run))
@@ -130,26 +145,26 @@ def without_host_paths(command, tools, run, folder):
         else:
             shutil.copy2(path, data)
         return str((data / path.name).relative_to(folder))
+
     roots = "|".join(re.escape(str(root)) for root in (tools.root, tools.tree))
     return re.sub(rf"(?:{roots})/[^\s'\"<>;]+", local, command)
 
 
-def compare_commands(tools, label, options):
+def compare_commands(tools: Tools, label: str, run: pathlib.Path, options: list[str]) -> tuple[pathlib.Path, list[str]]:
     """What compares the output: runcpu writes it down with the run itself, which `--fake` only pretends."""
-    run = tools.run_folder(label)
     if not (run / "compare.cmd").is_file():
         try:
             tools.runcpu("comparison, written down", "validate", "--fake", *options)
         except BadTree as error:
             say(error)
-        run = tools.run_folder(label)
+        run = tools.run_folder(label) or run
     if not (run / "compare.cmd").is_file():
         say(f"{run}/compare.cmd: expected from runcpu --fake, found nothing: the output will not be compared")
         return run, []
     return run, tools.commands(run, "compare.cmd")
 
 
-def prepare(tree, row, size, threads, cache):
+def prepare(tree: pathlib.Path, row: Row, size: str, threads: int, cache: pathlib.Path) -> Prepared:
     find_input(tree, row, size)
     need_cross_compilers(*(COMPILERS[language] for language in row["language"].split()))
     if row["setup"] == "host":
@@ -162,7 +177,8 @@ def prepare(tree, row, size, threads, cache):
     tools.runcpu("setup of the run", "runsetup", *options)
     run = tools.run_folder(label)
     if run is None or not (run / "speccmds.cmd").is_file():
-        raise BadTree(f"{run or tools.programs / 'run'}: expected speccmds.cmd of a run folder from runcpu --action=runsetup, found nothing")
+        raise BadTree(f"{run or tools.programs / 'run'}: expected speccmds.cmd of a run folder from runcpu --action=runsetup, "
+                      "found nothing")
 
     target = run.name.replace(HOST_LABEL, LABEL)
     folder = fresh(tools.root / "runs" / f"{row['name']}-{size}-{threads}") / target
@@ -173,14 +189,14 @@ def prepare(tree, row, size, threads, cache):
         for path in executables:
             shutil.copy2(path, folder)
 
-    def for_guest(command, source):
+    def for_guest(command: str, source: pathlib.Path) -> str:
         return without_host_paths(command, tools, source, folder).replace(source.name, target).replace(HOST_LABEL, LABEL)
 
     commands = [for_guest(command, run) for command in tools.commands(run, "speccmds.cmd")]
     if not commands:
         raise BadTree(f"{run}/speccmds.cmd: expected commands from specinvoke -n, found none")
     variables = environment(run, row, threads)
-    compared, lines = compare_commands(tools, label, options)
+    compared, lines = compare_commands(tools, label, run, options)
     by_host = [line for line in lines if "specdiff" in line]
     afterwards = [for_guest(line, compared) for line in lines if line not in by_host]
     by_host = [line.replace(f"{compared}/", "./").replace(HOST_LABEL, LABEL) for line in by_host]
@@ -188,7 +204,7 @@ def prepare(tree, row, size, threads, cache):
     return Prepared(f"{TITLE} {row['name']}, {size}", folder, commands, afterwards, variables, checks)
 
 
-def check(prepared, results):
+def check(prepared: dict[str, Any], results: pathlib.Path) -> None:
     """Compares the output with the suite's own specdiff."""
     title = prepared["title"]
     if not prepared["checks"]:

@@ -126,17 +126,17 @@ env $build_env $CC $CFLAGS "$package"/src/*.c -o "$to/$4" -lpthread
 """
 
 
-def write(path, text, mode=0o644):
+def write(path: pathlib.Path, text: str, mode: int = 0o644) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     path.chmod(mode)
 
 
-def spec_total(numbers, scale):
+def spec_total(numbers: list[int], scale: int) -> int:
     return scale * sum(number ^ (i & 1) for number in numbers for i in range(1000))
 
 
-def make_spec(tree):
+def make_spec(tree: pathlib.Path) -> None:
     """Two programs from one source: 998.made_r, whose input is made by its own program, and 999.tiny_r."""
     write(tree / "shrc", SHRC)
     write(tree / "version.txt", "1.1.9\n")
@@ -155,7 +155,7 @@ def make_spec(tree):
     write(tree / "benchspec/CPU/998.made_r/data/test/input/control", "make\n")
 
 
-def make_parsec(tree):
+def make_parsec(tree: pathlib.Path) -> None:
     """One kernel, tiny, which sums numbers in each of its threads."""
     write(tree / ".parsec_uniquefile", "")
     write(tree / "version", "3.0-stand-in\n")

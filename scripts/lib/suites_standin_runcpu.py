@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The stand-in's runcpu: builds, sets up a run folder and writes command files, as our configuration and suites.py expect it."""
 
+import itertools
 import os
 import pathlib
 import re
@@ -9,16 +10,16 @@ import subprocess
 import sys
 
 options = dict(word[2:].partition("=")[::2] for word in sys.argv[1:] if word.startswith("--"))
-macros = dict(value.split("=") for word, value in zip(sys.argv, sys.argv[1:]) if word == "--define")
+macros = dict(value.partition("=")[::2] for word, value in itertools.pairwise(sys.argv) if word == "--define")
 program = sys.argv[-1]
 
 
-def configuration(text):
+def configuration(text: str) -> dict[str, str]:
     """Variables of the sections that hold for every program, with macros in their places."""
     found, section, skip = {}, "default", False
     for line in map(str.strip, text.splitlines()):
         if line.startswith("%ifdef"):
-            skip = re.search(r"\{(\w+)\}", line)[1] not in macros
+            skip = re.findall(r"\{(\w+)\}", line)[0] not in macros
         elif line.startswith("%else"):
             skip = not skip
         elif line.startswith("%endif"):
@@ -42,17 +43,18 @@ executable = f"tiny_r_base.{label}"
 run = folder / "run" / f"run_base_{options['size']}_{label}.0000"
 
 
-def build():
+def build() -> None:
     log = folder / f"build/build_base_{label}.0000/make.out"
     for path in (log.parent, folder / "exe"):
         path.mkdir(parents=True, exist_ok=True)
     command = f"{config['CC']} {config['OPTIMIZE']} {config['EXTRA_CFLAGS']} {config['EXTRA_PORTABILITY']} -o exe/{executable}"
-    made = subprocess.run([*command.split(), *source.glob("src/*.c")], cwd=folder, stdout=log.open("w"), stderr=subprocess.STDOUT)
+    with log.open("w") as said:
+        made = subprocess.run([*command.split(), *source.glob("src/*.c")], cwd=folder, stdout=said, stderr=subprocess.STDOUT)
     if made.returncode:
         sys.exit("the stand-in's build failed")
 
 
-def set_up():
+def set_up() -> None:
     build()
     run.mkdir(parents=True)
     shutil.copy(folder / "exe" / executable, run)
@@ -65,7 +67,7 @@ def set_up():
     (run / "speccmds.cmd").write_text(f"-E TINY_SCALE 3\n-C {run}\n-o tiny.out -e tiny.err {own} in.txt > tiny.out 2>> tiny.err\n")
 
 
-def write_comparison():
+def write_comparison() -> None:
     own, output = f"../{run.name}/{executable}", source / "data" / options["size"] / "output"
     copy = output / "in.txt" if (output / "in.txt").exists() else source / "data" / options["size"] / "input/in.txt"
     lines = [f"-o same.out -e same.err {own} in.txt {copy} > same.out 2>> same.err"]

@@ -12,16 +12,17 @@ import tempfile
 
 import suites
 import suites_standin
-from suites_common import LOG_LINES, BadTree
+from suites_common import LOG_LINES, BadTree, read_table
 
 TABLES = {
-    "spec2017": ["name,language,kind,setup,notes", "998.made_r,C,intrate,host,sums numbers that it made", "999.tiny_r,C,intrate,,sums numbers"],
+    "spec2017": ["name,language,kind,setup,notes", "998.made_r,C,intrate,host,sums numbers that it made",
+                 "999.tiny_r,C,intrate,,sums numbers"],
     "parsec": ["name,language,kind,base,without_input,notes", "tiny,C,kernels,gcc-pthreads,,sums numbers in threads"],
 }
 
 
 class Test:
-    def __init__(self, tipsim, guest, folder):
+    def __init__(self, tipsim: pathlib.Path, guest: pathlib.Path, folder: pathlib.Path) -> None:
         self.tipsim, self.guest, self.folder = tipsim, guest, folder
         self.environment = dict(os.environ, TIPSIM_CACHE=str(folder / "cache"), SPEC_DIR=str(folder / "cpu2017"))
         self.environment.pop("PARSEC_DIR", None)
@@ -30,24 +31,24 @@ class Test:
         for name, lines in TABLES.items():
             (folder / name).mkdir()
             (folder / name / "programs.csv").write_text("\n".join(lines) + "\n")
-            for row in suites.read_table(folder / name):
+            for row in read_table(folder / name):
                 (folder / name / f"{row['name']}.toml").write_text(suites.spec_text(suites.SUITES[name], row))
 
-    def suites(self, *words, **environment):
+    def suites(self, *words: object, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([sys.executable, pathlib.Path(suites.__file__), *map(str, words)], capture_output=True, text=True,
                               env=self.environment | {"LC_ALL": "C"} | environment, cwd=self.folder)
 
-    def prepare(self, spec, *words, **environment):
+    def prepare(self, spec: str, *words: object, **environment: str) -> subprocess.CompletedProcess[str]:
         return self.suites("prepare", self.folder / spec, "--out", self.folder / "out", *words, **environment)
 
-    def ready(self, spec, *words):
+    def ready(self, spec: str, *words: object) -> pathlib.Path:
         """Prepares a program. Gives its folder."""
         # The checkpoint of the functional boot is shared by all runs of this memory and these harts.
         prepared = self.prepare(spec, "--set", 'guest.memory="256M"', *words)
         assert prepared.returncode == 0, prepared.stderr
         return pathlib.Path(prepared.stdout.strip().splitlines()[-1])
 
-    def run(self, folder):
+    def run(self, folder: pathlib.Path) -> str:
         """Runs what is ready: its region is the program's, and the program's function is in the report. Gives what was said."""
         done = self.suites("run", folder, "--tipsim", self.tipsim, "--guest-dir", self.guest)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -57,11 +58,11 @@ class Test:
         assert any(row["name"] == "sum" for report in reports for row in report["functions"]), done.stdout
         return done.stderr
 
-    def refused(self, expected, prepared):
+    def refused(self, expected: str, prepared: subprocess.CompletedProcess[str]) -> None:
         assert prepared.returncode == 2, (prepared.returncode, prepared.stderr)
         assert expected in prepared.stderr, f"expected: {expected}\nfound: {prepared.stderr}"
 
-    def runs(self):
+    def runs(self) -> None:
         folder = self.ready("spec2017/999.tiny_r.toml")
         script = (folder / "run_base_test_tipsim.0000/tipsim-commands.sh").read_text()
         own = "../run_base_test_tipsim.0000/tiny_r_base.tipsim in.txt"
@@ -75,7 +76,7 @@ class Test:
         self.run(self.ready("parsec/tiny.toml", "--parsec-dir", "parsec-3.0", "--threads", "2"))
         assert "2 threads, " in (self.folder / "out/console.log").read_text()
 
-    def differs(self, folder):
+    def differs(self, folder: pathlib.Path) -> None:
         """Another output than the suite's, in what the last run of 998.made_r left."""
         expected = self.folder / "cpu2017/benchspec/CPU/998.made_r/data/test/output/tiny.out"
         expected.write_text("1\n")
@@ -87,7 +88,7 @@ class Test:
         else:
             raise AssertionError("another output is taken for the suite's")
 
-    def refusals(self):
+    def refusals(self) -> None:
         """Whatever is missing is named: the file, what was expected, what was found."""
         tiny, tree = "spec2017/999.tiny_r.toml", self.folder / "cpu2017"
         self.refused("by --spec-dir DIR or SPEC_DIR, found neither", self.prepare(tiny, SPEC_DIR=""))
@@ -116,10 +117,11 @@ class Test:
         self.refused("native.runconf: expected the run configuration of the input native, found simdev, test",
                      self.prepare(tiny, "--size", "native", **given))
         self.refused("input_simdev.tar: expected the input simdev", self.prepare(tiny, "--size", "simdev", **given))
-        assert not (tree / "pkgs/kernels/tiny/inst").exists() and not (self.folder / "cpu2017/result").exists(), "the user's tree was written to"
+        written = [tree / "pkgs/kernels/tiny/inst", self.folder / "cpu2017/result"]
+        assert not any(path.exists() for path in written), "the user's tree was written to"
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tipsim", required=True, type=pathlib.Path)
     parser.add_argument("--guest-dir", required=True, type=pathlib.Path)

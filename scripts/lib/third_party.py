@@ -1,12 +1,14 @@
 """Prints the licences of all crates that are linked into tipsim, with their notices: who has the program may have no source."""
+
 import json
 import pathlib
 import subprocess
+from typing import Any
 
 NOTICES = ("LICEN", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE")
 
 
-def linked(metadata):
+def linked(metadata: dict[str, Any]) -> list[dict[str, Any]]:
     """Crates that tipsim needs to run, of others' authors."""
     packages = {p["id"]: p for p in metadata["packages"]}
     needs = {n["id"]: [d["pkg"] for d in n["deps"] if any(k["kind"] is None for k in d["dep_kinds"])]
@@ -20,11 +22,11 @@ def linked(metadata):
     return sorted((packages[i] for i in seen if packages[i]["source"]), key=lambda p: (p["name"], p["version"]))
 
 
-def main():
+def main() -> None:
     metadata = json.loads(subprocess.run(
         ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", "x86_64-unknown-linux-gnu"],
         check=True, stdout=subprocess.PIPE).stdout)
-    texts = {}
+    texts: dict[str, list[str]] = {}
     for package in linked(metadata):
         folder = pathlib.Path(package["manifest_path"]).parent
         print(f"{package['name']} {package['version']}: {package['license'] or 'see its files'}")

@@ -5,20 +5,23 @@ import json
 import pathlib
 import subprocess
 import sys
+from typing import Any
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 PAIRS = REPO / "workloads" / "what-if"
-FLAGS = ["-O2", "-g1", "-static", "-march=rv64gc", "-Wall", "-Wextra", "-I", REPO / "guest-sw" / "tools"]
+FLAGS = ["-O2", "-g1", "-static", "-march=rv64gc", "-Wall", "-Wextra", "-I", str(REPO / "guest-sw" / "tools")]
+# A row of the table: the gain of a change that was made to a program, and the gain that was predicted.
+Row = dict[str, Any]
 
 
-def build(source, out, *flags):
+def build(source: pathlib.Path, out: pathlib.Path, *flags: str) -> pathlib.Path:
     out.mkdir(parents=True, exist_ok=True)
     program = out / source.stem
     subprocess.run(["riscv64-linux-gnu-gcc", *FLAGS, *flags, "-o", program, source], check=True)
     return program
 
 
-def profile(args, program, out):
+def profile(args: argparse.Namespace, program: pathlib.Path, out: pathlib.Path) -> tuple[int, str]:
     """Cycles of the program, and what it prints."""
     subprocess.run([args.tipsim, "profile", "--marked", "--out", out, "--", program], check=True, stdout=subprocess.PIPE)
     processes = json.loads((out / "report.json").read_text())["processes"]
@@ -26,7 +29,7 @@ def profile(args, program, out):
     return cycles, (out / "console.log").read_text().split()[-1]
 
 
-def pairs(args, source):
+def pairs(args: argparse.Namespace, source: pathlib.Path) -> list[Row]:
     """What is predicted first, and what it is: for the version after the change, and for a branchless one, if there is that."""
     out = args.out / source.stem
     before, result = profile(args, build(source, out / "bin-before"), out / "before")
@@ -54,14 +57,14 @@ def pairs(args, source):
     return rows
 
 
-def is_off(row, bound):
-    """The prediction is further from the gain than so many per cent of it; of a select, than so many per cent of half of all cycles, if that is
-    more: the instructions that it takes besides are not in the prediction."""
+def is_off(row: Row, bound: float) -> bool:
+    """The prediction is further from the gain than so many per cent of it; of a select, than so many per cent of half of all cycles, if
+    that is more: the instructions that it takes besides are not in the prediction."""
     least = 0.5 if row["pair"].endswith("(select)") else 0.0
     return abs(row["predicted"] - row["gain"]) > bound / 100 * max(abs(row["gain"]), least)
 
 
-def arguments():
+def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="workloads/what-if/run", description=__doc__, epilog="""
 The programs are those of workloads/what-if, each in a version before and one after the change (-DAFTER, or without a branch:
 -DAFTER_SELECT, which the select in the place of the branch predicts); what is tried is what the
@@ -69,13 +72,15 @@ tool finds first by itself. Gain is the share of the cycles of its work that it 
 Example: workloads/what-if/run --only chain,miss""", formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--format", choices=["text", "json"], default="text", help="json: everything as JSON")
     parser.add_argument("--only", metavar="NAME,…", help="these pairs")
-    parser.add_argument("--bound", type=float, metavar="PERCENT", help="fail if a prediction is further from the gain, relative to it (of a select, to half of all cycles, if the gain is less)")
+    parser.add_argument("--bound", type=float, metavar="PERCENT",
+                        help="fail if a prediction is further from the gain, relative to it (of a select, to half of all cycles, if the "
+                             "gain is less)")
     for name in ["tipsim", "out"]:
         parser.add_argument(f"--{name}", type=pathlib.Path, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-def main():
+def main() -> None:
     args = arguments()
     sources = {path.stem: path for path in sorted(PAIRS.glob("*.c"))}
     only = args.only.split(",") if args.only else list(sources)

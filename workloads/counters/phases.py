@@ -3,6 +3,7 @@
 
 usage: phases.py OUT (the output folder of workloads/counters/phases.toml)
 """
+
 import collections
 import json
 import pathlib
@@ -23,7 +24,7 @@ def main() -> None:
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
     out = pathlib.Path(sys.argv[1])
-    samples = collections.Counter()
+    samples: collections.Counter[tuple[str, str]] = collections.Counter()
     for line in (out / "phases.txt").read_text().splitlines():
         words = line.split()
         if len(words) >= 3:

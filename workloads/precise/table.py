@@ -3,15 +3,17 @@
 
 usage: table.py [--compact] OUT...
 
-OUT: output folders. --compact: means over shares by period, and over periods by share (of profiles of 50 samples or more), not each profile;
-what was lost, and wrong, by period.
+OUT: output folders. --compact: means over shares by period, and over periods by share (of profiles of 50 samples or more), not each
+profile; what was lost, and wrong, by period.
 """
+
 import collections
 import json
 import pathlib
 import re
 import statistics
 import sys
+from typing import Any
 
 FILE = re.compile(r"(?P<kind>[a-z0-9]+)-(?P<share>\d+)-(?P<period>\d+)(-(?P<unit>\w+))?\.data")
 # A profile with fewer samples is not in the means over periods.
@@ -20,7 +22,7 @@ UNITS = {None: "plain", "pp": "`:pp`", "pdis": "`pdis`"}
 
 
 class Profile:
-    def __init__(self, own: dict, match: re.Match) -> None:
+    def __init__(self, own: dict[str, Any], match: re.Match[str]) -> None:
         self.own = own
         self.kind = match["kind"]
         self.share = int(match["share"])
@@ -30,11 +32,11 @@ class Profile:
         self.expected = 100 * own["instruction"]["sampling"]
         self.ratio = own["estimate"] / own["truth"]
 
-    def order(self) -> tuple:
+    def order(self) -> tuple[str, int, int, str, str]:
         return (self.kind, self.share, self.period, self.unit or "", self.own["event"])
 
 
-def read(path: pathlib.Path) -> dict:
+def read(path: pathlib.Path) -> dict[str, Any]:
     precise = json.loads(path.read_text())["precise"]
     if not precise or not precise["profiles"]:
         sys.exit(f"{path}: precise: expected judged events, found none")
@@ -64,7 +66,7 @@ def each(profiles: list[Profile]) -> None:
 
 def means(profiles: list[Profile], by: str) -> None:
     """Means by kind and unit: a column for each period or share."""
-    groups = collections.defaultdict(list)
+    groups: dict[tuple[str, str | None, int], list[Profile]] = collections.defaultdict(list)
     for profile in profiles:
         groups[profile.kind, profile.unit, getattr(profile, by)].append(profile)
     columns = sorted({key[2] for key in groups})
@@ -74,17 +76,21 @@ def means(profiles: list[Profile], by: str) -> None:
             cells = []
             for column in columns:
                 own = groups[kind, unit, column]
-                mean = lambda name: statistics.mean(getattr(profile, name) for profile in own)
-                cells.append(f"{mean('error'):.1f} ({mean('expected'):.1f}); {mean('ratio'):.3f}" if own else "-")
+                if not own:
+                    cells.append("-")
+                    continue
+                error, expected, ratio = (statistics.mean(getattr(profile, key) for profile in own)
+                                          for key in ["error", "expected", "ratio"])
+                cells.append(f"{error:.1f} ({expected:.1f}); {ratio:.3f}")
             rows.append([kind, name, *cells])
     table(["kind", "sampled", *(f"{by} {column}" for column in columns)], rows)
 
 
-def lost(profiles: list[Profile], units: dict) -> None:
+def lost(profiles: list[Profile], units: dict[int, list[dict[str, Any]]]) -> None:
     """What was lost, and how many samples are at instructions that never incur the event, by period."""
     rows = []
     for period, all_units in sorted(units.items()):
-        def sums(unit: str | None) -> str:
+        def sums(unit: str | None, period: int = period) -> str:
             own = [p.own for p in profiles if (p.period, p.unit) == (period, unit)]
             samples, lost, throttled = (sum(p[key] for p in own) for key in ["samples", "lost", "throttled"])
             wrong = sum(p["wrong"] * p["samples"] for p in own) / samples if samples else 0
@@ -100,7 +106,8 @@ def main() -> None:
     paths = [argument for argument in sys.argv[1:] if argument != "--compact"]
     if not paths or any(path.startswith("-") for path in paths):
         sys.exit(__doc__)
-    profiles, units = [], collections.defaultdict(list)
+    profiles: list[Profile] = []
+    units: dict[int, list[dict[str, Any]]] = collections.defaultdict(list)
     for path in paths:
         precise = read(pathlib.Path(path) / "report.json")
         matches = ((own, FILE.fullmatch(own["file"])) for own in precise["profiles"])

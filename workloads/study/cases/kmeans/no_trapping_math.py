@@ -7,7 +7,7 @@ import sys
 NOP = struct.pack("<I", 0x00000013)
 
 
-def is_quiet_comparison(save, comparison, restore):
+def is_quiet_comparison(save: int, comparison: int, restore: int) -> bool:
     same_register = save >> 7 & 31 == restore >> 15 & 31
     is_comparison = comparison & 0xFC00007F == 0xA0000053
     return save & 0xFFFFF07F == 0x00102073 and is_comparison and restore & 0xFFF07FFF == 0x00101073 and same_register
@@ -21,6 +21,6 @@ for at in range(0, len(program) - 12, 2):
     if is_quiet_comparison(*struct.unpack_from("<3I", program, at)):
         program[at : at + 4] = program[at + 8 : at + 12] = NOP
         count += 1
-with open(result, "wb") as file:
-    file.write(program)
+with open(result, "wb") as written:
+    written.write(program)
 print(f"{result}: {count} comparisons")
