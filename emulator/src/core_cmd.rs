@@ -70,7 +70,7 @@ pub fn of_spec(core: &crate::spec::Core) -> Result<Preset, BadInput> {
     // The error names the key, not a place in the spec, since an option may have set the key.
     let not_loaded = |e: PresetError| BadInput(format!("core.preset: {}", not_loaded(name, &e)));
     let mut preset = Preset::load(name).map_err(not_loaded)?;
-    apply_all(&mut preset, &set)?;
+    apply_all(&mut preset, &set).map_err(|BadInput(why)| BadInput(format!("core: {why}")))?;
     Ok(preset)
 }
 

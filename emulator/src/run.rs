@@ -39,7 +39,7 @@ use crate::packages::{DebianImage, Packages};
 use crate::results::{CONSOLE, PROFILE_SPEC, RUN, Work};
 use crate::samplers::samplers;
 use crate::self_profile::{Samples, SelfProfile};
-use crate::spec::{self, GuestImage, Mode, Net, PROFILE_OPTIONS, Spec};
+use crate::spec::{self, GuestImage, Mode, Net, PROFILE_OPTIONS, Region, Spec};
 use crate::stream::{Host, IN_FLIGHT, StreamClosed};
 use crate::stuck;
 use crate::system::{Engine, Setup, System};
@@ -93,6 +93,12 @@ struct Plan {
 pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     Work::check(&args.out)?;
     let plan = Plan::new(args)?;
+    if plan.spec.run.boot == Mode::Functional && plan.spec.run.region == Region::Run {
+        eprintln!(
+            "tipsim: note: run.boot = \"functional\" without run.region: nothing is timed, and nothing is profiled; \
+             run.region = \"command\" profiles the command"
+        );
+    }
     let net = net::of(plan.spec.guest.net, &plan.spec.forwards()?)?;
     let stop = Arc::new(AtomicBool::new(false));
     let on_signal = Arc::clone(&stop);

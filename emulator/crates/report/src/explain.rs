@@ -62,10 +62,13 @@ pub enum Answer {
 /// Nothing is there; the message says what is.
 pub fn explain(report: &Value, question: &str) -> Result<Answer, String> {
     let question = question.trim();
-    let found = match question.trim_end_matches(['%', 'M']).trim().replace(',', "").parse::<f64>() {
-        Ok(_) => with_value(report, question),
-        Err(_) => numbers_at(report, question)?,
-    };
+    let mut found =
+        match question.trim_end_matches(['%', 'M']).trim().replace(',', "").parse::<f64>() {
+            Ok(_) => with_value(report, question),
+            Err(_) => numbers_at(report, question)?,
+        };
+    // What the verdict shows is read first, and so asked about first.
+    found.sort_by_key(|found| !found.path().starts_with("verdict."));
     if found.is_empty() {
         return Err(format!("no number of the report is at {question}, or shows as it"));
     }
