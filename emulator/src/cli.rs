@@ -197,6 +197,8 @@ pub struct Made {
     pub spec: String,
     /// What the command has as its standard input, if it has any.
     pub input: Option<Vec<u8>>,
+    /// True if nobody named the folder of the results.
+    pub has_default_out: bool,
 }
 
 /// `tipsim boot`.
@@ -454,8 +456,9 @@ pub struct PartArgs {
     /// First place after it.
     #[arg(long, value_name = "PLACE")]
     pub to: Option<Place>,
-    /// Begin at the first instruction of this function, after --from; without --to, with 1000 records. The report beside the trace knows
-    /// the functions that time goes to.
+    /// Begin where this function is first executed, after --from; without --to, with 1000 records. The report beside the trace has its
+    /// thousand most expensive instructions: the part begins with the first of these of the function, in whichever process has that
+    /// address (--pc takes an address).
     #[arg(long, value_name = "NAME", conflicts_with = "pc")]
     pub function: Option<String>,
     /// Begin where the instruction at this address is executed first, after --from; without --to, with 1000 records.

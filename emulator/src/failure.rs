@@ -2,8 +2,11 @@
 
 use std::fmt::Display;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+
+/// Images of programs, kernels and disks in memory that are read at most, in bytes.
+pub const MAX_IMAGE: u64 = 4 << 30;
 
 /// The user's input is at fault: a file, a field, an argument. Exit status 2.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +16,16 @@ pub struct BadInput(pub String);
 /// Bad input in a file.
 pub fn bad_input(path: &Path, error: impl Display) -> BadInput {
     BadInput(format!("{}: {error}", path.display()))
+}
+
+/// Reads a file that the user named, of at most `most` bytes: a device may have no end.
+pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other(format!("expected at most {most} bytes, found more")));
+    }
+    Ok(bytes)
 }
 
 /// The host cannot write a file, for instance because its disk is full. Exit status 1.

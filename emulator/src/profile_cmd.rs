@@ -14,13 +14,19 @@ use crate::guest::GuestFiles;
 use crate::input::{MADE_INPUT, standard_input};
 use crate::needed::{GuestPaths, check_machine};
 use crate::packages::Packages;
-use crate::results::{PROFILE_SPEC, RUN};
+use crate::results::PROFILE_SPEC;
 use crate::run::command::{self, quote};
 use crate::spec::GuestImage;
 use crate::{core_cmd, run, what_if};
 
+/// Bytes of a run's name that is made of its command.
+const MAX_NAME: usize = 200;
+
 /// Profiles a command; the exit status is its own.
 pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
+    if args.command[0].trim().is_empty() {
+        return Err(BadInput("expected a command, found an empty word".to_owned()).into());
+    }
     check_is_no_option(&args.command[0])?;
     let mut files = absolute(&args.file)?;
     let (command, program) = command(&args.command);
@@ -44,12 +50,6 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
         Some(out) => out.clone(),
         None => Path::new("out").join(format!("profile-{name}")),
     };
-    if args.out.is_none() && out.join(RUN).exists() {
-        eprintln!(
-            "tipsim: note: the run before in {} is replaced; --out DIR keeps both",
-            out.display()
-        );
-    }
     let input = standard_input()?;
     let made = Specified { name, command, files, packages, variables, has_input: input.is_some() };
     let text = spec_text(args, &made)?;
@@ -63,7 +63,7 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
         console: args.console,
         gdb: None,
         self_profile: false,
-        made: Some(Made { spec: text, input }),
+        made: Some(Made { spec: text, input, has_default_out: args.out.is_none() }),
         brief: true,
     })?;
     println!("report: {}", out.join("report.html").display());
@@ -86,7 +86,8 @@ pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
 
 /// A command that begins with a dash is a misspelt option.
 fn check_is_no_option(word: &str) -> Result<(), BadInput> {
-    if !word.starts_with('-') || Path::new(word).is_file() {
+    // What comes after `--` is the command, whatever it begins with.
+    if !word.starts_with('-') || std::env::args_os().any(|argument| argument == "--") {
         return Ok(());
     }
     let given = word.split('=').next().unwrap_or_default();
@@ -199,13 +200,20 @@ fn name(program: &str) -> String {
     let name: String = base.chars().filter(|c| allowed(*c)).collect();
     match name.trim_matches('.') {
         "" => "command".to_owned(),
-        name => name.to_owned(),
+        // Names of files have 255 bytes at most, and tipsim puts something before and behind it.
+        name => name[..name.len().min(MAX_NAME)].to_owned(),
     }
 }
 
 /// Files named in a spec are relative to it: these are of where the user is.
 fn absolute(files: &[PathBuf]) -> Result<Vec<PathBuf>, BadInput> {
-    let absolute = |file: &PathBuf| file.canonicalize().map_err(|e| bad_input(file, e));
+    let absolute = |file: &PathBuf| {
+        let kind = std::fs::metadata(file).map_err(|e| bad_input(file, e))?;
+        if !kind.is_file() && !kind.is_dir() {
+            return Err(bad_input(file, "expected a file or a folder, found something else"));
+        }
+        file.canonicalize().map_err(|e| bad_input(file, e))
+    };
     files.iter().map(absolute).collect()
 }
 
@@ -303,5 +311,6 @@ mod tests {
         assert_eq!(name("/usr/bin/xz"), "xz");
         assert_eq!(name(first_word("sort a b | head")), "sort");
         assert_eq!(name("../.."), "command");
+        assert_eq!(name(&"q".repeat(250)).len(), MAX_NAME);
     }
 }

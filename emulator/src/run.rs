@@ -99,6 +99,10 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
              run.region = \"command\" profiles the command"
         );
     }
+    if args.made.as_ref().is_some_and(|made| made.has_default_out) && args.out.join(RUN).exists() {
+        let out = args.out.display();
+        eprintln!("tipsim: note: the run before in {out} is replaced; --out DIR keeps both");
+    }
     let net = net::of(plan.spec.guest.net, &plan.spec.forwards()?)?;
     let stop = Arc::new(AtomicBool::new(false));
     let on_signal = Arc::clone(&stop);
@@ -177,7 +181,7 @@ fn repeated(args: &RunArgs, spec: &Spec) -> anyhow::Result<Option<Made>> {
     }
     let text = String::from_utf8(read(&args.spec)?).map_err(|e| bad_input(&args.spec, e))?;
     let input = spec.run.input.as_deref().filter(|input| own(input));
-    Ok(Some(Made { spec: text, input: input.map(read).transpose()? }))
+    Ok(Some(Made { spec: text, input: input.map(read).transpose()?, has_default_out: false }))
 }
 
 impl Plan {

@@ -233,6 +233,9 @@ fn what_cannot_run_is_told_before_anything_boots() {
     refused(&["./script"], &["script: expected a file that may be executed", "chmod +x"]);
     std::fs::write(dir.join("two.py"), "print(1)\n").unwrap();
     refused(&["./two.py"], &["two.py", "--file FILE python3 FILE"]);
+    refused(&["--core", "/dev/zero", "true"], &["/dev/zero", "at most 16777216 bytes"]);
+    refused(&["--file", "/dev/null", "true"], &["/dev/null: expected a file or a folder"]);
+    refused(&[" "], &["expected a command, found an empty word"]);
     refused(&["./folder"], &["./folder: no such file here"]);
     std::fs::create_dir(dir.join("folder")).unwrap();
     refused(&["./folder"], &["./folder: expected a program, found a folder"]);

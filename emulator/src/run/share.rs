@@ -1,7 +1,7 @@
 //! The folder that host and guest share while the run lasts, and what the guest leaves in it.
 
 use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -19,6 +19,8 @@ pub struct Share {
 impl Share {
     /// Puts the host's files where the guest's command finds them.
     pub fn give(&self, files: &[PathBuf]) -> anyhow::Result<()> {
+        // A folder that the user gives may have the results in it.
+        let results = self.path.parent().unwrap_or(&self.path);
         for file in files {
             let name = file
                 .file_name()
@@ -28,7 +30,7 @@ impl Share {
                 let error = "run.files: expected files of different names, found two of this name";
                 return Err(bad_input(file, error).into());
             }
-            copy(file, &to)?;
+            copy(file, &to, &|folder| is_same(folder, results))?;
         }
         Ok(())
     }
@@ -60,9 +62,18 @@ impl Share {
     }
 }
 
+/// Returns whether two paths lead to the same folder.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| {
+        let found = std::fs::symlink_metadata(path).ok()?;
+        Some((found.dev(), found.ino()))
+    };
+    identity(one).is_some_and(|own| identity(other) == Some(own))
+}
+
 /// Copies a file, a link or a whole folder, with the times of their last change: the guest sees those. What cannot be read
 /// and what cannot be written are told apart.
-fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+fn copy(from: &Path, to: &Path, is_left_out: &impl Fn(&Path) -> bool) -> anyhow::Result<()> {
     let read = |e| bad_input(from, e);
     let write = |e| cannot_write(to, e);
     let metadata = std::fs::symlink_metadata(from).map_err(read)?;
@@ -79,7 +90,9 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
         std::fs::set_permissions(to, Permissions::from_mode(0o755)).map_err(write)?;
         for entry in std::fs::read_dir(from).map_err(read)? {
             let entry = entry.map_err(read)?;
-            copy(&entry.path(), &to.join(entry.file_name()))?;
+            if !is_left_out(&entry.path()) {
+                copy(&entry.path(), &to.join(entry.file_name()), is_left_out)?;
+            }
         }
     } else {
         let expected = "expected a file, a folder or a link, found something else";
@@ -117,6 +130,19 @@ fn set_modified(path: &Path, time: SystemTime) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_the_results_are_in_is_given_without_them() {
+        let given = tempfile::tempdir().unwrap();
+        let results = given.path().join("out/run.partial");
+        let share = Share { path: results.join("files") };
+        std::fs::create_dir_all(&share.path).unwrap();
+        std::fs::write(given.path().join("program"), "text").unwrap();
+        share.give(&[given.path().to_owned()]).unwrap();
+        let copy = share.path.join(given.path().file_name().unwrap());
+        assert_eq!(std::fs::read(copy.join("program")).unwrap(), b"text");
+        assert_eq!(std::fs::read_dir(copy.join("out")).unwrap().count(), 0);
+    }
 
     #[test]
     fn modes_are_those_of_their_kinds() {

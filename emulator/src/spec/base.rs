@@ -1,11 +1,12 @@
 //! `base = "FILE"`: a spec takes the keys that it does not have from another one.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::toml_message;
-use crate::failure::{BadInput, bad_input};
+use super::{MAX_SPEC, toml_message};
+use crate::failure::{BadInput, bad_input, read_at_most};
 use timing::Preset;
 
 /// Most specs in a chain: more is a circle.
@@ -33,8 +34,9 @@ pub(super) fn with_bases(path: &Path, mut table: Table) -> Result<Table, BadInpu
         };
         let relative = base_folder.join(base.as_str().unwrap_or_default());
         let base = folder.join(&relative);
-        let text = std::fs::read_to_string(&base)
-            .map_err(|e| bad_input(path, format!("base: {}: {e}", base.display())))?;
+        let error = |e: &dyn Display| bad_input(path, format!("base: {}: {e}", base.display()));
+        let bytes = read_at_most(&base, MAX_SPEC).map_err(|e| error(&e))?;
+        let text = String::from_utf8(bytes).map_err(|e| error(&e))?;
         let mut found: Table =
             toml::from_str(&text).map_err(|e| bad_input(&base, toml_message(&e, &text)))?;
         // An error of the base is told with the base's own lines.

@@ -6,6 +6,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::failure::BadInput;
+use crate::results::Folder;
+
+/// Bytes of a report that are read at most.
+const MAX_REPORT: u64 = 1 << 30;
 
 /// Functions and labels by address.
 #[derive(Default)]
@@ -21,7 +25,10 @@ impl Labels {
                 path.display()
             ))
         };
-        let text = std::fs::read(&path).map_err(|e| error(e.to_string()))?;
+        let folder = trace.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = Folder::open(folder.unwrap_or(Path::new(".")));
+        let text = folder.and_then(|folder| folder.read("report.json", MAX_REPORT));
+        let text = text.map_err(|e| error(e.to_string()))?;
         let report = serde_json::from_slice(&text).map_err(|e| error(e.to_string()))?;
         Ok(Self::of(&report))
     }

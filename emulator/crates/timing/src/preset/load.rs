@@ -1,6 +1,8 @@
 //! Reading presets: a table is laid over its base, key by key, so that an unknown key or a wrong
 //! type is reported with what the base knows.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use toml::{Table, Value};
@@ -20,6 +22,8 @@ pub(super) const ROOT: &str = EMBEDDED[0].1;
 
 /// Bases may form a chain of at most this many files; a cycle is longer.
 const MAX_CHAIN: u32 = 8;
+/// Bytes of a preset that are read at most.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// Names of the embedded presets, the default first.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -98,11 +102,21 @@ fn from_table(table: Table, file: &str) -> Result<Preset, PresetError> {
     Ok(preset)
 }
 
+/// Reads a preset's file, if it is not longer than presets are: a device may have no end.
+fn read(name: &str) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(name)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(io::Error::other(format!("expected at most {MAX_BYTES} bytes, found more")));
+    }
+    Ok(text)
+}
+
 /// Returns the full table of a preset: its base's, overlaid.
 fn resolve(name: &str, depth: u32) -> Result<Table, PresetError> {
     let text = match EMBEDDED.iter().find(|(n, _)| *n == name) {
         Some((_, text)) => (*text).to_owned(),
-        None => std::fs::read_to_string(name).map_err(|source| PresetError::NotFound {
+        None => read(name).map_err(|source| PresetError::NotFound {
             name: name.to_owned(),
             known: names().collect::<Vec<_>>().join(", "),
             source,
