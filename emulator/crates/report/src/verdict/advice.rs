@@ -20,6 +20,24 @@ const ADVICE_LIST: &str = "each load waits for the address that the one before b
     indices, several such chains side by side";
 const ADVICE_NO_BRANCH: &str = "arithmetic or conditional moves instead of the branch (Zicond), or data in an order that it can learn";
 
+const ADVICE_LOCK: &str = "fewer and finer locks: one for each part of the data, data of its own for each thread that is joined at the end, less work \
+    while a lock is held";
+
+/// How names of functions begin that take or release locks of a program: glibc's, Rust's and Go's.
+const LOCKS: [&str; 11] = [
+    "pthread_mutex_",
+    "__pthread_mutex_",
+    "___pthread_mutex_",
+    "__lll_",
+    "pthread_rwlock_",
+    "__pthread_rwlock_",
+    "___pthread_rwlock_",
+    "pthread_spin_",
+    "std::sys::sync::mutex::",
+    "sync.(*Mutex)",
+    "sync.(*RWMutex)",
+];
+
 /// Whose code a place is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -54,6 +72,10 @@ impl Owner {
 
 /// What is tried against the cycles of a place, whose loop is told beside it.
 pub(super) fn for_place(place: &Place, found: Option<&LoopRow>) -> String {
+    // Which of its instructions waits does not matter: the program decides how often threads meet there.
+    if LOCKS.iter().any(|start| place.function.starts_with(start)) {
+        return ADVICE_LOCK.to_owned();
+    }
     let by_component = || {
         of_component(place.cause.component, &place.function, &place.text, place.owner).to_owned()
     };
@@ -94,7 +116,7 @@ const fn of_cause(cause: Cause, chases_pointers: bool, owner: Owner) -> Option<&
         Cause::LoadL2 | Cause::LoadLlc => ADVICE_SMALLER_DATA,
         Cause::LoadMemory => ADVICE_DATA_IN_ORDER,
         Cause::LoadPeer => {
-            "data of its own for each thread, in lines of its own (alignas(64)); fewer writes to what others read; coarser locks"
+            "data of its own for each thread, in lines of its own (alignas(64)); fewer writes to what others read"
         }
         Cause::Device => "fewer accesses to devices: larger requests",
         Cause::DataTlb => "data on fewer pages: huge pages, what is used together side by side",
@@ -145,7 +167,7 @@ fn of_component(component: Component, function: &str, text: &str, owner: Owner) 
         Component::LoadL2 | Component::LoadLlc => ADVICE_SMALLER_DATA,
         Component::LoadDram => ADVICE_DATA_IN_ORDER,
         Component::LoadPeer => {
-            "data of its own for each thread, in lines of its own (alignas(64)); fewer writes to what others read; coarser locks"
+            "data of its own for each thread, in lines of its own (alignas(64)); fewer writes to what others read"
         }
         Component::Store => "what is stored earlier, or not at all",
         Component::FrontEndStores => {
@@ -215,9 +237,18 @@ mod tests {
         assert!(stub.contains("-fno-plt"), "{stub}");
     }
 
-    /// The advice for a place where instructions commit, with a loop whose critical path has these shares.
-    fn of_path(causes: &[(Cause, f64)], chases_pointers: bool, owner: Owner) -> String {
-        let place = Place {
+    #[test]
+    fn of_a_lock_the_program_decides_how_often_it_is_taken() {
+        for function in ["pthread_mutex_lock", "__lll_lock_wait", "sync.(*Mutex).Lock"] {
+            let place = Place { function: function.into(), ..place() };
+            assert!(for_place(&place, None).contains("finer locks"), "{function}");
+        }
+        assert!(!for_place(&place(), None).contains("lock"));
+    }
+
+    /// A place where instructions commit.
+    fn place() -> Place {
+        Place {
             process: 1,
             function: "f".into(),
             share: 0.9,
@@ -227,9 +258,14 @@ mod tests {
             text: "add a0,a0,a1".into(),
             source: None,
             library_source: None,
-            owner,
+            owner: Owner::Program,
             advice: String::new(),
-        };
+        }
+    }
+
+    /// The advice for a place where instructions commit, with a loop whose critical path has these shares.
+    fn of_path(causes: &[(Cause, f64)], chases_pointers: bool, owner: Owner) -> String {
+        let place = Place { owner, ..place() };
         let found = LoopRow {
             process: 1,
             function: "f".into(),
