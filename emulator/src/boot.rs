@@ -34,8 +34,8 @@ const IDLE_SLEEP: Duration = Duration::from_millis(2);
 /// Guest directory, firmware and kernel.
 type Parts<'a> = [Option<&'a Path>; 3];
 
-/// Returns what the options name. A firmware of one's own, without a kernel, boots alone: it has its payload inside,
-/// or is a whole system.
+/// Returns what the options name. A firmware of one's own, without a kernel, boots alone: it has its payload
+/// inside, or is a whole system.
 fn parts(args: &BootArgs) -> Result<Parts<'_>, BadInput> {
     let (dir, kernel) = (args.guest_dir.as_deref(), args.kernel.as_deref());
     match args.firmware.as_deref() {

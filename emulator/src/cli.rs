@@ -269,8 +269,8 @@ pub struct BootArgs {
     /// 2026-06-30T12:00:00Z. It goes on in simulated time.
     #[arg(long, default_value_t, value_name = "TIME")]
     pub clock: Epoch,
-    /// Network: `user` is a card whose traffic the host's ordinary sockets carry. The guest is 10.0.2.15 (DHCP),
-    /// the host's loopback interface 10.0.2.2.
+    /// Network: `user` is a card whose traffic the host's ordinary sockets carry. The guest is 10.0.2.15
+    /// (DHCP), the host's loopback interface 10.0.2.2.
     #[arg(long, value_enum, default_value = "none")]
     pub net: Net,
     /// With --net user: this TCP port of the host's loopback interface leads to that of the guest; 0: any free port.
@@ -329,8 +329,8 @@ pub struct ExecArgs {
     /// Wait for GDB on this port of the loopback interface, and run under its control; 0: any free port.
     #[arg(long, value_name = "PORT")]
     pub gdb: Option<u16>,
-    /// The program's files by RISC-V semihosting are those of this folder; without, it has none. Console, command line,
-    /// clocks and exit need nothing.
+    /// The program's files by RISC-V semihosting are those of this folder; without, it has none. Console, command
+    /// line, clocks and exit need nothing.
     #[arg(long, value_name = "DIR")]
     pub semihosting: Option<PathBuf>,
     /// Arguments of the program, by semihosting or HTIF's getmainvars.

@@ -5,7 +5,7 @@ use timing::{Preset, PresetError};
 
 use crate::cli::{CoreCommand, CoreFormat, Format};
 use crate::core_events;
-use crate::failure::BadInput;
+use crate::failure::{BadInput, nearest};
 use crate::terminal::say_json;
 
 /// Loads a preset and applies `KEY=VALUE` overrides of `--set`.
@@ -18,10 +18,8 @@ pub fn load(name: &str, set: &[String]) -> Result<Preset, BadInput> {
 /// Says why there is no such preset, and which one may be meant.
 pub fn not_loaded(name: &str, error: &PresetError) -> String {
     let base = name.rsplit('/').next().unwrap_or(name);
-    let likeness = |known: &str| strsim::jaro_winkler(known, base);
-    let nearest = timing::preset::names().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    match (error, nearest) {
-        (PresetError::NotFound { .. }, Some(nearest)) if likeness(nearest) > 0.8 => {
+    match (error, nearest(base, timing::preset::names(), 0.8)) {
+        (PresetError::NotFound { .. }, Some(nearest)) => {
             format!("{error}; did you mean `{nearest}`?")
         }
         _ => error.to_string(),

@@ -12,7 +12,7 @@ use timing::Preset;
 use crate::cli::ExecArgs;
 use crate::counts::RegionCounts;
 use crate::epoch::Epoch;
-use crate::failure::{BadInput, MAX_IMAGE, bad_input, read_at_most, write_whole};
+use crate::failure::{BadInput, MAX_IMAGE_BYTES, bad_input, read_at_most, write_whole};
 use crate::gdb::{self, Debugger};
 use crate::run::region::Regions;
 use crate::semihosting::Semihosting;
@@ -28,7 +28,7 @@ const MAX_SILENT_INSTRUCTIONS: u64 = 50_000_000;
 pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
     let memory = parse_memory(&args.memory).map_err(|e| BadInput(format!("--memory: {e}")))?;
     let preset = crate::core_cmd::load(&args.core, &args.set)?;
-    let bytes = read_at_most(&args.elf, MAX_IMAGE).map_err(|e| bad_input(&args.elf, e))?;
+    let bytes = read_at_most(&args.elf, MAX_IMAGE_BYTES).map_err(|e| bad_input(&args.elf, e))?;
     let mut system = System::new(Setup {
         memory,
         harts: harts(args.harts)?,

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// Images of programs, kernels and disks in memory that are read at most, in bytes.
-pub const MAX_IMAGE: u64 = 4 << 30;
+pub const MAX_IMAGE_BYTES: u64 = 4 << 30;
 
 /// The user's input is at fault: a file, a field, an argument. Exit status 2.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +16,17 @@ pub struct BadInput(pub String);
 /// Bad input in a file.
 pub fn bad_input(path: &Path, error: impl Display) -> BadInput {
     BadInput(format!("{}: {error}", path.display()))
+}
+
+/// Returns the name that is most like a misspelt one, if one is alike by `least` (Jaro and Winkler, 0 to 1).
+pub fn nearest<'a>(
+    name: &str,
+    names: impl Iterator<Item = &'a str>,
+    least: f64,
+) -> Option<&'a str> {
+    let all = names.map(|known| (strsim::jaro_winkler(known, name), known));
+    let best = all.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (best.0 > least).then_some(best.1)
 }
 
 /// Reads a file that the user named, of at most `most` bytes: a device may have no end.

@@ -9,7 +9,7 @@ use clap::{Arg, CommandFactory};
 use timing::Preset;
 
 use crate::cli::{Cli, Made, ProfileArgs, RunArgs, WhatIfArgs};
-use crate::failure::{BadInput, bad_input};
+use crate::failure::{BadInput, bad_input, nearest};
 use crate::guest::GuestFiles;
 use crate::input::{MADE_INPUT, standard_input};
 use crate::needed::{GuestPaths, check_machine};
@@ -20,7 +20,7 @@ use crate::spec::GuestImage;
 use crate::{core_cmd, run, what_if};
 
 /// Bytes of a run's name that is made of its command.
-const MAX_NAME: usize = 200;
+const MAX_RUN_NAME_BYTES: usize = 200;
 
 /// Profiles a command; the exit status is its own.
 pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
@@ -95,9 +95,8 @@ fn check_is_no_option(word: &str) -> Result<(), BadInput> {
     let options = command.find_subcommand("profile").into_iter();
     let options = options.flat_map(|profile| profile.get_arguments().filter_map(Arg::get_long));
     let options: Vec<String> = options.map(|name| format!("--{name}")).collect();
-    let likeness = |known: &&String| (strsim::jaro_winkler(known, given) * 1e6) as u64;
-    let near = options.iter().max_by_key(likeness).filter(|own| likeness(own) > 800_000);
-    let meant = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+    let meant = nearest(given, options.iter().map(String::as_str), 0.8);
+    let meant = meant.map_or_else(String::new, |near| format!("; did you mean {near}?"));
     Err(BadInput(format!(
         "{given}: no option of tipsim profile{meant} (tipsim profile --help lists them; what comes after -- is the command)"
     )))
@@ -201,7 +200,7 @@ fn name(program: &str) -> String {
     match name.trim_matches('.') {
         "" => "command".to_owned(),
         // Names of files have 255 bytes at most, and tipsim puts something before and behind it.
-        name => name[..name.len().min(MAX_NAME)].to_owned(),
+        name => name[..name.len().min(MAX_RUN_NAME_BYTES)].to_owned(),
     }
 }
 
@@ -311,6 +310,6 @@ mod tests {
         assert_eq!(name("/usr/bin/xz"), "xz");
         assert_eq!(name(first_word("sort a b | head")), "sort");
         assert_eq!(name("../.."), "command");
-        assert_eq!(name(&"q".repeat(250)).len(), MAX_NAME);
+        assert_eq!(name(&"q".repeat(250)).len(), MAX_RUN_NAME_BYTES);
     }
 }

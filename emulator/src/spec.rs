@@ -27,7 +27,7 @@ pub use set::{PROFILE_OPTIONS, Source, toml_message};
 use set::{apply, unfit};
 
 /// Bytes of a run spec that are read at most.
-const MAX_SPEC: u64 = 16 << 20;
+const MAX_SPEC_BYTES: u64 = 16 << 20;
 
 /// A run spec. Every key has a default; an unknown key is an error.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -115,7 +115,7 @@ impl Default for Record {
 impl Spec {
     /// Reads a spec and applies `KEY=VALUE` overrides (dotted keys, TOML values).
     pub fn load(path: &Path, set: &[String]) -> anyhow::Result<Self> {
-        let bytes = read_at_most(path, MAX_SPEC).map_err(|e| bad_input(path, e))?;
+        let bytes = read_at_most(path, MAX_SPEC_BYTES).map_err(|e| bad_input(path, e))?;
         let expected =
             |found: &str| bad_input(path, format!("expected a run spec (TOML), found {found}"));
         if bytes.starts_with(b"\x7fELF") {

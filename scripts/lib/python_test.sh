@@ -23,18 +23,8 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$repo"
 . scripts/lib/toolchain.sh
 
-need_packages python3-venv
-packages=(maturin==1.16.0 pytest==9.2.0 pyarrow==26.0.1 polars==2.1.0 duckdb==2.0.1 pandas==3.1.1 matplotlib==3.11.2
-    nbclient==0.11.0 ipykernel==7.4.0)
-python=$(python3 -c 'import sys; print(*sys.version_info[:2], sep=".")')
-venv=${TIPSIM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tipsim}/python-test
-if [ "$(cat "$venv/versions" 2> /dev/null)" != "$python ${packages[*]}" ]; then
-    echo "tipsim: installing ${packages[*]}" >&2
-    rm -rf "$venv"
-    python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet "${packages[@]}"
-    echo "$python ${packages[*]}" > "$venv/versions"
-fi
+need_python_packages python-test maturin==1.16.0 pytest==9.2.0 pyarrow==26.0.1 polars==2.1.0 duckdb==2.0.1 pandas==3.1.1 matplotlib==3.11.2 \
+    nbclient==0.11.0 ipykernel==7.4.0
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -28,6 +28,23 @@ need_packages() {
     install_packages "${missing[@]}"
 }
 
+# need_python_packages NAME PACKAGE==VERSION...: a virtual environment of that name in the cache, with these packages. Sets `venv` to it.
+need_python_packages() {
+    local name=$1 python
+    shift
+    # Without ensurepip there are no virtual environments with pip in them.
+    python3 -c 'import ensurepip' 2> /dev/null || need_packages python3-venv
+    python=$(python3 -c 'import sys; print(*sys.version_info[:2], sep=".")')
+    venv=${TIPSIM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/tipsim}/$name
+    if [ "$(cat "$venv/versions" 2> /dev/null)" != "$python $*" ]; then
+        echo "tipsim: installing $*" >&2
+        rm -rf "$venv"
+        python3 -m venv "$venv"
+        "$venv/bin/pip" install --quiet "$@"
+        echo "$python $*" > "$venv/versions"
+    fi
+}
+
 install_packages() {
     local root=""
     [ $# -gt 0 ] || return 0

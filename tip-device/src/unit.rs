@@ -200,8 +200,8 @@ impl TipUnit {
         }
     }
 
-    /// Watches one instruction leave the ROB. Returns the cycle in which the interrupt line rose,
-    /// if it did. Costs two compares unless a sample is due.
+    /// Watches one instruction leave the ROB. Returns the cycle in which the interrupt line
+    /// rose, if it did. Costs two compares unless a sample is due.
     #[inline]
     pub fn commit(&mut self, commit: &Commit, origin: &impl Fn(InstId) -> Origin) -> Option<u64> {
         let taken = self.waits_for_trap() && self.follow_trap(commit, origin);
@@ -242,8 +242,8 @@ impl TipUnit {
         false
     }
 
-    /// Instead of watching every instruction, a caller may tell what left the ROB last, youngest first,
-    /// before [`Self::commit`] and [`Self::slept`], and call `commit` only for an instruction that commits
+    /// Instead of watching every instruction, a caller may tell what left the ROB last, youngest
+    /// first, before [`Self::commit`] and [`Self::slept`], and call `commit` only for an instruction that commits
     /// after [`Self::next_sample`], or while the unit [watches](Self::watches).
     pub fn recall(&mut self, youngest_first: impl Iterator<Item = Commit>) {
         self.recent.replace(youngest_first);

@@ -22,8 +22,8 @@ pub enum Source {
     Batch(RecordBatch),
 }
 
-/// A table that any library that knows Arrow can read (`pyarrow.table(t)`, `polars.DataFrame(t)`, `duckdb.sql("from t")`,
-/// `pandas.DataFrame.from_arrow(t)`), as often as one likes. Iterating over a table gives its record batches one by one.
+/// A table that any library that knows Arrow can read (`pyarrow.table(t)`, `polars.DataFrame(t)`, `duckdb.sql("from
+/// t")`, `pandas.DataFrame.from_arrow(t)`), as often as one likes. Iterating over a table gives its record batches one by one.
 #[pyclass(frozen, module = "tipsim")]
 pub struct Table {
     /// The table's schema.

@@ -51,8 +51,8 @@ pub struct ProfileArgs {
     /// Output directory [default: out/profile-NAME].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Directory of the built guest, as printed by `guest-sw/build`. Without it, the guest that was built last. Not of `--image debian`,
-    /// which has its own.
+    /// Directory of the built guest, as printed by `guest-sw/build`. Without it, the guest that was built last. Not of `--image
+    /// debian`, which has its own.
     #[arg(long, value_name = "DIR", env = "TIPSIM_GUEST")]
     pub guest_dir: Option<PathBuf>,
     /// debuginfod server to ask, after the run, for debug information of stripped programs, and sources, by build ID. Several with

@@ -61,8 +61,8 @@ pub struct ReportArgs {
     /// With --rebuild: follow calls, too, for a flame graph by callers and threads (record.call_stacks of run specs).
     #[arg(long, requires = "rebuild")]
     pub call_stacks: bool,
-    /// How this number of the report was computed, and from what: its path in report.json (entries of lists by name,
-    /// `processes.quickstart.errors.tip.instruction`), or the number as it shows (`12.3`).
+    /// How this number of the report was computed, and from what: its path in report.json (entries of lists by
+    /// name, `processes.quickstart.errors.tip.instruction`), or the number as it shows (`12.3`).
     #[arg(long, value_name = "NUMBER-OR-PATH", allow_hyphen_values = true)]
     pub explain: Option<String>,
     /// Write the report's files anew first: from what the profilers found, if this very simulator kept it

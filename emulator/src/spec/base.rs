@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::{MAX_SPEC, toml_message};
+use super::{MAX_SPEC_BYTES, toml_message};
 use crate::failure::{BadInput, bad_input, read_at_most};
 use timing::Preset;
 
@@ -35,7 +35,7 @@ pub(super) fn with_bases(path: &Path, mut table: Table) -> Result<Table, BadInpu
         let relative = base_folder.join(base.as_str().unwrap_or_default());
         let base = folder.join(&relative);
         let error = |e: &dyn Display| bad_input(path, format!("base: {}: {e}", base.display()));
-        let bytes = read_at_most(&base, MAX_SPEC).map_err(|e| error(&e))?;
+        let bytes = read_at_most(&base, MAX_SPEC_BYTES).map_err(|e| error(&e))?;
         let text = String::from_utf8(bytes).map_err(|e| error(&e))?;
         let mut found: Table =
             toml::from_str(&text).map_err(|e| bad_input(&base, toml_message(&e, &text)))?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use timing::{Preset, PresetError};
 
-use crate::failure::{BadInput, bad_input};
+use crate::failure::{BadInput, bad_input, nearest};
 
 /// Where a spec comes from.
 pub struct Source<'a> {
@@ -107,14 +107,12 @@ pub fn toml_message(error: &toml::de::Error, text: &str) -> String {
         .filter(|_| !text.is_empty())
         .map(|s| text[..s.start.min(text.len())].matches('\n').count() + 1);
     let mut quoted = message.split('`').skip(1).step_by(2);
-    let nearest = message.starts_with("unknown").then(|| {
+    let known = message.starts_with("unknown").then(|| {
         let unknown = quoted.next()?;
-        quoted.max_by(|a, b| {
-            strsim::jaro_winkler(a, unknown).total_cmp(&strsim::jaro_winkler(b, unknown))
-        })
+        nearest(unknown, quoted, 0.0)
     });
     let at = line.map(|l| format!("line {l}: ")).unwrap_or_default();
-    if let Some(known) = nearest.flatten() {
+    if let Some(known) = known.flatten() {
         return format!("{at}{message}; did you mean `{known}`?");
     }
     // A bare word, which is no value of TOML.

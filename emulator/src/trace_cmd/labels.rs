@@ -5,11 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::failure::BadInput;
-use crate::results::Folder;
-
-/// Bytes of a report that are read at most.
-const MAX_REPORT: u64 = 1 << 30;
+use crate::failure::{BadInput, nearest};
+use crate::results::Results;
 
 /// Functions and labels by address.
 #[derive(Default)]
@@ -18,18 +15,15 @@ pub struct Labels(BTreeMap<u64, (String, String)>);
 impl Labels {
     /// Function names of the report in the trace's folder.
     pub fn beside(trace: &Path) -> Result<Self, BadInput> {
-        let path = trace.with_file_name("report.json");
         let error = |why: String| {
             BadInput(format!(
-                "--function: expected a report beside the trace: {}: {why} (--pc takes an address)",
-                path.display()
+                "--function: expected a report beside the trace: {why} (--pc takes an address)"
             ))
         };
         let folder = trace.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = Folder::open(folder.unwrap_or(Path::new(".")));
-        let text = folder.and_then(|folder| folder.read("report.json", MAX_REPORT));
-        let text = text.map_err(|e| error(e.to_string()))?;
-        let report = serde_json::from_slice(&text).map_err(|e| error(e.to_string()))?;
+        let results = Results::open_any(folder.unwrap_or(Path::new(".")));
+        let report = results.and_then(|results| results.json("report.json"));
+        let report = report.map_err(|BadInput(why)| error(why))?;
         Ok(Self::of(&report))
     }
 
@@ -62,14 +56,8 @@ impl Labels {
             let list = meant.join("`, `");
             return error(format!("several functions are called so; name one of them: `{list}`"));
         }
-        let likeness = |known: &str| {
-            strsim::jaro_winkler(known, name)
-                .max(strsim::jaro_winkler(without_arguments(known), name))
-        };
-        let nearest = names
-            .into_iter()
-            .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
-            .filter(|name| likeness(name) > 0.7);
+        let known = names.into_iter().map(without_arguments);
+        let nearest = nearest(without_arguments(name), known, 0.7);
         let nearest = nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
         error(format!(
             "none of the report's thousand most expensive instructions is in it{nearest}"

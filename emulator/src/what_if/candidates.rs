@@ -10,7 +10,7 @@ use symbols::{Place, Symbolizer, Symbols, place};
 use timing::{Cause, Without};
 
 use super::code::Code;
-use crate::failure::BadInput;
+use crate::failure::{BadInput, nearest};
 use crate::names::disassemble;
 
 /// Share of the program's cycles lost to a cause from which on it is worth a run to know what the cause costs.
@@ -253,7 +253,7 @@ impl Losses {
             let is_function =
                 !place.contains("+0x") && !place.contains(':') || place.contains("::");
             let what = if is_function { "function" } else { "place" };
-            let nearest = nearest(place, self.functions.iter().map(String::as_str));
+            let nearest = nearest(place, self.functions.iter().map(String::as_str), 0.7);
             let nearest = nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
             format!("{program} executed no {what} `{place}`{nearest}")
         } else if *cause == Cause::Chain {
@@ -266,14 +266,6 @@ impl Losses {
         let name = cause.name();
         Err(BadInput(format!("--without {name}@{place}: {what}")))
     }
-}
-
-/// The name that is most like another one; nothing, if none is.
-fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let likeness = |known: &str| strsim::jaro_winkler(known, name);
-    let all = names.map(|known| (likeness(known), known));
-    let best = all.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (best.0 > 0.7).then_some(best.1)
 }
 
 /// Selects in the place of those of these branches that they are possible for; of none, the first one's reason.

@@ -53,8 +53,8 @@ pub fn with_part<R: RecordBatchReader>(table: R, part: Option<&str>) -> RecordBa
     RecordBatchIterator::new(table, Arc::new(schema))
 }
 
-/// Writes a table and says how many rows it has. If it breaks off, the file holds the rows before that, whole and closed,
-/// and the error is returned.
+/// Writes a table and says how many rows it has. If it breaks off, the file holds the rows before that, whole and
+/// closed, and the error is returned.
 ///
 /// # Errors
 /// The table's, or if the file cannot be written.

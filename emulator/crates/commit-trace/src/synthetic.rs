@@ -261,8 +261,8 @@ pub fn program(instructions: usize, seed: u64) -> Vec<Batch> {
     stream.collect()
 }
 
-/// Adds stages to a batch, as a core that records all stages does: each instruction is fetched five cycles before decode,
-/// issued at dispatch, and done at commit.
+/// Adds stages to a batch, as a core that records all stages does: each instruction is fetched five cycles before
+/// decode, issued at dispatch, and done at commit.
 pub fn staged(mut batch: Batch) -> Batch {
     let stages = batch.records.iter().map(|record| Stages {
         fetch: record.residence() + record.decode_lead() + 5,

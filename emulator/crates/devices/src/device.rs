@@ -46,8 +46,8 @@ impl Cx<'_> {
     }
 }
 
-/// A device on the bus. Offsets are relative to its base and always inside its size; `size` is 1,
-/// 2, 4 or 8 bytes and the access does not cross the end of the device. The bus rejects
+/// A device on the bus. Offsets are relative to its base and always inside its size; `size` is
+/// 1, 2, 4 or 8 bytes and the access does not cross the end of the device. The bus rejects
 /// misaligned accesses before they reach a device.
 pub trait Device: Snapshot {
     /// A load. The value is zero-extended.

@@ -132,8 +132,8 @@ impl Ram {
         Some(&self.map[at..at + len as usize])
     }
 
-    /// The bytes at `pa`, for a write that no hart executes (DMA, debugger, loader): code in them counts as overwritten,
-    /// and reservations of their lines are lost.
+    /// The bytes at `pa`, for a write that no hart executes (DMA, debugger, loader): code in them counts as
+    /// overwritten, and reservations of their lines are lost.
     #[inline]
     pub fn slice_mut(&mut self, pa: u64, len: u64) -> Option<&mut [u8]> {
         let at = self.offset(pa, len)?;

@@ -78,8 +78,8 @@ impl Inst {
 struct Program {
     harts: usize,
     functions: Vec<(u64, [Inst; LENGTH])>,
-    /// In order, what one hart writes and another then executes: writing hart, executing hart, address of the instruction,
-    /// its encoding, address of its function.
+    /// In order, what one hart writes and another then executes: writing hart, executing hart, address of the
+    /// instruction, its encoding, address of its function.
     steps: Vec<[u64; 5]>,
     /// The expected result: `a0` after the functions of all steps.
     sum: u64,

@@ -174,8 +174,8 @@ impl<'a> Export<'a> {
         rows.filter_map(|(row, units)| Some((row, rounding.next(units)?))).collect()
     }
 
-    /// Gives the samples of a profiler to `take`, in order of time, as they were taken. The Oracle has one per window and row,
-    /// at the window's end.
+    /// Gives the samples of a profiler to `take`, in order of time, as they were taken. The Oracle has one per window and
+    /// row, at the window's end.
     pub(super) fn each_sample(&self, series: &Series<'_>, mut take: impl FnMut(CycleSample)) {
         let mut rounding = Rounding::new(series);
         let mut weight = |cycle, context: ContextId, inst, units| {

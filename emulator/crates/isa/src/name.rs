@@ -90,8 +90,8 @@ const fn plain_csr_name(csr: u16) -> Option<&'static str> {
     })
 }
 
-/// The name of a CSR, `None` for a number that the base, F and privileged specifications, Sstc,
-/// Sscofpmf, Smcntrpmf, Smcsrind, Smcdeleg and Smctr leave unnamed.
+/// The name of a CSR, `None` for a number that the base, F and privileged
+/// specifications, Sstc, Sscofpmf, Smcntrpmf, Smcsrind, Smcdeleg and Smctr leave unnamed.
 pub fn csr_name(csr: u16) -> Option<String> {
     let (stem, number) = match csr {
         0xc03..=0xc1f => ("hpmcounter", csr - 0xc00),

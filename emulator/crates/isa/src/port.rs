@@ -291,8 +291,8 @@ pub trait TimingModel {
     /// Times the rest of the pipeline for an executed instruction (or one that raised an exception).
     fn retire(&mut self, executed: &Executed);
 
-    /// `fetch` and `retire` for every instruction of a run; the cycle in which the last one is decoded,
-    /// exact as that of `fetch`. Only for models that take [runs](Self::RUNS).
+    /// `fetch` and `retire` for every instruction of a run; the cycle in which the last one is
+    /// decoded, exact as that of `fetch`. Only for models that take [runs](Self::RUNS).
     fn run(&mut self, _run: &Run<'_>, _before: u64) -> u64 {
         0
     }

@@ -145,8 +145,8 @@ impl Counters {
         counter.event | counter.selection.bits()
     }
 
-    /// Writes `mhpmevent<index>`; counts up to now belong to the old event. The caller calls [`Self::sync`] before; after it,
-    /// the caller gives what it returns to the timing model, if anything, and calls [`Self::set_privilege`].
+    /// Writes `mhpmevent<index>`; counts up to now belong to the old event. The caller calls [`Self::sync`] before; after
+    /// it, the caller gives what it returns to the timing model, if anything, and calls [`Self::set_privilege`].
     pub fn set_event(&mut self, index: usize, value: u64) -> Option<Selection> {
         let counter = &mut self.programmable[index - 3];
         let selection = Selection::new(value);

@@ -101,8 +101,8 @@ pub struct Hart {
     /// Cycle in which the current instruction was decoded; if this is before `exact_from`, it may be later than the real one.
     pub(crate) decoded_at: u64,
     pub(crate) exact_from: u64,
-    /// True if the hart takes turns with others under a timing model. Then `reached` is the cycle that the hart has come to,
-    /// and before `alone_until`, nothing younger is decoded than the instruction that has the machine to itself.
+    /// True if the hart takes turns with others under a timing model. Then `reached` is the cycle that the hart has come
+    /// to, and before `alone_until`, nothing younger is decoded than the instruction that has the machine to itself.
     pub(crate) in_turns: bool,
     pub(crate) reached: u64,
     pub(crate) alone_until: u64,

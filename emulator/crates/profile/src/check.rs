@@ -141,8 +141,8 @@ fn stretch(field: &str, range: Range<u64>, after: u64) -> Result<u64, String> {
 }
 
 impl Evaluation {
-    /// Checks that the evaluation holds together. Whoever reads an evaluation from a file calls this first; then no report,
-    /// export or comparison can fail on it.
+    /// Checks that the evaluation holds together. Whoever reads an evaluation from a file calls this first; then no
+    /// report, export or comparison can fail on it.
     ///
     /// # Errors
     /// The field, what was expected of it and what was found.

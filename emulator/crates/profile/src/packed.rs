@@ -5,8 +5,8 @@ use std::fmt;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Ascending numbers, each with an amount that is not 0: the distance from the number before (less one) and the amount,
-/// both as LEB128 (DWARF 5, section 7.6). Four to five bytes, where a table has sixteen and gaps.
+/// Ascending numbers, each with an amount that is not 0: the distance from the number before (less one) and the
+/// amount, both as LEB128 (DWARF 5, section 7.6). Four to five bytes, where a table has sixteen and gaps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Packed(Box<[u8]>);
 

@@ -8,8 +8,8 @@ use commit_trace::{Class, StaticInfo};
 ///
 /// A block begins at a direct branch's target, after a control transfer, and wherever the executed code is not
 /// contiguous. Not modelled: the targets of indirect jumps into the middle of straight-line code (the stream's
-/// static info do not have them), and code that was never executed. Functions' starts are added by the caller,
-/// who has the symbols.
+/// static info do not have them), and code that was never executed. Functions' starts are added by the
+/// caller, who has the symbols.
 pub(super) fn leaders(static_info: &[StaticInfo]) -> Vec<u64> {
     let mut spaces: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (index, info) in static_info.iter().enumerate() {

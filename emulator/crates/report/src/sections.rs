@@ -20,8 +20,8 @@ pub(super) struct Section {
     pub text: fn(&Report, &mut String, &Options) -> fmt::Result,
     /// Returns the section's part of the page; empty if there is nothing to say.
     pub html: fn(&Report) -> String,
-    /// Returns the section's value in report.json, if it is worked out of the rest; else [`Report`] has a field of this name,
-    /// which `build.rs` fills.
+    /// Returns the section's value in report.json, if it is worked out of the rest; else [`Report`] has a field of this
+    /// name, which `build.rs` fills.
     pub json: Option<fn(&Report) -> Value>,
     /// Tells where a number of the section comes from, by the keys below `key`.
     pub rule: fn(&ReportPath<'_>, &[&str]) -> Rule,

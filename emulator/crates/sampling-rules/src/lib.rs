@@ -191,8 +191,8 @@ macro_rules! rules {
                 }
             }
 
-            /// Tells what becomes of a trigger: the clock fires while no sample is pending. As long as the sample is pending,
-            /// the rule must be shown the stream by [`Self::span`] and [`Self::records`], beginning with the trigger's span.
+            /// Tells what becomes of a trigger: the clock fires while no sample is pending. As long as the sample is
+            /// pending, the rule must be shown the stream by [`Self::span`] and [`Self::records`], beginning with the trigger's span.
             #[inline(always)]
             pub fn trigger(&mut self, at: &Trigger<'_>) -> Outcome {
                 match &mut self.0 {

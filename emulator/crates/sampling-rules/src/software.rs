@@ -4,8 +4,8 @@ use commit_trace::CommitRecord;
 
 use crate::{Outcome, RecordPolicy};
 
-/// The instruction that a sampling interrupt returns to (`sepc`): the interrupt is taken at decode,
-/// so everything decoded before the trigger commits first, and the first instruction that is decoded
+/// The instruction that a sampling interrupt returns to (`sepc`): the interrupt is taken at
+/// decode, so everything decoded before the trigger commits first, and the first instruction that is decoded
 /// at or after it is named (skid). An interrupt that lands on a wrong path stays pending, so only
 /// the right path counts.
 ///

@@ -77,8 +77,8 @@ struct Inst {
     taken: u64,
 }
 
-/// Code with a mix of classes as compiled integer code has it: basic blocks of six or so instructions, 22 % loads,
-/// 10 % stores, a third compressed.
+/// Code with a mix of classes as compiled integer code has it: basic blocks of six or so instructions, 22 %
+/// loads, 10 % stores, a third compressed.
 fn generate(stream: &Stream, random: &mut Random) -> Vec<Inst> {
     let count = (stream.code / 3) as usize;
     let register = |r: &mut Random| (5 + r.below(20)) as u8;

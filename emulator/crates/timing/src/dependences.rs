@@ -8,8 +8,8 @@ use crate::Preset;
 use crate::micro_op::{MicroOp, NO_REG};
 use crate::without::{Cause, Removed, Select, has};
 
-/// Cycles from the condition of a select to its result, as RV64GC computes it: the condition is negated to a mask,
-/// which goes by `and` and `or`. With Zicond, `czero` takes the condition itself.
+/// Cycles from the condition of a select to its result, as RV64GC computes it: the condition is negated to a
+/// mask, which goes by `and` and `or`. With Zicond, `czero` takes the condition itself.
 const MASK: u64 = 1;
 /// Cycles from an operand of a select to its result: `and` (or `czero`) and `or`.
 const MERGE: u64 = 2;

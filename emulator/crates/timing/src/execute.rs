@@ -52,8 +52,8 @@ impl<S: CommitSink> Pipeline<S> {
         }
     }
 
-    /// Commits an instruction that redirects nothing and accesses no memory, by the cycles of its dispatch, its issue,
-    /// and its earliest commit.
+    /// Commits an instruction that redirects nothing and accesses no memory, by the cycles of its dispatch, its
+    /// issue, and its earliest commit.
     #[inline(always)]
     fn commit_plain<const COUNTED: bool>(
         &mut self,

@@ -32,8 +32,8 @@ pub(crate) mod lane {
     /// A slot in a group, as [`super::Schedule::full`] counts it: tags are counted exactly, not per slot.
     pub const EACH_SLOT: u32 = MEM | INT | FP;
 
-    /// Full bits that stop any instruction: BOOM's dispatcher wants room in every issue queue,
-    /// whichever one the instruction goes to (`BasicDispatcher`, `exu/dispatch.scala:48`).
+    /// Full bits that stop any instruction: BOOM's dispatcher wants room in every issue
+    /// queue, whichever one the instruction goes to (`BasicDispatcher`, `exu/dispatch.scala:48`).
     pub const STOPS_ANY: u64 = 0x0080_8080;
     /// Full bits that stop a branch.
     pub const STOPS_BRANCH: u64 = 0x8080_8080;

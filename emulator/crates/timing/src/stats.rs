@@ -117,8 +117,8 @@ pub struct Stats {
     /// Jumps by kind (direct, direct call, indirect, indirect call, return): how many, and how many were mispredicted.
     #[serde(skip)]
     pub jumps_by_kind: [[u64; 2]; jump::BOUND as usize],
-    /// Conditional branches that were predicted right (not taken, taken), and that were mispredicted (not taken,
-    /// taken).
+    /// Conditional branches that were predicted right (not taken, taken), and that were mispredicted (not
+    /// taken, taken).
     #[serde(skip)]
     pub branches_by_outcome: [u64; 4],
     /// Instructions that retired, by class, of those classes that nothing else here counts.

@@ -22,8 +22,8 @@ const FLUSH: u64 = 7;
 /// Cycles from the exception to the first dispatch, beside those for rows that are rolled back.
 const ROLLBACK: u64 = 5;
 
-/// Returns what an instruction that raised an exception tried to access: the address that could not be accessed,
-/// without a source, as nobody answered.
+/// Returns what an instruction that raised an exception tried to access: the address that could not be
+/// accessed, without a source, as nobody answered.
 fn faulting(micro_op: &MicroOp, executed: &Executed) -> DataAccess {
     use Exception as X;
     let Some(trap) = executed.trap else {

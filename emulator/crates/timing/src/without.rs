@@ -41,8 +41,8 @@ macro_rules! causes {
 causes! {
     /// A branch or jump is mispredicted. Without: every stage of the front end knows where it goes.
     Mispredict = 1 "mispredict" "branches and jumps",
-    /// A load or store misses a cache or TLB. Without: its line was in the L1 in time; what it takes to bring it there,
-    /// it takes from others.
+    /// A load or store misses a cache or TLB. Without: its line was in the L1 in time; what it takes to bring it
+    /// there, it takes from others.
     Miss = 2 "miss" "loads and stores",
     /// A CSR access, fence or atomic has the machine to itself and flushes the pipeline. Without: it goes like any
     /// other; an atomic like a load.

@@ -367,8 +367,8 @@ fn target_buffer_capacity() {
     }
 }
 
-/// The longest step in the last of `rounds` rounds through `count` pieces of code, each `stride` bytes from the next,
-/// to which it jumps.
+/// The longest step in the last of `rounds` rounds through `count` pieces of code, each `stride` bytes from the
+/// next, to which it jumps.
 fn slowest_jump(
     preset: &Preset,
     count: usize,

@@ -176,8 +176,8 @@ pub(crate) fn writes(reg: Reg) -> bool {
 mod tests {
     use super::*;
 
-    /// Branches into the middle of as many instructions of a straight line; the second half of each is one of its own,
-    /// so that every block there is has the rest of the line.
+    /// Branches into the middle of as many instructions of a straight line; the second half of each is one of its
+    /// own, so that every block there is has the rest of the line.
     fn overlapping(branches: usize, line: usize) -> Vec<Block> {
         const BEQ: u32 = 0x63;
         /// `lui x10, 0x5050`; its second half is `c.addi x10, 1`.

@@ -46,8 +46,8 @@ const COUNTS: [&str; 10] = [
 const MEMORY: [&str; 6] =
     ["loads", "stores", "translating", "sources", "translations", "latencies"];
 
-/// Names of the entries of one of `records`; `events` are the header's bits from 32 up. Each latency has numbers for each step: its least,
-/// how often, and of accesses and fetches the sum of perf's weights.
+/// Names of the entries of one of `records`; `events` are the header's bits from 32 up. Each latency has numbers for each step: its
+/// least, how often, and of accesses and fetches the sum of perf's weights.
 const RECORD: [&str; 2 + LATENCIES] =
     ["type", "events", "total", "dispatch", "issue", "execution", "oldest"];
 

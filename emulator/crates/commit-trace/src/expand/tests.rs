@@ -114,8 +114,8 @@ record,fetch,decode,dispatch,issue,complete,commit,space,privilege,pc,raw,class,
     );
 }
 
-/// gem5, `src/cpu/o3/dyn_inst.cc`: fetch:tick:pc:micro-pc:number:text; decode, rename, dispatch, issue,
-/// complete:tick; retire:tick:store:tick.
+/// gem5, `src/cpu/o3/dyn_inst.cc`: fetch:tick:pc:micro-pc:number:text;
+/// decode, rename, dispatch, issue, complete:tick; retire:tick:store:tick.
 #[test]
 fn golden_o3pipeview() {
     let range = Range { from: Position::Record(Seq(3)), to: Some(Position::Record(Seq(5))) };

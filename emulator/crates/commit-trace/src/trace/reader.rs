@@ -76,8 +76,8 @@ impl TraceReader<BufReader<File>> {
     /// Opens a trace file.
     ///
     /// # Errors
-    /// If it cannot be read or its header is damaged. A trace that was cut, or is damaged further on,
-    /// opens: see [`TraceReader::end`].
+    /// If it cannot be read or its header is damaged. A trace that was cut, or is damaged further
+    /// on, opens: see [`TraceReader::end`].
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let file = path.display().to_string();
         match File::open(path) {

@@ -56,8 +56,8 @@ struct Reply {
     bytes: Vec<u8>,
 }
 
-/// Registers of the legacy interface. A reset by the driver does not change them: Linux sets the page size only once,
-/// before it.
+/// Registers of the legacy interface. A reset by the driver does not change them: Linux sets the page size only
+/// once, before it.
 #[derive(Default)]
 struct LegacyState {
     page_size: u32,

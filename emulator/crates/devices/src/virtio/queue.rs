@@ -82,8 +82,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Makes the queue live as the legacy interface lays it out (section 2.7.2): one area after the other from `page` on,
-    /// the device's at the next multiple of `alignment`.
+    /// Makes the queue live as the legacy interface lays it out (section 2.7.2): one area after the other from `page`
+    /// on, the device's at the next multiple of `alignment`.
     pub fn enable_at(
         &mut self,
         page: u32,

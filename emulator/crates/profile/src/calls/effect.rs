@@ -45,8 +45,8 @@ impl Trapped {
 }
 
 impl StackEffect {
-    /// Returns an instruction's effect. Calls and returns are told by their registers (Unprivileged ISA, section 2.5.1,
-    /// table 3).
+    /// Returns an instruction's effect. Calls and returns are told by their registers (Unprivileged ISA, section
+    /// 2.5.1, table 3).
     pub fn of(static_info: &StaticInfo) -> Self {
         let link = |register: u32| matches!(register & 31, 1 | 5);
         let raw = static_info.raw;

@@ -43,7 +43,7 @@ fn trapped(inst: u32, tea: TeaEvents) -> CommitRecord {
 }
 
 /// A timer interrupt's handler in the kernel, which calls a function.
-const HANDLER: [(u64, u32); 4] = [
+const TIMER_INTERRUPT_HANDLER: [(u64, u32); 4] = [
     (KERNEL + 0x2000, JAL),
     (KERNEL + 0x2100, NOP),
     (KERNEL + 0x2104, RET),
@@ -70,7 +70,7 @@ fn callers_if_interrupted(
     order: &[i32],
     interrupted: usize,
 ) -> Vec<Vec<u32>> {
-    let numbered = (0..).zip(program.iter().chain(&HANDLER));
+    let numbered = (0..).zip(program.iter().chain(&TIMER_INTERRUPT_HANDLER));
     let static_info: Vec<_> = numbered.map(|(id, (pc, raw))| static_info(id, *pc, *raw)).collect();
     let handler = program.len() as u32;
     let mut calls = Calls::default();
@@ -79,7 +79,7 @@ fn callers_if_interrupted(
         let number = inst.unsigned_abs();
         if step == interrupted {
             calls.trap(8, &trapped(number, TeaEvents::default()), &static_info);
-            for inst in handler..handler + HANDLER.len() as u32 {
+            for inst in handler..handler + TIMER_INTERRUPT_HANDLER.len() as u32 {
                 calls.enter(InstId(inst), &static_info);
             }
         }

@@ -25,25 +25,27 @@ pub(super) struct CallStacks {
     oracle: Option<ContextTally>,
     /// What the Oracle was charged in the bins of time that are over.
     before: ContextWeights,
-    limit: Limit,
-    limit_before: Limit,
+    /// When contexts of the open bin are folded.
+    fold_open_bin: FoldThreshold,
+    /// When contexts of the bins that are over are folded.
+    fold_closed_bins: FoldThreshold,
 }
 
 /// When the smallest contexts of a list of sums are folded.
-struct Limit {
+struct FoldThreshold {
     /// Number of sums at which contexts are folded next.
     sums: usize,
     /// Number of contexts when contexts were folded last.
     known: usize,
 }
 
-impl Default for Limit {
+impl Default for FoldThreshold {
     fn default() -> Self {
         Self { sums: MORE_SUMS, known: 0 }
     }
 }
 
-impl Limit {
+impl FoldThreshold {
     /// Folds the smallest contexts, except those that are new since the last time.
     fn fold(&mut self, weights: &mut ContextWeights, contexts: &Contexts) {
         let mut shown = contexts.shown([&*weights], KEPT_PART);
@@ -63,8 +65,8 @@ impl CallStacks {
             calls,
             oracle: Some(ContextTally::default()),
             before: Vec::new(),
-            limit: Limit::default(),
-            limit_before: Limit::default(),
+            fold_open_bin: FoldThreshold::default(),
+            fold_closed_bins: FoldThreshold::default(),
         }
     }
 
@@ -86,26 +88,26 @@ impl CallStacks {
         let weights = self.take_open();
         self.before.extend(&weights);
         sum_up(&mut self.before);
-        if self.before.len() > self.limit_before.sums {
-            self.limit_before.fold(&mut self.before, self.calls.contexts());
+        if self.before.len() > self.fold_closed_bins.sums {
+            self.fold_closed_bins.fold(&mut self.before, self.calls.contexts());
         }
         weights
     }
 
     /// Takes what the Oracle was charged in the open bin.
     fn take_open(&mut self) -> ContextWeights {
-        self.limit.sums = MORE_SUMS;
+        self.fold_open_bin.sums = MORE_SUMS;
         let oracle = self.oracle.as_mut().map(std::mem::take);
         oracle.map(ContextTally::finish).unwrap_or_default()
     }
 
     /// Folds the Oracle's smallest contexts if there are too many.
     pub fn limit(&mut self) {
-        if self.oracle.as_ref().is_none_or(|oracle| oracle.len() < self.limit.sums) {
+        if self.oracle.as_ref().is_none_or(|oracle| oracle.len() < self.fold_open_bin.sums) {
             return;
         }
         let mut weights = self.take_open();
-        self.limit.fold(&mut weights, self.calls.contexts());
+        self.fold_open_bin.fold(&mut weights, self.calls.contexts());
         if let Some(oracle) = &mut self.oracle {
             for (context, inst, units) in weights {
                 oracle.add(context, inst, units);
@@ -221,13 +223,13 @@ mod tests {
     fn a_small_context_is_folded_once_it_is_known_for_a_while() {
         let mut contexts = Contexts::flat(1);
         let root = ContextId(0);
-        let mut limit = Limit::default();
+        let mut threshold = FoldThreshold::default();
         let mut weights = vec![(root, InstId(0), 10 * KEPT_PART)];
         let mut begin = |contexts: &mut Contexts, call| {
             let context =
                 contexts.add(Context { caller: Some((root, InstId(call))), ..contexts.get(root) });
             weights.push((context, InstId(9), 1));
-            limit.fold(&mut weights, contexts);
+            threshold.fold(&mut weights, contexts);
             weights.iter().map(|(context, _, _)| context.0).collect::<Vec<_>>()
         };
         assert_eq!(begin(&mut contexts, 1), [0, 1]);

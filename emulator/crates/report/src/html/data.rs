@@ -157,8 +157,8 @@ impl<'a> Rows<'a> {
         ])
     }
 
-    /// [process, address, label, function, inlined, source, text, cycles, share, stack, shares, item over time,
-    /// address in its file, source of inlined library code]
+    /// [process, address, label, function, inlined, source, text, cycles, share, stack, shares, item over
+    /// time, address in its file, source of inlined library code]
     fn instruction(&mut self, row: &InstructionRow) -> Value {
         json!([
             row.process,

@@ -128,8 +128,8 @@ impl<'a> TruthIndex<'a> {
         }
     }
 
-    /// Returns the row of a sample: that of the last program with its process id that has one. `Err(true)` if none has one,
-    /// `Err(false)` if the sample is not in the scope.
+    /// Returns the row of a sample: that of the last program with its process id that has one. `Err(true)` if none has
+    /// one, `Err(false)` if the sample is not in the scope.
     fn row(&self, sample: &Sample, scope: &Scope) -> Result<u32, bool> {
         let ip = sample.ip.ok_or(true)?;
         let at = |process| self.by_address.get(&(process, ip)).copied();

@@ -20,11 +20,11 @@ const ADVICE_LIST: &str = "each load waits for the address that the one before b
     indices, several such chains side by side";
 const ADVICE_NO_BRANCH: &str = "arithmetic or conditional moves instead of the branch (Zicond), or data in an order that it can learn";
 
-const ADVICE_LOCK: &str = "fewer and finer locks: one for each part of the data, data of its own for each thread that is joined at the end, less work \
+const ADVICE_FEWER_LOCKS: &str = "fewer and finer locks: one for each part of the data, data of its own for each thread that is joined at the end, less work \
     while a lock is held";
 
 /// How names of functions begin that take or release locks of a program: glibc's, Rust's and Go's.
-const LOCKS: [&str; 11] = [
+const LOCK_FUNCTION_PREFIXES: [&str; 11] = [
     "pthread_mutex_",
     "__pthread_mutex_",
     "___pthread_mutex_",
@@ -73,8 +73,8 @@ impl Owner {
 /// What is tried against the cycles of a place, whose loop is told beside it.
 pub(super) fn for_place(place: &Place, found: Option<&LoopRow>) -> String {
     // Which of its instructions waits does not matter: the program decides how often threads meet there.
-    if LOCKS.iter().any(|start| place.function.starts_with(start)) {
-        return ADVICE_LOCK.to_owned();
+    if LOCK_FUNCTION_PREFIXES.iter().any(|start| place.function.starts_with(start)) {
+        return ADVICE_FEWER_LOCKS.to_owned();
     }
     let by_component = || {
         of_component(place.cause.component, &place.function, &place.text, place.owner).to_owned()

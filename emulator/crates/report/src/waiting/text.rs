@@ -17,7 +17,7 @@ const SHOWN_FUTEXES: usize = 8;
 const SHOWN_PAIRS: usize = 3;
 const SHOWN_CALLERS: usize = 3;
 /// Reasons that the verdict names beside locks.
-const NAMED_REASONS: usize = 2;
+const MAX_NAMED_REASONS: usize = 2;
 /// Threads that run but for less than this share of their time are not listed.
 const WORTH_A_ROW: f64 = 0.001;
 
@@ -167,7 +167,7 @@ impl WaitingReport {
         sums.sort_by_key(|(reason, sum)| (std::cmp::Reverse(*sum), *reason));
         let share = |sum: u64| sum as f64 / cycles.max(1) as f64;
         sums.into_iter()
-            .take(NAMED_REASONS)
+            .take(MAX_NAMED_REASONS)
             .map(|(reason, sum)| format!("{reason} {} %", fixed(share(sum))))
             .collect()
     }

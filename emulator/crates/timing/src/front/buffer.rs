@@ -8,8 +8,8 @@ const ROWS: usize = 16;
 /// Most slots of a row, including one past its end; a power of two.
 const SLOTS: usize = 16;
 
-/// The fetch buffer. Instructions since the last redirect lie in rows of the decode width, in program order. In a cycle,
-/// decode takes one group: the instructions of one row that are there and not yet taken. So a row that arrives in pieces is
+/// The fetch buffer. Instructions since the last redirect lie in rows of the decode width, in program order. In a
+/// cycle, decode takes one group: the instructions of one row that are there and not yet taken. So a row that arrives in pieces is
 /// decoded in pieces, and each piece takes a ROB row.
 pub(crate) struct FetchBuffer {
     /// Decode width, in instructions.

@@ -101,8 +101,8 @@ pub(crate) struct FrontEnd {
     pub counts: FrontCounts,
 }
 
-/// What F1, F2 and F3 predict of the packet's branches that are not taken. When an earlier stage differs from a later one,
-/// in the next address or in the history, the later one restarts fetch.
+/// What F1, F2 and F3 predict of the packet's branches that are not taken. When an earlier stage differs from a later
+/// one, in the next address or in the history, the later one restarts fetch.
 #[derive(Clone, Copy, Debug, Default)]
 struct View {
     /// F1 predicted a branch to be taken that is not.

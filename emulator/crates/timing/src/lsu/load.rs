@@ -102,8 +102,8 @@ impl Lsu {
         Answer { failed: Some(store.address + REPORT), ..self.read_cache(load.pa, s0, early, tea) }
     }
 
-    /// Answers a load that finds a store to its bytes in the queue: by the store's data or, if that is not all of them,
-    /// by the cache after the store is gone.
+    /// Answers a load that finds a store to its bytes in the queue: by the store's data or, if that is not all of
+    /// them, by the cache after the store is gone.
     #[inline(always)]
     fn forward(
         &mut self,
@@ -134,8 +134,8 @@ impl Lsu {
     }
 
     /// Returns S0 in which a load that waits for a store gets its data, not before `wanted`. One port retries the
-    /// waiting loads in turn, each every third cycle, starting where the load before left off. If it is the only port,
-    /// an access that enters takes a try's cycle, and the later ones shift by one: between two such loads as many enter
+    /// waiting loads in turn, each every third cycle, starting where the load before left off. If it is the only
+    /// port, an access that enters takes a try's cycle, and the later ones shift by one: between two such loads as many enter
     /// as stand between them.
     #[cold]
     fn retry(&mut self, s0: u64, wanted: u64) -> u64 {

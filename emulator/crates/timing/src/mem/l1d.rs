@@ -17,8 +17,8 @@ const ALLOCATE: u64 = 1;
 /// A prefetched line moves from the line buffer into the array, then the load replays: meta read and
 /// response 3, line 4, replay through S0 to S2 and write back 5.
 const FROM_LINE_BUFFER: u64 = 12;
-/// A load's answer to the prefetch of the next line: the prefetcher's register, S0 to S2 of the tag check,
-/// less the three cycles between the line's arrival and the answer.
+/// A load's answer to the prefetch of the next line: the prefetcher's register, S0 to S2 of the tag
+/// check, less the three cycles between the line's arrival and the answer.
 const PREFETCH: u64 = 2;
 /// Cycles of the line buffer's port when a prefetched line is only written.
 const LINE_WRITE: u64 = 4;

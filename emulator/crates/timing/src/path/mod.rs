@@ -446,8 +446,8 @@ impl State {
     }
 }
 
-/// Returns true if the instruction at `pc` does not belong to a packet whose instructions end at `limit` at the latest,
-/// and that has room for `room` more.
+/// Returns true if the instruction at `pc` does not belong to a packet whose instructions end at `limit` at the
+/// latest, and that has room for `room` more.
 #[inline(always)]
 fn over(pc: u64, len: u8, limit: u64, room: u32) -> bool {
     (pc.wrapping_add(u64::from(len)) > limit) | (room == 0)

@@ -23,7 +23,7 @@ pub(super) const ROOT: &str = EMBEDDED[0].1;
 /// Bases may form a chain of at most this many files; a cycle is longer.
 const MAX_CHAIN: u32 = 8;
 /// Bytes of a preset that are read at most.
-const MAX_BYTES: u64 = 16 << 20;
+const MAX_PRESET_BYTES: u64 = 16 << 20;
 
 /// Names of the embedded presets, the default first.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -105,9 +105,11 @@ fn from_table(table: Table, file: &str) -> Result<Preset, PresetError> {
 /// Reads a preset's file, if it is not longer than presets are: a device may have no end.
 fn read(name: &str) -> io::Result<String> {
     let mut text = String::new();
-    File::open(name)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(io::Error::other(format!("expected at most {MAX_BYTES} bytes, found more")));
+    File::open(name)?.take(MAX_PRESET_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_PRESET_BYTES {
+        return Err(io::Error::other(format!(
+            "expected at most {MAX_PRESET_BYTES} bytes, found more"
+        )));
     }
     Ok(text)
 }

@@ -22,8 +22,8 @@ struct Entry {
     redirect: Redirect,
 }
 
-/// The instructions that the next tokens show, which have not committed. Only the right path is known,
-/// so rows are counted as if there were no other; the numbering starts where reading did.
+/// The instructions that the next tokens show, which have not committed. Only the right path is
+/// known, so rows are counted as if there were no other; the numbering starts where reading did.
 #[derive(Debug)]
 pub(super) struct Rob {
     shape: RobShape,

@@ -149,8 +149,8 @@ impl Plain {
     }
 }
 
-/// The sum of the [`Plain::sum`]s so far: one addition for commit delta and residence together. The commit deltas of a batch,
-/// below 7 each, do not fill the lower half.
+/// The sum of the [`Plain::sum`]s so far: one addition for commit delta and residence together. The commit deltas of a
+/// batch, below 7 each, do not fill the lower half.
 #[derive(Clone, Copy)]
 struct Sums(u64);
 
@@ -270,8 +270,8 @@ impl DecoderState {
     }
 }
 
-/// The columns that few records need. What is missing or out of range reads as 0 and sets `damaged`,
-/// which is looked at once per batch.
+/// The columns that few records need. What is missing or out of range reads as 0 and sets
+/// `damaged`, which is looked at once per batch.
 struct Fields<'a> {
     insts: Cursor<'a>,
     flags: Cursor<'a>,
