@@ -13,7 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use commit_trace::Place;
 use user_net::Forward;
 
-use crate::epoch::Epoch;
+use crate::spec::epoch::Epoch;
 use crate::spec::{Mode, Net, Threads, Translator};
 
 pub use format::{
@@ -86,7 +86,8 @@ Each is a run of its own from the same start. The result is in the run's report,
     #[command(after_help = "Example:\n  tipsim exec rv64ui-p-add\n  \
         tipsim exec test.elf --signature test.sig --max-insts 1000000\n  \
         tipsim exec test.elf --set isa.zacas=false --translator off\n  \
-        tipsim exec hello.elf --semihosting data -- first second")]
+        tipsim exec hello.elf --semihosting data -- first second\n  \
+        tipsim exec dhrystone.elf --out out/dhrystone      # trace, profilers and report, as of a run")]
     Exec(ExecArgs),
     /// Show the report of a finished run, or write its profiles for other tools.
     #[command(after_help = "Examples:
@@ -190,7 +191,7 @@ pub struct RunArgs {
     pub brief: bool,
 }
 
-/// What `tipsim profile` makes of its arguments; it is written among the results.
+/// What `tipsim profile` and `tipsim exec` make of their arguments; it is written among the results.
 #[derive(Debug)]
 pub struct Made {
     /// Text of the spec, which gets the name of [`RunArgs::spec`].
@@ -199,6 +200,8 @@ pub struct Made {
     pub input: Option<Vec<u8>>,
     /// True if nobody named the folder of the results.
     pub has_default_out: bool,
+    /// What the guest prints is the output of a program: it goes to standard output.
+    pub prints: bool,
 }
 
 /// `tipsim boot`.
@@ -304,15 +307,22 @@ pub struct ExecArgs {
     /// Memory.
     #[arg(long, default_value = "256M")]
     pub memory: String,
-    /// Functional or under the timing core.
-    #[arg(long, value_enum, default_value = "functional")]
-    pub mode: Mode,
+    /// Functional or under the timing core [default: functional; with --out: timing].
+    #[arg(long, value_enum)]
+    pub mode: Option<Mode>,
     /// What is translated to host code; the guest cannot tell.
     #[arg(long, value_enum, default_value = "auto")]
     pub translator: Translator,
     /// Threads of the host that simulate one hart under the timing core; the results are the same.
     #[arg(long, value_enum, default_value = "auto")]
     pub threads: Threads,
+    /// Record and profile the program, and write what `tipsim run` does: trace, profilers, report. Standard input is read to its end
+    /// first, if it is a file or a pipe. The run spec is kept there as exec.toml, to change and to run again.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["signature", "stats", "counters"])]
+    pub out: Option<PathBuf>,
+    /// With --out: profile only what the program marks (guest-sw/tools/tip_region.h), not all from reset to its end.
+    #[arg(long, requires = "out")]
+    pub marked: bool,
     /// Core preset: a name or a file.
     #[arg(long, default_value = "boom-4w")]
     pub core: String,

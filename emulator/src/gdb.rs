@@ -17,11 +17,8 @@ use anyhow::Context;
 use devices::Exit;
 use gdbstub::stub::{DisconnectReason, GdbStub};
 use machine::RunExit;
-use timing::Preset;
+use simulation::{Flow, Mode, Observer, Session, SimulationError};
 
-use crate::checkpoint;
-use crate::spec::Mode;
-use crate::system::{Engine, System};
 use target::{Debugged, EventLoop};
 
 /// Instructions between two looks at the connection, or for one: what a few harts under the timing core do in some tenths
@@ -40,14 +37,13 @@ pub enum End {
     Detached,
 }
 
-/// Told why each slice under the debugger came back, but for the debugger's own reasons; true ends the run.
-pub type After<'a> = dyn FnMut(&mut System, &mut Engine, RunExit) -> anyhow::Result<bool> + 'a;
+/// Who watches a session that a debugger may take over.
+pub type Watching<'a> = dyn Observer<Error = anyhow::Error> + 'a;
 
 /// What a machine was before its first instruction, to begin anew.
 pub(crate) struct Beginning {
     state: Vec<u8>,
     mode: Mode,
-    core: Preset,
 }
 
 /// Where debuggers come from, one after another.
@@ -78,20 +74,11 @@ impl Debugger {
         })
     }
 
-    /// Keeps what the machine is now, for `monitor reset`.
-    pub fn keep_beginning(
-        &mut self,
-        system: &mut System,
-        engine: &mut Engine,
-        mode: Mode,
-        core: &Preset,
-    ) {
-        let state = checkpoint::to_memory(system, engine);
-        self.beginning = state.map_err(|e| e.to_string()).map(|state| Beginning {
-            state,
-            mode,
-            core: core.clone(),
-        });
+    /// Keeps what the machine is now, for `monitor reset`; it begins anew in `mode`.
+    pub fn keep_beginning(&mut self, session: &mut Session, mode: Mode) {
+        let state = session.state();
+        self.beginning =
+            state.map(|state| Beginning { state, mode }).map_err(|e: SimulationError| e.to_string());
     }
 
     /// Waits for the first debugger.
@@ -103,16 +90,15 @@ impl Debugger {
     /// If a debugger has connected, runs the machine under its control until it goes; `None` if none has.
     pub fn serve(
         &mut self,
-        system: &mut System,
-        engine: &mut Engine,
-        after: &mut After<'_>,
+        session: &mut Session,
+        watching: &mut Watching<'_>,
     ) -> anyhow::Result<Option<End>> {
         let Some(stream) = self.next.take().or_else(|| self.streams.try_recv().ok()) else {
             return Ok(None);
         };
         stream.set_nodelay(true)?;
         let beginning = self.beginning.as_ref().map_err(String::as_str);
-        let mut target = Debugged::new(system, engine, after, beginning, stream.try_clone()?);
+        let mut target = Debugged::new(session, watching, beginning, stream.try_clone()?);
         let reason = GdbStub::new(stream).run_blocking::<EventLoop<'_>>(&mut target);
         let (ended, failed) = target.leave();
         self.busy.store(false, Ordering::Release);
@@ -128,6 +114,51 @@ impl Debugger {
                 End::Detached
             }
         }))
+    }
+}
+
+/// Watches a session, which a debugger takes over whenever one is connected.
+pub struct UnderDebugger<'a, O> {
+    debugger: Option<&'a mut Debugger>,
+    observer: &'a mut O,
+    /// How a debugged run ended, if it did under a debugger.
+    pub end: Option<End>,
+}
+
+impl<'a, O> UnderDebugger<'a, O> {
+    /// Lets `debugger`, if there is one, take over what `observer` watches.
+    pub fn new(debugger: Option<&'a mut Debugger>, observer: &'a mut O) -> Self {
+        Self { debugger, observer, end: None }
+    }
+}
+
+impl<O: Observer<Error = anyhow::Error>> Observer for UnderDebugger<'_, O> {
+    type Error = anyhow::Error;
+
+    fn slice(&mut self, session: &Session) -> u64 {
+        self.observer.slice(session)
+    }
+
+    fn before_slice(&mut self, session: &mut Session) -> anyhow::Result<Flow> {
+        if let Some(debugger) = &mut self.debugger {
+            match debugger.serve(session, self.observer)? {
+                Some(End::Guest(exit)) => {
+                    self.end = Some(End::Guest(exit));
+                    self.observer.after_slice(session, RunExit::Exit(exit))?;
+                    return Ok(Flow::End);
+                }
+                Some(end @ (End::Killed | End::Caller)) => {
+                    self.end = Some(end);
+                    return Ok(Flow::End);
+                }
+                Some(End::Detached) | None => {}
+            }
+        }
+        self.observer.before_slice(session)
+    }
+
+    fn after_slice(&mut self, session: &mut Session, exit: RunExit) -> anyhow::Result<Flow> {
+        self.observer.after_slice(session, exit)
     }
 }
 

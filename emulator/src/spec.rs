@@ -1,9 +1,11 @@
 //! Run specs: what boots, on which core, what is run and recorded, and which profilers judge it.
 
 mod base;
+pub mod epoch;
 mod guest;
 mod quantity;
 mod run;
+pub mod samplers;
 mod set;
 #[cfg(test)]
 mod tests;
@@ -14,16 +16,17 @@ use serde::{Deserialize, Serialize};
 use timing::Preset;
 use user_net::{BadForward, Forward};
 
-use crate::epoch::Epoch;
-use crate::failure::{bad_input, read_at_most};
-use crate::packages::check_names;
-use crate::run::command::check_variable;
-use crate::samplers::SamplerSpec;
+use crate::failure::{BadInput, bad_input, read_at_most};
+use crate::guest_files::packages::check_names;
+use crate::experiment::command::check_variable;
 
-pub use guest::{Guest, GuestImage, MAX_HARTS, Net};
+pub use guest::{Guest, GuestImage, Net};
 pub use quantity::{parse_duration, parse_frequency, parse_memory, parse_size};
-pub use run::{Mode, Region, Run, Threads, Translator};
+pub use run::Run;
+pub use simulation::{MAX_HARTS, Mode, Region, Threads, Translator};
 pub use set::{PROFILE_OPTIONS, Source, toml_message};
+use epoch::Epoch;
+use samplers::SamplerSpec;
 use set::{apply, unfit};
 
 /// Bytes of a run spec that are read at most.
@@ -67,6 +70,14 @@ impl Default for Core {
     fn default() -> Self {
         Self { preset: "boom-4w".into(), set: toml::Table::new() }
     }
+}
+
+/// Checks `--harts`: a machine can have so many.
+pub fn harts(harts: u32) -> Result<usize, BadInput> {
+    if (1..=MAX_HARTS).contains(&harts) {
+        return Ok(harts as usize);
+    }
+    Err(BadInput(format!("--harts: expected 1 to {MAX_HARTS}, found {harts}")))
 }
 
 /// What is recorded.
@@ -166,10 +177,16 @@ impl Spec {
         Ok(spec)
     }
 
-    /// Returns the files that the spec names, but for the core's preset.
-    fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
+    /// Returns the files that the spec names, but for the core's preset. `base::PATH_KEYS` has their keys.
+    pub(crate) fn paths(&mut self) -> impl Iterator<Item = &mut PathBuf> {
         let guest = &mut self.guest;
-        let boots = [&mut guest.kernel, &mut guest.firmware, &mut guest.initrd];
+        let boots = [
+            &mut guest.kernel,
+            &mut guest.firmware,
+            &mut guest.initrd,
+            &mut guest.program,
+            &mut guest.semihosting,
+        ];
         boots
             .into_iter()
             .flatten()
@@ -231,8 +248,12 @@ impl Spec {
         if !self.run.env.is_empty() && self.run.command.is_none() {
             return Err("run.env: expected run.command with it, found none".into());
         }
-        if self.run.input.is_some() && self.run.command.is_none() {
+        if self.run.input.is_some() && self.run.command.is_none() && self.guest.program.is_none() {
             return Err("run.input: expected run.command with it, found none".into());
+        }
+        self.guest.check_program()?;
+        if self.guest.program.is_some() && self.run.command.is_some() {
+            return Err("run.command: expected none with guest.program, found one".into());
         }
         if self.guest.image == GuestImage::Debian && self.run.command.is_none() {
             return Err(

@@ -2,12 +2,11 @@
 
 use gdbstub::outputln;
 use gdbstub::target::ext::monitor_cmd::{ConsoleOutput, MonitorCmd};
-use machine::{Mark, RunExit};
+use machine::Mark;
 use report::printable;
 
 use super::End;
 use super::target::Debugged;
-use crate::checkpoint;
 
 const HELP: &str = "\
 help          this
@@ -29,7 +28,7 @@ impl MonitorCmd for Debugged<'_> {
             [] | ["help"] => outputln!(out, "{HELP}"),
             ["info"] => self.info(&mut out),
             ["cycle"] => {
-                for (hart, (instructions, cycles)) in self.system.each().enumerate() {
+                for (hart, (instructions, cycles)) in self.session.system().harts.positions().enumerate() {
                     outputln!(out, "hart {hart}: {cycles} cycles, {instructions} instructions");
                 }
             }
@@ -38,13 +37,12 @@ impl MonitorCmd for Debugged<'_> {
                     "start" => Mark::Start,
                     _ => Mark::Stop,
                 };
-                // The command does what the mark of a hart's own instruction does.
-                let told = (self.after)(self.system, self.engine, RunExit::Region(mark));
-                match told {
-                    Ok(_) if self.engine.is_timing() => {
-                        outputln!(out, "the region {which}s at cycle {}", self.system.hart.cycle());
+                match self.session.mark(mark) {
+                    Ok(()) if self.session.is_timing() => {
+                        let cycle = self.session.system().harts.first().cycle();
+                        outputln!(out, "the region {which}s at cycle {cycle}");
                     }
-                    Ok(_) => outputln!(
+                    Ok(()) => outputln!(
                         out,
                         "no timing core is running: a region means nothing to functional harts"
                     ),
@@ -71,34 +69,28 @@ impl MonitorCmd for Debugged<'_> {
 
 impl Debugged<'_> {
     fn info(&self, out: &mut ConsoleOutput<'_>) {
-        let mode = match self.engine.is_timing() {
+        let mode = match self.session.is_timing() {
             true => "under the timing core",
             false => "functional, one cycle per instruction",
         };
-        let memory = self.system.board.bus.ram.size() >> 20;
+        let memory = self.session.system().board.bus.ram.size() >> 20;
         outputln!(out, "{mode}; {memory} MiB of memory at 0x80000000");
-        for hart in 0..self.system.harts() {
-            let (text, pc) = self.system.describe_hart(hart);
+        for hart in 0..self.session.system().harts.len() {
+            let (text, pc) = self.session.system().harts.describe(hart);
             outputln!(out, "thread {}: {text}, pc {pc:#x}", hart + 1);
         }
     }
 
     fn reset(&mut self, out: &mut ConsoleOutput<'_>) {
         let done = match self.beginning {
-            Ok(beginning) => checkpoint::from_memory(
-                &beginning.state,
-                self.system,
-                beginning.mode,
-                &beginning.core,
-            ),
+            Ok(beginning) => self.session.restore(&beginning.state, beginning.mode),
             Err(why) => {
                 outputln!(out, "reset: {why}");
                 return;
             }
         };
         match done {
-            Ok(engine) => {
-                *self.engine = engine;
+            Ok(()) => {
                 outputln!(
                     out,
                     "the machine is as it was before its first instruction, but for disks and files; \

@@ -25,14 +25,14 @@ impl Breakpoints for Debugged<'_> {
 
 impl SwBreakpoint for Debugged<'_> {
     fn add_sw_breakpoint(&mut self, address: u64, _: usize) -> TargetResult<bool, Self> {
-        for hart in self.system.each_hart() {
+        for hart in &mut self.session.system_mut().harts {
             hart.set_breakpoint(address, true);
         }
         Ok(true)
     }
 
     fn remove_sw_breakpoint(&mut self, address: u64, _: usize) -> TargetResult<bool, Self> {
-        for hart in self.system.each_hart() {
+        for hart in &mut self.session.system_mut().harts {
             hart.set_breakpoint(address, false);
         }
         Ok(true)
@@ -56,7 +56,7 @@ impl Debugged<'_> {
             read: kind != WatchKind::Write,
             write: kind != WatchKind::Read,
         };
-        for hart in self.system.each_hart() {
+        for hart in &mut self.session.system_mut().harts {
             hart.set_watchpoint(watchpoint.clone(), on);
         }
     }

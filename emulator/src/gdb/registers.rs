@@ -78,7 +78,7 @@ impl MultiThreadBase for Debugged<'_> {
         &mut self,
         register_thread: &mut dyn FnMut(Tid),
     ) -> Result<(), Self::Error> {
-        (0..self.system.harts()).for_each(|hart| register_thread(thread(hart)));
+        (0..self.session.system().harts.len()).for_each(|hart| register_thread(thread(hart)));
         Ok(())
     }
 
@@ -93,7 +93,7 @@ impl MultiThreadBase for Debugged<'_> {
 
 impl ThreadExtraInfo for Debugged<'_> {
     fn thread_extra_info(&self, tid: Tid, buffer: &mut [u8]) -> Result<usize, Self::Error> {
-        let (text, _) = self.system.describe_hart(tid.get() - 1);
+        let (text, _) = self.session.system().harts.describe(tid.get() - 1);
         let count = text.len().min(buffer.len());
         buffer[..count].copy_from_slice(&text.as_bytes()[..count]);
         Ok(count)

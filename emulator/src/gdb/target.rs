@@ -20,11 +20,10 @@ use gdbstub::target::ext::monitor_cmd::MonitorCmdOps;
 use gdbstub::target::ext::target_description_xml_override::TargetDescriptionXmlOverrideOps;
 use gdbstub_arch::riscv::Riscv64;
 use machine::{DebugStop, Hart, Limit, RunExit};
+use simulation::{Flow, Session, describe_stuck};
 
 use super::description::description;
-use super::{After, Beginning, End, POLL_INSTRUCTIONS};
-use crate::stuck;
-use crate::system::{Engine, System};
+use super::{Beginning, End, POLL_INSTRUCTIONS, Watching};
 
 /// What a hart does when the machine goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,9 +35,8 @@ enum Action {
 }
 
 pub struct Debugged<'a> {
-    pub system: &'a mut System,
-    pub engine: &'a mut Engine,
-    pub after: &'a mut After<'a>,
+    pub session: &'a mut Session,
+    pub watching: &'a mut Watching<'a>,
     pub beginning: Result<&'a Beginning, &'a str>,
     /// The connection to the debugger, to end it from this side.
     pub connection: TcpStream,
@@ -63,22 +61,20 @@ pub fn thread(hart: usize) -> Tid {
 
 impl<'a> Debugged<'a> {
     pub fn new(
-        system: &'a mut System,
-        engine: &'a mut Engine,
-        after: &'a mut After<'_>,
+        session: &'a mut Session,
+        watching: &'a mut Watching<'_>,
         beginning: Result<&'a Beginning, &'a str>,
         connection: TcpStream,
     ) -> Self {
-        let (hart, bus) = system.hart_and_bus(0);
+        let (hart, bus) = session.system_mut().hart_and_bus(0);
         let csrs = (0..1 << 12).filter(|&csr| hart.debug_csr(bus, csr).is_some());
         let description = description(csrs);
-        let actions = vec![Action::None; system.harts()];
+        let actions = vec![Action::None; session.system().harts.len()];
         Self {
             description,
             actions,
-            system,
-            engine,
-            after,
+            session,
+            watching,
             beginning,
             connection,
             locked: false,
@@ -90,7 +86,7 @@ impl<'a> Debugged<'a> {
 
     /// The debugger is gone: nothing of it stays, also if it did not say goodbye.
     pub fn leave(self) -> (Option<End>, Option<anyhow::Error>) {
-        for hart in self.system.each_hart() {
+        for hart in &mut self.session.system_mut().harts {
             hart.clear_debug();
         }
         (self.ended, self.failed)
@@ -98,16 +94,18 @@ impl<'a> Debugged<'a> {
 
     /// The hart of a thread. GDB has the numbers from the list of threads.
     pub fn hart(&mut self, tid: Tid) -> (&mut Hart, &mut Bus) {
-        let last = self.system.harts() - 1;
-        self.system.hart_and_bus((tid.get() - 1).min(last))
+        let last = self.session.system().harts.len() - 1;
+        self.session.system_mut().hart_and_bus((tid.get() - 1).min(last))
     }
 
     /// Runs a slice; `None` if nothing happened that GDB wants to know.
     fn run(&mut self) -> Option<StopReason> {
         let limit = Limit::instructions(POLL_INSTRUCTIONS);
-        let exit = self.system.run(self.engine, limit);
-        let reason = self.reason(exit)?;
-        for hart in self.system.each_hart() {
+        let reason = match self.session.advance(limit) {
+            Ok(exit) => self.reason(exit)?,
+            Err(error) => self.end_with(error.into()),
+        };
+        for hart in &mut self.session.system_mut().harts {
             hart.debug_step(false);
             hart.hold(false);
         }
@@ -118,7 +116,7 @@ impl<'a> Debugged<'a> {
         let trapped = |hart, signal| StopReason::SignalWithThread { tid: thread(hart), signal };
         match exit {
             RunExit::Debug(stop) => {
-                let stopped = self.system.each_hart().position(Hart::take_debug_stopped);
+                let stopped = self.session.system_mut().harts.iter_mut().position(Hart::take_debug_stopped);
                 self.stopped = stopped.unwrap_or(0);
                 let tid = thread(self.stopped);
                 return Some(match stop {
@@ -132,7 +130,7 @@ impl<'a> Debugged<'a> {
                 });
             }
             RunExit::Stuck(stuck) => {
-                eprintln!("tipsim: {}", stuck::describe(self.system, &stuck));
+                eprintln!("tipsim: {}", describe_stuck(self.session.system_mut(), &stuck));
                 self.stopped = stuck.hart;
                 return Some(trapped(stuck.hart, Signal::SIGSEGV));
             }
@@ -148,17 +146,13 @@ impl<'a> Debugged<'a> {
             }
             RunExit::Limit | RunExit::Paused | RunExit::Region(_) | RunExit::Idle => {}
         }
-        match (self.after)(self.system, self.engine, exit) {
-            Ok(false) => {}
-            Ok(true) => {
+        match self.watching.after_slice(self.session, exit) {
+            Ok(Flow::Default | Flow::GoOn) => {}
+            Ok(Flow::End) => {
                 self.ended = Some(End::Caller);
                 return Some(StopReason::Exited(1));
             }
-            Err(error) => {
-                self.ended = Some(End::Caller);
-                self.failed = Some(error);
-                return Some(StopReason::Exited(1));
-            }
+            Err(error) => return Some(self.end_with(error)),
         }
         if exit == RunExit::Idle {
             // Nothing can wake it but the console's input, or an interrupt from the debugger.
@@ -170,6 +164,13 @@ impl<'a> Debugged<'a> {
             }
         }
         None
+    }
+
+    /// Ends the run because of an error, which the caller gets.
+    fn end_with(&mut self, error: anyhow::Error) -> StopReason {
+        self.ended = Some(End::Caller);
+        self.failed = Some(error);
+        StopReason::Exited(1)
     }
 
     fn set_action(&mut self, tid: Tid, action: Action) {
@@ -206,7 +207,7 @@ impl<'a> BlockingEventLoop for EventLoop<'a> {
     }
 
     fn on_interrupt(target: &mut Debugged<'a>) -> Result<Option<StopReason>, &'static str> {
-        for hart in target.system.each_hart() {
+        for hart in &mut target.session.system_mut().harts {
             hart.debug_step(false);
             hart.hold(false);
         }
@@ -243,7 +244,7 @@ impl Target for Debugged<'_> {
 impl MultiThreadResume for Debugged<'_> {
     fn resume(&mut self) -> Result<(), &'static str> {
         let (actions, locked, stopped) = (&self.actions, self.locked, self.stopped);
-        for (number, hart) in self.system.each_hart().enumerate() {
+        for (number, hart) in self.session.system_mut().harts.iter_mut().enumerate() {
             let action = actions[number];
             hart.hold(locked && action == Action::None);
             hart.debug_step(action == Action::Step);

@@ -13,10 +13,12 @@ use timing::Preset;
 const MAX_BASES: usize = 16;
 
 /// Keys that name files, which are relative to the spec that has them.
-const PATH_KEYS: [(&str, &str); 7] = [
+pub(super) const PATH_KEYS: [(&str, &str); 9] = [
     ("guest", "kernel"),
     ("guest", "firmware"),
     ("guest", "initrd"),
+    ("guest", "program"),
+    ("guest", "semihosting"),
     ("guest", "drive"),
     ("guest", "symbols"),
     ("run", "files"),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::epoch::Epoch;
+use crate::spec::epoch::Epoch;
 
 /// What boots.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -18,6 +18,15 @@ pub struct Guest {
     pub firmware: Option<PathBuf>,
     /// Initial RAM file system.
     pub initrd: Option<PathBuf>,
+    /// A bare-metal program (ELF) in the place of all that boots, with HTIF or semihosting as its host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<PathBuf>,
+    /// Arguments of the bare-metal program.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub arguments: Vec<String>,
+    /// Folder of the host whose files the bare-metal program has by semihosting.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub semihosting: Option<PathBuf>,
     /// Disk images, writes are dropped at the end.
     pub drive: Vec<PathBuf>,
     /// Added to the kernel command line.
@@ -45,6 +54,9 @@ impl Default for Guest {
             kernel: None,
             firmware: None,
             initrd: None,
+            program: None,
+            arguments: Vec::new(),
+            semihosting: None,
             drive: Vec::new(),
             append: String::new(),
             memory: "512M".into(),
@@ -58,8 +70,37 @@ impl Default for Guest {
     }
 }
 
-/// Most harts of a machine: what the guest's kernel is built for.
-pub const MAX_HARTS: u32 = 8;
+impl Guest {
+    /// Checks that nothing is set beside a bare-metal program that only a system has, and the other way round.
+    pub(super) fn check_program(&self) -> Result<(), String> {
+        if self.program.is_none() {
+            let of_a_program = [
+                ("guest.arguments", !self.arguments.is_empty()),
+                ("guest.semihosting", self.semihosting.is_some()),
+            ];
+            return match of_a_program.into_iter().find(|(_, is_set)| *is_set) {
+                Some((key, _)) => Err(format!("{key}: expected guest.program with it, found none")),
+                None => Ok(()),
+            };
+        }
+        let of_a_system = [
+            ("guest.kernel", self.kernel.is_some()),
+            ("guest.firmware", self.firmware.is_some()),
+            ("guest.initrd", self.initrd.is_some()),
+            ("guest.drive", !self.drive.is_empty()),
+            ("guest.packages", !self.packages.is_empty()),
+            ("guest.image", self.image != GuestImage::Minimal),
+            ("guest.append", !self.append.is_empty()),
+            ("guest.net", self.net != Net::None),
+        ];
+        match of_a_system.into_iter().find(|(_, is_set)| *is_set) {
+            Some((key, _)) => Err(format!(
+                "{key}: expected it without guest.program, which is all that a bare-metal machine boots"
+            )),
+            None => Ok(()),
+        }
+    }
+}
 
 /// The guest's system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]

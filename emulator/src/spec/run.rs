@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use simulation::{Mode, Region, Threads, Translator};
+
 use super::quantity::parse_duration;
 
 /// What is run.
@@ -32,6 +34,9 @@ pub struct Run {
     pub region: Region,
     /// The run fails after this many cycles (0: no limit).
     pub max_cycles: u64,
+    /// The run fails after this many instructions of all harts (0: no limit).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub max_instructions: u64,
     /// The run fails when no program executed an instruction for so long in simulated time, such as "10min" ("0s": no limit).
     #[serde(skip_serializing_if = "is_default_max_idle")]
     pub max_idle: String,
@@ -54,6 +59,11 @@ impl Run {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 fn is_default_max_idle(text: &str) -> bool {
     text == MAX_IDLE
 }
@@ -70,87 +80,10 @@ impl Default for Run {
             input: None,
             region: Region::default(),
             max_cycles: 0,
+            max_instructions: 0,
             max_idle: MAX_IDLE.to_owned(),
             host_memory: None,
             env: BTreeMap::new(),
         }
-    }
-}
-
-/// Which machine boots the guest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// Under the timing core.
-    #[default]
-    Timing,
-    /// Functional: one cycle per instruction, no profilers.
-    Functional,
-}
-
-/// What is translated to host code; the guest cannot tell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Translator {
-    /// Code that is executed often, where the host has a translator (x86-64).
-    #[default]
-    Auto,
-    /// Nothing: the interpreter executes everything.
-    Off,
-    /// All code, at once: slow, for tests.
-    Eager,
-}
-
-impl From<Translator> for machine::Translate {
-    fn from(translator: Translator) -> Self {
-        match translator {
-            Translator::Auto => Self::Hot,
-            Translator::Off => Self::Nothing,
-            Translator::Eager => Self::Everything,
-        }
-    }
-}
-
-/// Threads of the host that simulate under the timing core; the results are the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub enum Threads {
-    /// Two, if the host has so many processors and the guest one hart, as long as they seldom wait for each other.
-    #[default]
-    Auto,
-    /// One.
-    One,
-    /// Two, if the guest has one hart.
-    Two,
-}
-
-impl Threads {
-    /// Returns the threads for this host: one, if it has but one processor and nobody says otherwise.
-    pub fn of_this_host(self) -> Self {
-        let several = std::thread::available_parallelism().is_ok_and(|n| n.get() > 1);
-        match self {
-            Self::Auto if !several => Self::One,
-            other => other,
-        }
-    }
-}
-
-/// What is profiled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Region {
-    /// From reset to the end.
-    #[default]
-    Run,
-    /// While the command runs, and of that what its programs mark, if they do.
-    Command,
-    /// What the command's programs mark, alone: after a functional boot the command is functional, too, up to the first mark.
-    Marked,
-}
-
-impl Region {
-    /// Returns whether the region begins and ends by marks, not with the run.
-    pub fn is_marked(self) -> bool {
-        self != Self::Run
     }
 }

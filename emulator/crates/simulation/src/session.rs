@@ -1,0 +1,426 @@
+//! An experiment in steps: run until something happens, switch between functional harts and timing cores, begin and end regions, save,
+//! and finish with all that was recorded.
+
+mod goal;
+mod observer;
+
+use commit_trace::{Event, recordings};
+use critical_path::Excerpts;
+use machine::{DebugStop, Limit, Mark, RunExit};
+use timing::{Preset, Stats};
+use truth::{Collector, SharedLines, UnitTotals};
+
+use crate::checkpoint;
+use crate::commit_stage::StreamClosed;
+use crate::cores::StreamOptions;
+use crate::counts::RegionCounts;
+use crate::engine::Engine;
+use crate::error::SimulationError;
+use crate::laps::Laps;
+use crate::options::Mode;
+use crate::recording::{Consumer, IN_FLIGHT, Recorded, Recording, widths};
+use crate::region::{RegionSummary, Regions, RunPosition};
+use crate::system::System;
+use crate::units::uncore::UncoreRegion;
+
+pub use goal::{Goal, Stop};
+pub use observer::{Flow, NoObserver, Observer};
+
+/// A machine, what executes it, and what is recorded of it.
+pub struct Session {
+    system: System,
+    engine: Engine,
+    preset: Preset,
+    recording: Recording,
+    /// What takes the stream, once a timed part has begun.
+    consumer: Option<Consumer>,
+    /// Cache lines as all harts used them, for the truth.
+    lines: SharedLines,
+    /// The timing cores execute the region of interest, and the functional harts the rest.
+    follows_marks: bool,
+    regions: Regions,
+    counts: RegionCounts,
+    uncore: UncoreRegion,
+    laps: Laps,
+}
+
+/// What samples should say, as the cores collected it.
+pub struct CollectedTruth {
+    /// Collectors by hart.
+    pub collectors: Vec<Collector>,
+    /// Cache lines, as all harts used them.
+    pub lines: SharedLines,
+    /// What became of the overflows of the units that sample instructions, by hart.
+    pub units: Vec<UnitTotals>,
+}
+
+/// All that a session recorded and counted.
+pub struct Finished {
+    /// What the region of interest was.
+    pub regions: RegionSummary,
+    /// Simulated and host time, until the profilers had read everything.
+    pub laps: Laps,
+    /// Counters of each hart's timing core.
+    pub stats: Vec<Stats>,
+    /// Counts of every event by each hart's timing core in the region of interest.
+    pub counts: Option<serde_json::Value>,
+    /// Cycles that each hart's TIP unit stood still, while its own interrupt was handled.
+    pub tip_frozen_cycles: Vec<u64>,
+    /// What last-level cache and memory counted in the region, and the guest's counters of them.
+    pub uncore: serde_json::Value,
+    /// What samples should say, if that was asked for.
+    pub truth: Option<CollectedTruth>,
+    /// Excerpts of each hart, if they were asked for.
+    pub excerpts: Vec<Excerpts>,
+    /// The trace and what the profilers found, if something was timed and recorded.
+    pub recorded: Option<Recorded>,
+}
+
+impl Session {
+    /// Begins a session with a machine that is loaded, or goes on from a checkpoint. With a marked region and the functional `mode`,
+    /// the timing cores of `preset` execute the region, and the functional harts the rest.
+    ///
+    /// # Errors
+    /// If the recording cannot begin.
+    pub fn new(
+        system: System,
+        preset: &Preset,
+        recording: Recording,
+        mode: Mode,
+    ) -> Result<Self, SimulationError> {
+        let mut session = Self::with_engine(system, Engine::FUNCTIONAL, preset, recording);
+        session.follows_marks = mode == Mode::Functional && session.recording.region.is_marked();
+        if session.recording.scripts {
+            session.system.sample_scripts();
+        }
+        if mode == Mode::Timing {
+            session.start_cores()?;
+        }
+        Ok(session)
+    }
+
+    /// Begins a session that goes on in `engine`, and records only what begins later.
+    pub fn with_engine(
+        mut system: System,
+        engine: Engine,
+        preset: &Preset,
+        recording: Recording,
+    ) -> Self {
+        system.harts.stop_at_regions(true);
+        system.harts.stop_when_stuck(true);
+        Self {
+            lines: SharedLines::new(system.harts.len()),
+            follows_marks: false,
+            regions: Regions::new(recording.region),
+            counts: RegionCounts::new(recording.all_events),
+            uncore: UncoreRegion::default(),
+            laps: Laps::new(&system),
+            consumer: None,
+            preset: preset.clone(),
+            recording,
+            engine,
+            system,
+        }
+    }
+
+    /// Returns the machine.
+    pub fn system(&self) -> &System {
+        &self.system
+    }
+
+    /// Returns the machine, to look at or change between two steps.
+    pub fn system_mut(&mut self) -> &mut System {
+        &mut self.system
+    }
+
+    /// Returns whether the timing cores execute, not the functional harts.
+    pub fn is_timing(&self) -> bool {
+        self.engine.is_timing()
+    }
+
+    /// Returns the cycle of the hart that is furthest, and the instructions of all.
+    pub fn position(&self) -> RunPosition {
+        (self.system.harts.latest_cycle(), self.system.harts.instructions())
+    }
+
+    /// Returns what the timing core of each hart counted, without the cycles in which it rested.
+    pub fn stats(&self) -> Vec<Stats> {
+        self.engine.cores().map(|cores| cores.stats()).unwrap_or_default()
+    }
+
+    /// Returns the running totals of all events on each hart, in the order of `PerfEvent::ALL`; empty before the first timed part.
+    pub fn counts(&self) -> Vec<Vec<u64>> {
+        self.engine.cores().map(|cores| cores.counts()).unwrap_or_default()
+    }
+
+    /// Returns the counts of the region so far, or of all that was timed while there has been none, by hart and event. `None`: nothing
+    /// was timed.
+    pub fn region_counts(&self) -> Option<serde_json::Value> {
+        self.counts.clone().end(&self.engine)
+    }
+
+    /// Returns true once something could not be recorded.
+    pub fn recording_failed(&self) -> bool {
+        self.consumer.as_ref().is_some_and(Consumer::failed)
+    }
+
+    /// Returns whether a region of interest is open.
+    pub fn is_region_open(&self) -> bool {
+        self.regions.is_open()
+    }
+
+    /// Lets the timing cores execute from now on. Those that rested go on with what they have in their caches.
+    ///
+    /// # Errors
+    /// If the recording cannot begin.
+    pub fn timing(&mut self) -> Result<(), SimulationError> {
+        if self.is_timing() {
+            return Ok(());
+        }
+        self.laps.lap(&self.system, false);
+        if self.engine.go_on(self.system.harts.first().cycle()) {
+            return Ok(());
+        }
+        self.start_cores()
+    }
+
+    /// Lets the functional harts execute from now on; the timing cores rest, and record nothing.
+    pub fn functional(&mut self) {
+        if self.is_timing() {
+            self.laps.lap(&self.system, true);
+            self.engine.rest();
+        }
+    }
+
+    /// Takes another core for the timed part, which must not have begun.
+    ///
+    /// # Errors
+    /// If a timed part has begun, or the machine has another clock or other extensions than the core.
+    pub fn set_core(&mut self, preset: &Preset) -> Result<(), SimulationError> {
+        let refused = |why: String| Err(SimulationError::Options(format!("core: {why}")));
+        if self.engine.cores().is_some() {
+            return refused("expected it before the first timed part, which has begun".to_owned());
+        }
+        if preset.clock != self.preset.clock {
+            let (expected, found) = (self.preset.clock.mhz, preset.clock.mhz);
+            return refused(format!(
+                "clock.mhz: expected the machine's, {expected}, found {found}"
+            ));
+        }
+        if preset.isa != self.preset.isa {
+            return refused("isa: expected the machine's extensions, found others".to_owned());
+        }
+        if preset.decode.width != self.preset.decode.width {
+            let (expected, found) = (self.preset.decode.width, preset.decode.width);
+            return refused(format!(
+                "decode.width: expected that of the machine's TIP unit, {expected}, found {found}"
+            ));
+        }
+        self.preset = preset.clone();
+        Ok(())
+    }
+
+    /// Takes a mark, as if a hart executed its instruction now: the region of interest begins or ends.
+    ///
+    /// # Errors
+    /// If the recording cannot begin.
+    pub fn mark(&mut self, mark: Mark) -> Result<(), SimulationError> {
+        let now = self.position();
+        let Some(event) = self.regions.take(mark, now) else {
+            return Ok(());
+        };
+        let (opens, anew) = (event != Event::Region(false), event == Event::RegionAnew);
+        self.system.uncore.follow(&mut self.uncore, opens, anew, now.0);
+        if self.follows_marks && opens {
+            self.timing()?;
+        }
+        // A mark that one hart executes is for all of them.
+        if let Some(cores) = self.engine.cores_mut() {
+            cores.region(&event);
+        }
+        if self.recording.region.is_marked() {
+            self.counts.region(&event, &self.engine);
+        }
+        if self.follows_marks && !opens {
+            self.functional();
+        }
+        Ok(())
+    }
+
+    /// Runs one slice, and takes the mark that ends it, if one does.
+    ///
+    /// # Errors
+    /// If the recording of a region cannot begin.
+    pub fn advance(&mut self, limit: Limit) -> Result<RunExit, SimulationError> {
+        let exit = self.system.run(&mut self.engine, limit);
+        if let RunExit::Region(mark) = exit {
+            self.mark(mark)?;
+        }
+        Ok(exit)
+    }
+
+    /// Runs until the goal is reached, the guest ends or comes to nothing, or the observer ends the run. This is the one loop of
+    /// every run.
+    ///
+    /// # Errors
+    /// The observer's, and those of [`Self::advance`].
+    pub fn run_until<O: Observer>(
+        &mut self,
+        goal: &Goal,
+        observer: &mut O,
+    ) -> Result<Stop, O::Error> {
+        if let Some(pc) = goal.breakpoint {
+            for hart in &mut self.system.harts {
+                hart.pass_breakpoint();
+                hart.set_breakpoint(pc, true);
+            }
+        }
+        let stop = self.run_slices(goal, observer);
+        if let Some(pc) = goal.breakpoint {
+            for hart in &mut self.system.harts {
+                hart.set_breakpoint(pc, false);
+                hart.take_debug_stopped();
+            }
+        }
+        stop
+    }
+
+    fn run_slices<O: Observer>(&mut self, goal: &Goal, observer: &mut O) -> Result<Stop, O::Error> {
+        let mut left = goal.instructions.unwrap_or(u64::MAX);
+        loop {
+            if observer.before_slice(self)? == Flow::End {
+                return Ok(Stop::Observer);
+            }
+            if left == 0 || goal.cycle.is_some_and(|cycle| self.position().0 >= cycle) {
+                return Ok(Stop::Reached);
+            }
+            let slice = observer.slice(self).min(left);
+            let limit = Limit { instructions: slice, cycle: goal.cycle.unwrap_or(u64::MAX) };
+            let before = self.system.harts.instructions();
+            let exit = self.advance(limit)?;
+            // Instructions that trapped count for the limit, but do not retire; a live machine comes back early.
+            left -= match exit {
+                RunExit::Limit if !self.system.is_live() && goal.cycle.is_none() => slice,
+                _ => (self.system.harts.instructions() - before).min(left),
+            };
+            match observer.after_slice(self, exit)? {
+                Flow::End => return Ok(Stop::Observer),
+                Flow::GoOn => continue,
+                Flow::Default => {}
+            }
+            match exit {
+                RunExit::Exit(exit) => return Ok(Stop::Exit(exit)),
+                RunExit::Idle => return Ok(Stop::Idle),
+                RunExit::Stuck(stuck) => return Ok(Stop::Stuck(stuck)),
+                RunExit::Debug(DebugStop::Breakpoint) if goal.breakpoint.is_some() => {
+                    return Ok(Stop::Reached);
+                }
+                RunExit::Debug(stop) => return Ok(Stop::Debug(stop)),
+                RunExit::Region(mark) if goal.mark == Some(mark) => return Ok(Stop::Reached),
+                RunExit::Limit | RunExit::Paused | RunExit::Region(_) => {}
+            }
+        }
+    }
+
+    /// Saves the machine, and the timing cores if they execute, as a checkpoint; `console`: what the guest has printed.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn save(&mut self, path: &std::path::Path, console: &[u8]) -> Result<(), SimulationError> {
+        checkpoint::save(path, &mut self.system, &mut self.engine, &self.preset, console)
+    }
+
+    /// Returns the state of machine and timing cores, for [`Self::restore`].
+    ///
+    /// # Errors
+    /// If a device cannot be saved.
+    pub fn state(&mut self) -> Result<Vec<u8>, SimulationError> {
+        Ok(checkpoint::to_memory(&mut self.system, &mut self.engine)?)
+    }
+
+    /// Puts the machine back into an earlier state of its own; it goes on in `mode`, and records nothing.
+    ///
+    /// # Errors
+    /// If the state is not one of this machine.
+    pub fn restore(&mut self, state: &[u8], mode: Mode) -> Result<(), SimulationError> {
+        self.engine = checkpoint::from_memory(state, &mut self.system, mode, &self.preset)?;
+        Ok(())
+    }
+
+    /// Ends the session, waits until all that it recorded is read, and returns it. `is_part`: the run ended before its time, which
+    /// the trace is to say.
+    ///
+    /// # Errors
+    /// If a thread of the recording died.
+    pub fn finish(mut self, is_part: bool) -> Result<Finished, SimulationError> {
+        let end_at = self.position();
+        let regions = self.regions.end(end_at);
+        let (system, timing) = (&self.system, self.engine.is_timing());
+        system.uncore.follow(&mut self.uncore, false, false, end_at.0);
+        let uncore = system.uncore.describe(&self.uncore, system.harts.len(), end_at.0);
+        let stats = self.engine.cores().map(|cores| cores.stats()).unwrap_or_default();
+        let counts = self.counts.end(&self.engine);
+        let mut closed = self.engine.finish();
+        let collectors = closed.as_mut().map_or_else(Vec::new, StreamClosed::take_truth);
+        let excerpts = closed.as_mut().map_or_else(Vec::new, StreamClosed::take_excerpts);
+        let truth = (!collectors.is_empty()).then(|| CollectedTruth {
+            collectors,
+            lines: self.lines,
+            units: system.sampled(),
+        });
+        if let Some(error) = closed.as_ref().and_then(StreamClosed::error) {
+            tracing::error!("{error}");
+        }
+        let recorded = self.consumer.zip(closed);
+        let recorded = recorded.map(|(consumer, closed)| consumer.finish(closed, is_part));
+        let recorded = recorded.transpose()?;
+        // The lap includes the time in which the host's side read the rest.
+        self.laps.lap(system, timing);
+        if let Some(stats) = stats.first() {
+            self.laps.timing.cycles = stats.cycles;
+        }
+        Ok(Finished {
+            regions,
+            laps: self.laps,
+            stats,
+            counts,
+            tip_frozen_cycles: system.tip_frozen_cycles(),
+            uncore,
+            truth,
+            excerpts,
+            recorded,
+        })
+    }
+
+    /// Starts the timing cores, and the recording, if there is to be one.
+    fn start_cores(&mut self) -> Result<(), SimulationError> {
+        let recording = &mut self.recording;
+        let stages = recording.stages && recording.trace.is_some();
+        let mut recorders = Vec::new();
+        if recording.has_stream() {
+            let starts: Vec<u64> = self.system.harts.positions().map(|(_, cycle)| cycle).collect();
+            let (senders, stream) = recordings(&starts, IN_FLIGHT);
+            recorders = senders;
+            self.consumer = Some(Consumer::start(
+                stream,
+                recording.trace.take(),
+                recording.profilers.as_ref(),
+                recording.region,
+                (self.system.harts.len(), self.preset.decode.width),
+            )?);
+        }
+        let options = StreamOptions {
+            stages,
+            all_events: recording.all_events,
+            truth: recording.truth.then(|| self.lines.clone()),
+            excerpts: recording.excerpts.then(|| widths(&self.preset)),
+            marked: recording.region.is_marked(),
+            spare_worker: self.consumer.as_ref().map(Consumer::spare_worker),
+        };
+        self.engine = self.system.timing(&self.preset, recorders, &options);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

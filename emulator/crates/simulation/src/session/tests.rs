@@ -1,0 +1,98 @@
+use devices::RAM_BASE;
+use machine::ResetState;
+
+use super::*;
+use crate::MachineOptions;
+use crate::options::Region;
+
+/// A session over a program of these instructions, which records counts of the marked region.
+fn session(program: &[u32], mode: Mode) -> Session {
+    let preset = Preset::load("boom-4w").unwrap();
+    let mut system = System::new(MachineOptions::new(1 << 20, &preset)).unwrap();
+    let bytes: Vec<u8> = program.iter().flat_map(|inst| inst.to_le_bytes()).collect();
+    system.board.bus.ram.write(RAM_BASE, &bytes).unwrap();
+    system.harts.reset(ResetState { pc: RAM_BASE, ..ResetState::default() });
+    let recording = Recording { region: Region::Marked, all_events: true, ..Recording::default() };
+    Session::new(system, &preset, recording, mode).unwrap()
+}
+
+/// addi a0, a0, 1; j -4.
+const COUNT: [u32; 2] = [0x0015_0513, 0xffdf_f06f];
+
+fn a0(session: &Session) -> u64 {
+    session.system().harts.first().reg(10)
+}
+
+fn run(session: &mut Session, goal: &Goal) -> Stop {
+    session.run_until(goal, &mut NoObserver).unwrap()
+}
+
+#[test]
+fn steps_end_at_their_goals() {
+    let mut session = session(&COUNT, Mode::Functional);
+    assert_eq!(run(&mut session, &Goal::instructions(1000)), Stop::Reached);
+    assert_eq!((session.position(), a0(&session)), ((1000, 1000), 500));
+    assert_eq!(run(&mut session, &Goal::cycle(1500)), Stop::Reached);
+    assert_eq!(session.position(), (1500, 1500));
+    // A step to a place that is the present one goes once around.
+    let goal = Goal { breakpoint: Some(RAM_BASE), ..Goal::END };
+    for expected in [1500, 1502].into_iter().skip(1) {
+        assert_eq!(run(&mut session, &goal), Stop::Reached);
+        assert_eq!(session.position().1, expected);
+    }
+    assert_eq!(run(&mut session, &Goal::instructions(0)), Stop::Reached);
+}
+
+#[test]
+fn modes_take_turns_and_regions_are_counted() {
+    let mut session = session(&COUNT, Mode::Functional);
+    run(&mut session, &Goal::instructions(100));
+    assert!(!session.is_timing() && session.counts().is_empty());
+    session.mark(Mark::Start).unwrap();
+    assert!(session.is_timing() && session.is_region_open());
+    run(&mut session, &Goal::instructions(1000));
+    session.mark(Mark::Stop).unwrap();
+    assert!(!session.is_timing() && !session.is_region_open());
+    run(&mut session, &Goal::instructions(100));
+    session.timing().unwrap();
+    run(&mut session, &Goal::instructions(100));
+    session.functional();
+    let finished = session.finish(false).unwrap();
+    assert_eq!((finished.regions.count, finished.regions.instructions), (1, 1000));
+    assert_eq!(finished.counts.unwrap()["harts"][0]["INST.RET"], 1000);
+    assert_eq!(finished.laps.timing.instructions, 1100);
+    assert_eq!(finished.laps.functional.instructions, 200);
+    assert!(finished.recorded.is_none());
+}
+
+#[test]
+fn a_state_is_gone_back_to() {
+    let mut session = session(&COUNT, Mode::Timing);
+    run(&mut session, &Goal::instructions(500));
+    let (state, position) = (session.state().unwrap(), session.position());
+    run(&mut session, &Goal::instructions(500));
+    let end = (session.position(), a0(&session));
+    session.restore(&state, Mode::Timing).unwrap();
+    assert_eq!(session.position(), position);
+    run(&mut session, &Goal::instructions(500));
+    assert_eq!((session.position(), a0(&session)), end);
+}
+
+#[test]
+fn a_core_is_chosen_before_the_timed_part() {
+    let mut session = session(&COUNT, Mode::Functional);
+    let mut preset = Preset::load("boom-4w").unwrap();
+    preset.set_all([("rob.entries", "64")].into_iter()).unwrap();
+    session.set_core(&preset).unwrap();
+    let other_clock = Preset { clock: timing::preset::Clock { mhz: 1 }, ..preset.clone() };
+    assert!(session.set_core(&other_clock).unwrap_err().to_string().contains("clock.mhz"));
+    session.timing().unwrap();
+    assert!(session.set_core(&preset).unwrap_err().to_string().contains("has begun"));
+}
+
+#[test]
+fn a_guest_that_sleeps_for_ever_ends_the_step() {
+    // wfi with no interrupt enabled.
+    let mut session = session(&[0x1050_0073, 0xffdf_f06f], Mode::Functional);
+    assert_eq!(run(&mut session, &Goal::END), Stop::Idle);
+}

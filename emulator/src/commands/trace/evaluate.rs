@@ -1,0 +1,166 @@
+//! `tipsim trace evaluate`.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use commit_trace::{Batch, CLOCK_HZ, HartId, StreamError, TraceEnd, WalkError};
+use profile::{Evaluation, Evaluator, Region, Sampler, Truth};
+use report::{part_line, printable};
+use serde_json::{Value, json};
+
+use super::{check_hart, ended, metadata, open};
+use crate::cli::{EvaluateArgs, Format};
+use crate::failure::{BadInput, bad_input};
+use crate::spec::{self, Spec};
+use crate::host::terminal::say_json;
+
+/// A number that two evaluations share only if every weight of every profile is equal.
+pub fn fingerprint(evaluation: &Evaluation) -> Value {
+    let mut profiles = vec![("oracle", &evaluation.oracle)];
+    profiles.extend(evaluation.samplers.iter().map(|s| (s.sampler.name.as_str(), &s.profile)));
+    let hash = |profile: &profile::Profile| {
+        let mut hasher = DefaultHasher::new();
+        for (process, inst, weight) in profile.iter() {
+            (process.0, inst.0, weight).hash(&mut hasher);
+        }
+        format!("{:016x}", hasher.finish())
+    };
+    profiles
+        .into_iter()
+        .map(|(name, profile)| (name.to_owned(), json!(hash(profile))))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+/// The samplers and the region that the run was profiled with.
+pub fn profiled(path: &Path, meta: &Value) -> anyhow::Result<(Vec<Sampler>, Region)> {
+    let samplers = serde_json::from_value(meta["samplers"].clone())
+        .map_err(|e| bad_input(path, format!("metadata: samplers: {e}")))?;
+    let region = match serde_json::from_value::<spec::Region>(meta["region"].clone()) {
+        Ok(region) if region.is_marked() => Region::Marked,
+        _ => Region::Whole,
+    };
+    Ok((samplers, region))
+}
+
+/// Batches that are read ahead, on a thread of their own.
+const AHEAD: usize = 8;
+
+/// Gives every batch of one of a trace's harts to `take`.
+pub fn replay(
+    path: &Path,
+    hart: u32,
+    take: impl FnMut(&Batch) -> Result<(), StreamError>,
+) -> anyhow::Result<()> {
+    match batches(path, HartId(hart), take)? {
+        Ok(()) => Ok(()),
+        Err(WalkError::Trace(e)) => Err(BadInput(e.to_string()).into()),
+        Err(e) => Err(bad_input(path, e).into()),
+    }
+}
+
+/// Gives `take` the batches of a trace's `hart` up to the first error in it.
+fn batches(
+    path: &Path,
+    hart: HartId,
+    mut take: impl FnMut(&Batch) -> Result<(), StreamError>,
+) -> anyhow::Result<Result<(), WalkError>> {
+    let reader = open(path)?;
+    check_hart(path, &reader, hart.0)?;
+    let mut replay = reader.replay(AHEAD);
+    let mut found = hart.0 == 0;
+    while let Some(batch) = replay.next() {
+        let taken = match batch {
+            Ok(batch) => {
+                let taken = if batch.hart == hart {
+                    found = true;
+                    take(&batch)
+                } else {
+                    Ok(())
+                };
+                replay.recycle(batch);
+                taken.map_err(WalkError::from)
+            }
+            Err(e) => Err(e.into()),
+        };
+        if taken.is_err() {
+            return Ok(taken);
+        }
+    }
+    if !found {
+        let why = format!("--hart: the trace has nothing of hart {}", hart.0);
+        return Err(bad_input(path, why).into());
+    }
+    Ok(Ok(()))
+}
+
+/// Replays a trace into the profilers of its run or of another spec, as far as it goes.
+pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<u8> {
+    let reader = open(&args.trace)?;
+    let meta = metadata(&reader);
+    let (mut samplers, region) = profiled(&args.trace, &meta)?;
+    if let Some(path) = &args.samplers {
+        let spec = Spec::load(path, &[])?;
+        let clock_hz = meta["clock_hz"].as_u64().unwrap_or(CLOCK_HZ) as f64;
+        samplers =
+            crate::spec::samplers::samplers(&spec.sampler, clock_hz).map_err(|e| bad_input(path, e))?;
+    }
+    let mut evaluator = Evaluator::new(&samplers, region);
+    let start = std::time::Instant::now();
+    let read = batches(&args.trace, HartId(args.hart), |batch| evaluator.batch(batch))?;
+    let evaluation = evaluator.finish();
+    if reader.end() != TraceEnd::Complete && args.format == Format::Text {
+        println!("{}", part_line(&format!("the trace is {}", reader.end())));
+    }
+    if evaluation.cycles > 0 {
+        print(&evaluation, start.elapsed().as_secs_f64(), args.format);
+    }
+    ended(&args.trace, &reader, None, read.map(ControlFlow::Continue))
+}
+
+fn print(evaluation: &Evaluation, seconds: f64, format: Format) {
+    let oracle = &evaluation.oracle;
+    // Most samplers have the same filter: the truth is computed once for each filter.
+    let mut truths = HashMap::new();
+    let rows: Vec<Value> = evaluation
+        .samplers
+        .iter()
+        .map(|s| {
+            let truth = truths
+                .entry(&s.sampler.filter)
+                .or_insert_with(|| Truth::new(&evaluation.oracle_of(s), |p, i| (p, i)));
+            json!({"sampler": s.sampler.name, "period": s.sampler.schedule.period,
+                "samples": s.samples, "error": truth.error(&s.profile),
+                "sampling_error": truth.sampling_error(s.samples)})
+        })
+        .collect();
+    let (cycles, instructions) = (evaluation.cycles, evaluation.instructions);
+    if format == Format::Json {
+        let evaluated = json!({"cycles": cycles, "idle": evaluation.idle, "instructions": instructions,
+                "oracle_cycles": oracle.total() / oracle.units_per_cycle(), "samplers": rows,
+                "fingerprint": fingerprint(evaluation), "seconds": seconds});
+        say_json(&format!("{evaluated:#}\n"));
+        return;
+    }
+    println!(
+        "{instructions} instructions, {cycles} cycles ({:.1} M instructions/s)",
+        instructions as f64 / seconds / 1e6
+    );
+    println!(
+        "{:24} {:>10} {:>10} {:>9} {:>15}",
+        "sampler", "period", "samples", "error", "sampling alone"
+    );
+    for row in rows {
+        let percent = |key: &str| format!("{:.2} %", 100.0 * row[key].as_f64().unwrap_or(f64::NAN));
+        println!(
+            "{:24} {:>10} {:>10} {:>9} {:>15}",
+            printable(row["sampler"].as_str().unwrap_or("-")),
+            row["period"].to_string(),
+            row["samples"].to_string(),
+            percent("error"),
+            percent("sampling_error"),
+        );
+    }
+}

@@ -1,0 +1,287 @@
+//! `tipsim what-if`: what a program would gain if it lost no cycles in some way at some place. Each is a run of its own, on a core
+//! without that cause at these instructions, of the same program from the same start.
+
+mod candidates;
+mod code;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::Context as _;
+use serde::Serialize;
+use serde_json::{Value, json};
+use toml::Value as Toml;
+
+use crate::cli::WhatIfArgs;
+use crate::failure::{bad_input, cannot_write};
+use crate::commands::report::Recorded;
+use crate::run_folder::{Folder, RUN, Results, TRIALS};
+use crate::spec::{Record, Spec};
+use candidates::{Candidate, Instruction, Wanted, candidates, main_program};
+
+/// A candidate, and what became of it.
+#[derive(Debug, Serialize)]
+struct Trial {
+    #[serde(flatten)]
+    candidate: Candidate,
+    /// Cycles without the cause; see [`Original::cycles`].
+    cycles: f64,
+    /// Share of the cycles that it takes less.
+    gain: f64,
+    /// What became of selects in the place of the branches, if the candidate is of branches that are foreseen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    select: Option<SelectTrial>,
+}
+
+/// What became of selects in the place of branches.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum SelectTrial {
+    /// Branches were tried as selects.
+    Tried { instructions: Vec<Instruction>, cycles: f64, gain: f64 },
+    /// There is no select, for this reason.
+    None { none: &'static str },
+}
+
+/// A run that is repeated without something.
+struct Original<'a> {
+    args: &'a WhatIfArgs,
+    run: Value,
+    spec: Spec,
+    program: String,
+}
+
+/// Tries what the run's stacks suggest, or what is asked for, and adds it to the run's report.
+pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
+    let wanted = args.without.iter().map(|text| Wanted::parse(text));
+    let wanted = wanted.collect::<Result<Vec<_>, _>>()?;
+    let mut results = Results::open(&args.dir)?;
+    results.lock()?;
+    let (run, spec) = original(&results)?;
+    let symbols = crate::symbol_sources::names::recorded(&results)?
+        .with_folders(&args.debug_dir)?
+        .with_guest_files(results.guest_files());
+    let recorded = Recorded::read(&results, false)?;
+    let (program, found) = {
+        let evaluation = recorded.whole();
+        let program = match &args.process {
+            Some(name) => name.clone(),
+            None => main_program(&evaluation)
+                .ok_or_else(|| bad_input(&args.dir, "no process was profiled"))?,
+        };
+        let symbolizer = symbols.symbolizer();
+        let found = candidates(&evaluation, &program, &symbolizer, &wanted)?;
+        (program, found)
+    };
+    let earlier = Earlier::of(&run, &program);
+    let original = Original { args, run, spec, program };
+    let folder = args.dir.join(TRIALS);
+    let trials_folder = results.folder().make(TRIALS).map_err(|e| bad_input(&folder, e))?;
+    let before = match recorded.is_of_this_simulator() {
+        true => original.cycles(&results)?,
+        false => {
+            eprintln!("tipsim: another tipsim ran it: once more as it was");
+            original.run_without(&[], &trials_folder, "before")?
+        }
+    };
+    let most = args.most as usize;
+    let count = found.len().min(most);
+    if count == 0 {
+        println!(
+            "{} loses too few cycles at any place in a way that could be tried",
+            original.program
+        );
+    }
+    let mut trials = earlier.trials.clone();
+    // Folders of earlier trials stay, with what they found.
+    let first = next_number(&folder);
+    for (n, mut candidate) in found.into_iter().take(most).enumerate() {
+        let progress = format!("{} of {count}", n + 1);
+        let (name, selects) = ((first + n).to_string(), candidate.selects.take());
+        let place = format!(
+            "{} {} of {}",
+            candidate.instructions.len(),
+            candidate.kind,
+            report::short_name(&candidate.function, 60)
+        );
+        match candidate.cause {
+            "select" => eprintln!("tipsim: {progress}: selects in the place of {place}"),
+            cause => eprintln!("tipsim: {progress}: no {cause} at {place}"),
+        }
+        let try_without = |instructions: &[Instruction], name: &str| {
+            let cycles = original.run_without(instructions, &trials_folder, name)?;
+            anyhow::Ok((cycles, 1.0 - cycles / before))
+        };
+        let (cycles, gain) = try_without(&candidate.instructions, &name)?;
+        let select = match selects {
+            None => None,
+            Some(Err(none)) => Some(SelectTrial::None { none }),
+            Some(Ok(instructions)) => {
+                eprintln!("tipsim: {progress}: selects in their place");
+                let (cycles, gain) = try_without(&instructions, &format!("{name}-select"))?;
+                Some(SelectTrial::Tried { instructions, cycles, gain })
+            }
+        };
+        let trial = json!(Trial { candidate, cycles, gain, select });
+        // The trial takes the place of an earlier one with the same cause and instructions.
+        let question = |trial: &Value| (trial["cause"].clone(), trial["instructions"].clone());
+        trials.retain(|known| question(known) != question(&trial));
+        trials.push(trial);
+        // Each trial is written at once: an interruption loses nothing that was found.
+        trials.sort_by(|a, b| gain_of(b).total_cmp(&gain_of(a)));
+        let mut how = original.run.clone();
+        how["what_if"] = json!({
+            "program": original.program,
+            "cycles": before,
+            "harts": original.spec.guest.harts,
+            "trials": trials,
+        });
+        how["what_if_others"] = json!(earlier.others);
+        results.write(RUN, (serde_json::to_string_pretty(&how)? + "\n").as_bytes())?;
+        let part = results.part().map(str::to_owned);
+        results.save(part.as_deref())?;
+    }
+    recorded.rewrite(&mut results, &symbols)?;
+    let how: Value = results.json(RUN)?;
+    print!("{}", report::WhatIf::of(&how).unwrap_or_default());
+    println!("report: {}", args.dir.join("report.html").display());
+    Ok(())
+}
+
+fn gain_of(trial: &Value) -> f64 {
+    trial["gain"].as_f64().unwrap_or_default()
+}
+
+/// What earlier trials found.
+struct Earlier {
+    /// Trials of the same program.
+    trials: Vec<Value>,
+    /// Entries like `what_if` of run.json that are about other programs.
+    others: Vec<Value>,
+}
+
+impl Earlier {
+    fn of(run: &Value, program: &str) -> Self {
+        let others = run["what_if_others"].as_array().into_iter().flatten();
+        let all = others.chain(run.get("what_if")).filter(|known| known.is_object());
+        let (own, others): (Vec<&Value>, _) = all.partition(|known| known["program"] == program);
+        let trials = own.iter().filter_map(|known| known["trials"].as_array());
+        Self {
+            trials: trials.flatten().cloned().collect(),
+            others: others.into_iter().cloned().collect(),
+        }
+    }
+}
+
+/// Returns the number that follows those of the folders of earlier trials.
+fn next_number(folder: &Path) -> usize {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let number = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        let digits = name.split(['.', '-']).next()?;
+        digits.parse::<u16>().ok().map(usize::from)
+    };
+    entries.filter_map(number).max().map_or(1, |last| last + 1)
+}
+
+/// A run that can be repeated: its run.json, and the spec in it.
+fn original(results: &Results) -> anyhow::Result<(Value, Spec)> {
+    let path = results.path().join(RUN);
+    let run: Value = results.json(RUN)?;
+    let spec: Spec = serde_json::from_value(run["spec"].clone())
+        .map_err(|e| bad_input(&path, format!("spec: {e}")))?;
+    if !spec.deterministic() {
+        let found = "expected a run that is the same each time, found guest.net = \"user\" or guest.clock = \"host\"";
+        return Err(bad_input(&path, found).into());
+    }
+    let end = run["end"].as_str().unwrap_or_default();
+    if !end.starts_with("Guest") {
+        let error = format!("expected a run that the guest ended, found end = {end:?}");
+        return Err(bad_input(&path, error).into());
+    }
+    Ok((run, spec))
+}
+
+/// Returns the cycles of a program, all its processes on all harts together, as the run's report has them.
+fn program_cycles(results: &Results, program: &str) -> anyhow::Result<f64> {
+    let report: Value = results.json("report.json")?;
+    let processes = report["processes"].as_array().into_iter().flatten();
+    // The report adds the process id to names that several have.
+    let is_own = |process: &&Value| {
+        let name = process["name"].as_str().unwrap_or_default();
+        name == program || name.starts_with(&format!("{program}-{}", process["pid"]))
+    };
+    let own = processes.filter(is_own);
+    let sum: f64 = own.filter_map(|process| process["cycles"].as_f64()).sum();
+    let shown = results.path().display();
+    anyhow::ensure!(sum > 0.0, "{shown}: {program} was not profiled");
+    Ok(sum)
+}
+
+impl Original<'_> {
+    /// Returns the cycles that a run took: on one hart the program's own; on several harts the elapsed ones of the region, in
+    /// which one hart may wait for another.
+    fn cycles(&self, results: &Results) -> anyhow::Result<f64> {
+        if self.spec.guest.harts == 1 {
+            return program_cycles(results, &self.program);
+        }
+        let run: Value = results.json(RUN)?;
+        let elapsed = run["regions"]["cycles"].as_f64().unwrap_or_default();
+        // Without a region, everything is profiled.
+        let elapsed = Some(elapsed).filter(|cycles| *cycles > 0.0);
+        elapsed.or(run["cycles"].as_f64()).context("run.json: no cycles")
+    }
+
+    /// Runs the program on a core without the cause at these instructions, and returns its cycles.
+    fn run_without(
+        &self,
+        instructions: &[Instruction],
+        folder: &Folder,
+        name: &str,
+    ) -> anyhow::Result<f64> {
+        let mut spec = self.spec.clone();
+        // Only the cycles are asked for.
+        spec.record = Record { trace: false, detail: false, excerpts: false, ..Record::default() };
+        spec.sampler = vec![serde_json::from_value(json!({"profiler": "tip", "period": 100_003}))?];
+        let without = instructions.iter().map(|inst| Toml::String(inst.without.clone()));
+        let what_if = spec
+            .core
+            .set
+            .entry("what_if")
+            .or_insert_with(|| Toml::Table(toml::Table::new()))
+            .as_table_mut()
+            .context("core.what_if is not a table")?;
+        let before = what_if.remove("without");
+        let before = before.and_then(|value| value.as_array().cloned());
+        let all = before.unwrap_or_default().into_iter().chain(without);
+        what_if.insert("without".to_owned(), Toml::Array(all.collect()));
+        let (out, file) = (folder.path().join(name), format!("{name}.toml"));
+        let path = folder.path().join(&file);
+        // The folder may be somebody else's.
+        let written = folder.write(&file, toml::to_string(&spec)?.as_bytes());
+        written.map_err(|e| cannot_write(&path, e))?;
+        anyhow::ensure!(!out.is_symlink(), "{}: expected a folder, found a link", out.display());
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("run").arg(&path).arg("--out").arg(&out);
+        if let Some(dir) = &self.args.guest_dir {
+            command.arg("--guest-dir").arg(dir);
+        }
+        // The exit status of the run is the guest's command's, if all went well.
+        let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status()?;
+        let results = Results::open(&out).with_context(|| format!("the run failed ({status})"))?;
+        let run: Value = results.json(RUN)?;
+        let same = |key: &str| run[key] == self.run[key];
+        anyhow::ensure!(
+            same("end"),
+            "{}: it ended otherwise than the run itself: {}",
+            path.display(),
+            run["end"]
+        );
+        anyhow::ensure!(
+            same("guest"),
+            "{}: it had another guest than the run itself (--guest-dir DIR)",
+            path.display()
+        );
+        self.cycles(&results)
+    }
+}

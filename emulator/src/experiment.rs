@@ -1,0 +1,356 @@
+//! An experiment: a machine of a run spec with its results' folder, driven in steps, from the boot to the report.
+
+mod boot_cache;
+pub mod command;
+mod description;
+mod end;
+pub mod input;
+mod jit;
+pub mod net;
+mod outcome;
+mod plan;
+mod progress;
+mod share;
+mod watcher;
+
+use std::fs::File;
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use devices::Output;
+use simulation::{Goal, MachineOptions, Profilers, Recording, Session, Stop, System, TraceOutput};
+use user_net::UserNet;
+
+use crate::cli::Made;
+use crate::failure::bad_input;
+use crate::gdb::{self, Debugger, UnderDebugger};
+use crate::guest_files::program::{Program, ProgramArguments, ProgramConsole};
+use crate::host::self_profile::{Samples, SelfProfile, sample_this_thread};
+use crate::run_folder::{CONSOLE, RUN, TRACE, Work};
+use crate::spec::Net;
+use boot_cache::Boot;
+use description::metadata;
+use watcher::{Watched, Watcher};
+
+pub use end::End;
+pub use outcome::{Outcome, Reports};
+pub use plan::Plan;
+pub use progress::{Console, Echo};
+use share::Share;
+
+/// What an experiment is given beside its plan.
+pub struct Setting<'a> {
+    /// Folder of the results.
+    pub out: &'a Path,
+    /// Name of the run spec's file.
+    pub spec_name: &'a str,
+    /// The spec and the input that are kept among the results, if they are no files of the user's.
+    pub made: Option<&'a Made>,
+    /// Where the guest's console is shown, too.
+    pub echo: Echo,
+    /// The simulator samples itself.
+    pub self_profile: bool,
+    /// A debugger may stop the guest for as long as it likes: a guest that does nothing is not ended.
+    pub has_debugger: bool,
+    /// Ends the step that goes on, from another thread.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// A machine of a run spec, its session, and the folder in which its results come to be. Dropped before [`Self::finish`], nothing of it
+/// stays.
+pub struct Experiment {
+    plan: Plan,
+    work: Work,
+    session: Session,
+    watched: Watched,
+    self_profile: Option<SelfProfile>,
+}
+
+/// What became of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The step's goal is reached, and the experiment can go on.
+    Reached,
+    /// The experiment has ended: the next is [`Experiment::finish`].
+    Ended,
+}
+
+/// What an experiment left.
+pub struct Concluded {
+    /// What it found.
+    pub outcome: Outcome,
+    /// Where its results are.
+    pub place: PathBuf,
+    /// Its report for the terminal.
+    pub reports: Reports,
+    /// Whether the results took their place.
+    pub published: anyhow::Result<()>,
+}
+
+impl Experiment {
+    /// Boots the guest of a plan, or goes on where an earlier run with the same boot had saved it; a bare-metal program is loaded.
+    ///
+    /// # Errors
+    /// If the folder of the results cannot be made, or a file of the guest is not as it should be.
+    pub fn boot(plan: Plan, net: Option<UserNet>, setting: &Setting<'_>) -> anyhow::Result<Self> {
+        let work = begin(&plan, setting)?;
+        if let Some(program) = &plan.program {
+            let console = console(&work, setting.echo)?;
+            let output = Output::new(Box::new(console.clone()));
+            let mut system = System::new(machine_options(&plan, output))?;
+            load_program(&plan, program, &mut system, &console, setting.made)?;
+            return Self::of(plan, work, system, console, None, setting);
+        }
+        let share = Share { path: work.guest_files() };
+        give_files(&plan, &share, setting.made)?;
+        let mut console = console(&work, setting.echo)?;
+        let mut net = net;
+        let output = console.clone();
+        let mut make = || {
+            let output = Output::new(Box::new(output.clone()));
+            Ok(System::new(MachineOptions {
+                share: Some(&share.path),
+                // A machine that is made once more has no network: there is no checkpoint of a machine with one.
+                net: net.take(),
+                ..machine_options(&plan, output)
+            })?)
+        };
+        let mut system = make()?;
+        let boot = Boot::start(&plan, &mut system, &mut console, make)?;
+        Self::of(plan, work, system, console, boot, setting)
+    }
+
+    fn of(
+        plan: Plan,
+        work: Work,
+        system: System,
+        console: Console,
+        boot: Option<Boot>,
+        setting: &Setting<'_>,
+    ) -> anyhow::Result<Self> {
+        let recording = recording(&plan, &work)?;
+        let session = Session::new(system, &plan.preset, recording, plan.spec.run.boot)?;
+        let self_profile = setting.self_profile.then(SelfProfile::start).transpose()?;
+        let watched = Watched::new(&plan, &session, console, boot, setting);
+        Ok(Self { plan, work, session, watched, self_profile })
+    }
+
+    /// Returns the session, to look at the machine or to change how it executes.
+    pub fn session(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
+    /// Returns the plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Returns the guest's console.
+    pub fn console(&self) -> &Console {
+        &self.watched.console
+    }
+
+    /// Runs until the goal is reached, until the console prints `text` if there is one, or to the end; under the control of a debugger
+    /// if one is connected.
+    ///
+    /// # Errors
+    /// If recording cannot begin, or a debugger's connection fails.
+    pub fn step(
+        &mut self,
+        goal: &Goal,
+        text: Option<&str>,
+        debugger: Option<&mut Debugger>,
+    ) -> anyhow::Result<Step> {
+        if self.watched.end.is_some() {
+            return Ok(Step::Ended);
+        }
+        let mut goal = goal.clone();
+        let most = self.plan.spec.run.max_instructions;
+        let left = most.saturating_sub(self.session.system().harts.instructions());
+        let is_limited = most != 0 && goal.instructions.is_none_or(|count| count >= left);
+        if is_limited {
+            goal.instructions = Some(left);
+        }
+        self.watched.pauses_as_usual &= goal == Goal { instructions: goal.instructions.filter(|_| is_limited), ..Goal::END };
+        let mut watcher = Watcher::new(&self.plan, &mut self.watched, text);
+        let mut observer = UnderDebugger::new(debugger, &mut watcher);
+        let stop = self.session.run_until(&goal, &mut observer)?;
+        let debugger_end = observer.end;
+        if matches!(debugger_end, Some(gdb::End::Killed)) {
+            self.watched.stop.store(true, Ordering::Relaxed);
+            self.watched.end = Some(End::Interrupted);
+        }
+        self.watched.settle(&stop);
+        if stop == Stop::Reached && is_limited && self.watched.end.is_none() {
+            let instructions = self.session.system().harts.instructions();
+            self.watched.end = (instructions >= most).then_some(End::TooManyInstructions(most));
+        }
+        Ok(if self.watched.end.is_some() { Step::Ended } else { Step::Reached })
+    }
+
+    /// Goes on after a step that was interrupted.
+    pub fn resume(&mut self) {
+        if self.watched.end == Some(End::Interrupted) {
+            self.watched.end = None;
+        }
+    }
+
+    /// Returns whether the experiment has ended, and why.
+    pub fn end(&self) -> Option<&End> {
+        self.watched.end.as_ref()
+    }
+
+    /// Ends the experiment: waits until all is evaluated, writes the report, and puts the results in their place.
+    ///
+    /// # Errors
+    /// If the results cannot be written.
+    pub fn finish(self) -> anyhow::Result<Concluded> {
+        let Self { plan, mut work, session, mut watched, self_profile } = self;
+        let share = work.guest_files();
+        let has_command = plan.spec.run.command.is_some();
+        let status = command::status(&share);
+        let end = watched.end.take().unwrap_or(End::Interrupted);
+        let end = end.settled(has_command && status.is_none(), work.path());
+        watched.progress.end();
+        let samples = self_profile.map(SelfProfile::stop);
+        let finished = session.finish(end.is_part())?;
+        let parts = samples.map(Samples::parts).transpose()?;
+        let never_began = plan.spec.boots_functionally_first() && finished.regions.count == 0;
+        let mut outcome = Outcome {
+            end,
+            never_began,
+            has_command,
+            mounted: watched.mounted,
+            status,
+            console: watched.console.failure(),
+            command_at: watched.command_at,
+            parts,
+            finished,
+        };
+        let files = &plan.spec.run.files;
+        jit::keep(files, &share);
+        Share { path: share.clone() }.take_back(files);
+        command::take_back(&share);
+        let part = outcome.part();
+        let written = outcome.write(&plan, work.results(), part.as_deref());
+        let unwritten = written.as_ref().err().map(|error| format!("{error:#}"));
+        let (place, published) = work.publish(part.or(unwritten).as_deref());
+        // Nobody may read what is printed, which ends the program: the results are in their place by then.
+        if let Err(error) = &published {
+            eprintln!("tipsim: {error:#}");
+        }
+        let reports = match written {
+            Ok(reports) => reports,
+            // What failed first is why the rest does.
+            Err(error) if !outcome.failed() => return Err(error),
+            Err(_) => Reports::default(),
+        };
+        Ok(Concluded { outcome, place, reports, published })
+    }
+}
+
+/// Makes the working folder, with what is known before anything runs.
+fn begin(plan: &Plan, setting: &Setting<'_>) -> anyhow::Result<Work> {
+    let mut work = Work::begin(setting.out)?;
+    if let Some(made) = setting.made {
+        work.results().write(setting.spec_name, made.spec.as_bytes())?;
+        if let Some(content) = &made.input {
+            work.results().write(input::MADE_INPUT, content)?;
+        }
+    }
+    let begun = serde_json::to_vec_pretty(&outcome::begun(plan))?;
+    work.results().write(RUN, &begun)?;
+    Ok(work)
+}
+
+/// Puts the guest's command, its input and its files into the shared folder.
+fn give_files(plan: &Plan, share: &Share, made: Option<&Made>) -> anyhow::Result<()> {
+    let run = &plan.spec.run;
+    share.give(&run.files)?;
+    let command = run.command.as_deref();
+    let command = command.map(|command| command::with_environment(command, &run.env));
+    let made = made.and_then(|made| made.input.as_deref());
+    let mut input: Option<Box<dyn Read + '_>> = match (made, &run.input) {
+        (Some(content), _) => Some(Box::new(content)),
+        (None, Some(file)) => Some(Box::new(File::open(file).map_err(|e| bad_input(file, e))?)),
+        (None, None) => None,
+    };
+    let input = input.as_mut().map(|input| &mut **input as &mut dyn Read);
+    command::give(&share.path, command.as_deref(), input)?;
+    // What the guest sees of the folder does not depend on when it was made.
+    share.made_at(&[command::COMMAND, command::INPUT, ""], plan.epoch)?;
+    share.fix_modes()
+}
+
+/// Loads a bare-metal program, which reads its input from a file or none.
+fn load_program(
+    plan: &Plan,
+    program: &Program,
+    system: &mut System,
+    console: &Console,
+    made: Option<&Made>,
+) -> anyhow::Result<()> {
+    let input = match (made.and_then(|made| made.input.as_ref()), &plan.spec.run.input) {
+        (Some(content), _) => content.clone(),
+        (None, Some(file)) => std::fs::read(file).map_err(|e| bad_input(file, e))?,
+        (None, None) => Vec::new(),
+    };
+    let guest = &plan.spec.guest;
+    let given =
+        ProgramArguments { arguments: guest.arguments.clone(), files: guest.semihosting.clone() };
+    program.load(system, &given, || {
+        ProgramConsole::of(Box::new(Cursor::new(input.clone())), Box::new(console.clone()))
+    })?;
+    Ok(())
+}
+
+fn console(work: &Work, echo: Echo) -> anyhow::Result<Console> {
+    Ok(Console::new(work.create(CONSOLE)?, &work.path().join(CONSOLE), echo))
+}
+
+/// The machine of a plan, without a folder that it shares with the host and without a network.
+fn machine_options(plan: &Plan, console: Output) -> MachineOptions<'_> {
+    MachineOptions {
+        harts: plan.spec.guest.harts as usize,
+        console,
+        drives: &plan.drives,
+        translator: plan.spec.run.translator,
+        threads: plan.spec.run.threads,
+        epoch: plan.epoch,
+        packages: plan.packages.as_ref().map(|packages| packages.root.as_path()),
+        live: plan.spec.guest.net != Net::None,
+        on_core_thread: sample_this_thread,
+        ..MachineOptions::new(plan.memory, &plan.preset)
+    }
+}
+
+/// What the spec says is recorded, into the working folder.
+fn recording(plan: &Plan, work: &Work) -> anyhow::Result<Recording> {
+    let record = &plan.spec.record;
+    let path = work.path().join(TRACE);
+    let trace = || {
+        anyhow::Ok(TraceOutput {
+            create: work.creator(TRACE)?,
+            name: path.display().to_string(),
+            // The description reads all files that boot.
+            metadata: metadata(plan)?,
+            level: record.level,
+        })
+    };
+    Ok(Recording {
+        trace: record.trace.then(trace).transpose()?,
+        profilers: record.profilers.then(|| Profilers {
+            samplers: plan.samplers.clone(),
+            detail: record.detail,
+            call_stacks: record.call_stacks,
+        }),
+        stages: record.stages,
+        all_events: record.counters,
+        truth: record.truth,
+        excerpts: record.excerpts && record.profilers,
+        scripts: record.interpreters && (record.trace || record.profilers),
+        region: plan.spec.run.region,
+    })
+}

@@ -1,0 +1,178 @@
+//! Looks at an experiment between the slices of its run: for its end, signals, limits on the host's resources, and what its console prints.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use machine::{Mark, RunExit};
+use simulation::{Flow, InputWatch, Observer, Session, Standstill, Stop, Watch, describe_stuck};
+
+use super::boot_cache::Boot;
+use super::progress::Progress;
+use super::{Console, End, Plan, Setting};
+use crate::host::memory;
+
+/// What is known of an experiment from step to step.
+pub struct Watched {
+    /// The guest's console.
+    pub console: Console,
+    /// The line that shows how far the run is.
+    pub progress: Progress,
+    /// Ends the step that goes on, from another thread.
+    pub stop: Arc<AtomicBool>,
+    /// The guest has mounted the shared folder, where its command waits for it.
+    pub mounted: bool,
+    /// Bytes that the console had printed when the command started, if it did.
+    pub command_at: Option<u64>,
+    /// Why the experiment ended, if it did.
+    pub end: Option<End>,
+    /// The machine has paused only where a plain run does, so that its state is that of every run with such a boot.
+    pub pauses_as_usual: bool,
+    boot: Option<Boot>,
+    standstill: Watch,
+    input: InputWatch,
+    has_debugger: bool,
+}
+
+impl Watched {
+    /// Begins to watch a session that has not run.
+    pub fn new(
+        plan: &Plan,
+        session: &Session,
+        console: Console,
+        boot: Option<Boot>,
+        setting: &Setting<'_>,
+    ) -> Self {
+        let restored = boot.as_ref().is_some_and(Boot::is_restored);
+        let system = session.system();
+        Self {
+            console,
+            progress: Progress::new(Instant::now(), system.harts.instructions()),
+            stop: Arc::clone(&setting.stop),
+            mounted: restored,
+            command_at: None,
+            end: None,
+            pauses_as_usual: true,
+            boot,
+            standstill: Watch::new(system, plan.spec.run.max_idle_seconds(), restored),
+            input: InputWatch::default(),
+            has_debugger: setting.has_debugger,
+        }
+    }
+
+    /// Notes why a step stopped, if that ends the experiment and nobody has said why yet.
+    pub fn settle(&mut self, stop: &Stop) {
+        if self.end.is_none() {
+            self.end = match stop {
+                Stop::Exit(exit) => Some(End::Guest(*exit)),
+                Stop::Idle => Some(End::Standstill(Standstill::Asleep)),
+                _ => None,
+            };
+        }
+    }
+}
+
+/// Watches one step.
+pub struct Watcher<'a> {
+    plan: &'a Plan,
+    watched: &'a mut Watched,
+    /// What the console is to print, and where it is looked for: a place in the console's file, in bytes.
+    text: Option<(&'a str, u64)>,
+}
+
+impl<'a> Watcher<'a> {
+    /// Watches a step that also ends when the console prints `text`.
+    pub fn new(plan: &'a Plan, watched: &'a mut Watched, text: Option<&'a str>) -> Self {
+        let from = watched.console.size();
+        Self { plan, watched, text: text.map(|text| (text, from)) }
+    }
+
+    /// Returns why the run must end though the guest goes on, if it must.
+    fn limit(&mut self, session: &mut Session) -> Option<End> {
+        let watched = &mut *self.watched;
+        let most = self.plan.host_memory;
+        if watched.stop.load(Ordering::Relaxed) {
+            return Some(End::Interrupted);
+        }
+        if watched.console.failure().is_some() || session.recording_failed() {
+            return Some(End::RecordingFailed);
+        }
+        if memory::in_use().is_some_and(|used| used > most) {
+            return Some(End::HostMemory(most));
+        }
+        if watched.has_debugger {
+            return None;
+        }
+        if watched.input.look(session.system()) {
+            return Some(End::Standstill(Standstill::NoInput));
+        }
+        let found = watched.standstill.look(session.system_mut(), || watched.console.tail());
+        found.map(End::Standstill)
+    }
+
+    /// Returns whether the console has printed what is waited for.
+    fn has_text(&mut self) -> bool {
+        let Some((text, from)) = &mut self.text else {
+            return false;
+        };
+        let printed = self.watched.console.printed_from(*from);
+        if printed.windows(text.len().max(1)).any(|part| part == text.as_bytes()) {
+            return true;
+        }
+        // The text may be printed in two parts.
+        *from += printed.len().saturating_sub(text.len()) as u64;
+        false
+    }
+}
+
+impl Observer for Watcher<'_> {
+    type Error = anyhow::Error;
+
+    fn after_slice(&mut self, session: &mut Session, exit: RunExit) -> anyhow::Result<Flow> {
+        let harts = &session.system().harts;
+        let cycle = harts.first().cycle();
+        self.watched.progress.show(cycle, harts.instructions());
+        let mut flow = Flow::Default;
+        let end = match exit {
+            RunExit::Exit(exit) => Some(End::Guest(exit)),
+            RunExit::Idle => Some(End::Standstill(Standstill::Asleep)),
+            RunExit::Limit => self.limit(session),
+            RunExit::Paused => {
+                self.watched.mounted = true;
+                if let Some(boot) = &self.watched.boot
+                    && self.watched.pauses_as_usual
+                    && session.counts().is_empty()
+                {
+                    boot.save(session, &self.watched.console);
+                }
+                None
+            }
+            RunExit::Debug(_) => None,
+            RunExit::Stuck(stuck) => {
+                let text = describe_stuck(session.system_mut(), &stuck);
+                match !self.watched.has_debugger && session.system().harts.len() == 1 {
+                    true => Some(End::Standstill(Standstill::Stuck(text))),
+                    // Another hart, or the debugger, may change memory.
+                    false => {
+                        tracing::warn!("the guest goes on, but gets nowhere: {text}");
+                        flow = Flow::GoOn;
+                        None
+                    }
+                }
+            }
+            RunExit::Region(mark) => {
+                if mark == Mark::CommandStart {
+                    let size = self.watched.console.size();
+                    self.watched.command_at.get_or_insert(size);
+                }
+                None
+            }
+        };
+        let most = self.plan.spec.run.max_cycles;
+        self.watched.end = end.or((most != 0 && cycle >= most).then_some(End::TooLong(most)));
+        Ok(match self.watched.end.is_some() || self.has_text() {
+            true => Flow::End,
+            false => flow,
+        })
+    }
+}

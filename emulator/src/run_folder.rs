@@ -1,0 +1,56 @@
+//! The folder of a run's results, and its life cycle.
+//!
+//! ```text
+//!  DIR.partial/   a run that goes on works here, under a lock (`.lock`): `tipsim.json` says "running"
+//!      |  the run ends, or is interrupted: everything is written, `tipsim.json` lists it
+//!      v  rename, both folders at once
+//!  DIR/           results that belong together
+//!      |  the next run into DIR has ended
+//!      v  rename
+//!  DIR.old/       the run before
+//! ```
+//!
+//! - If DIR has other files, too, or a shell was called there, DIR stays, and the results are moved into it one by one (`move_in.rs`).
+//!   A folder in which others made something that is named as a result is refused before the guest boots. Of a folder that makes room
+//!   (`DIR.old`, what a killed run left), only what its `tipsim.json` lists is removed; if anything else is in it, it keeps it under a
+//!   number (`DIR.old.1`).
+//! - What the guest made lies in `files/`, which is the folder that it shared with the host. The host writes no result there, and reads
+//!   what is there as from an enemy: no links, regular files only, of bounded size.
+//! - A reader ([`Results`]) refuses a folder whose last run goes on or was killed, and files that are not those that
+//!   the run wrote: `tipsim.json` has the SHA-256 of each.
+
+pub mod evaluation;
+mod folder;
+pub mod guest_counts;
+pub mod guest_profiles;
+mod marker;
+mod move_in;
+mod reader;
+mod remove_tree;
+mod room;
+pub mod sampled_events;
+pub mod truth;
+mod work;
+
+pub use folder::Folder;
+pub use marker::size_and_end;
+pub use reader::Results;
+pub use remove_tree::remove_tree;
+pub use work::Work;
+
+/// What the guest made, in the folder of a run.
+pub const GUEST_FILES: &str = "files";
+/// The trace of a run.
+pub const TRACE: &str = "trace.tip";
+/// The folder of the runs that `tipsim what-if` made.
+pub const TRIALS: &str = "what-if";
+/// The spec that `tipsim profile` made of its arguments.
+pub const PROFILE_SPEC: &str = "profile.toml";
+/// The run spec that `tipsim exec --out` made of its arguments.
+pub const EXEC_SPEC: &str = "exec.toml";
+/// How a run went.
+pub const RUN: &str = "run.json";
+/// What the guest's console printed.
+pub const CONSOLE: &str = "console.log";
+/// Bytes of a result that is read at once; the largest are pages and reports, of some hundred megabytes.
+pub const MAX_RESULT_BYTES: u64 = 4 << 30;

@@ -1,0 +1,4 @@
+//! Where names and lines of the guest's code come from.
+
+pub mod file_servers;
+pub mod names;
