@@ -83,7 +83,7 @@ pub struct Concluded {
     pub outcome: Outcome,
     /// Where its results are.
     pub place: PathBuf,
-    /// Its report for the terminal.
+    /// The report for the terminal.
     pub reports: Reports,
     /// Whether the results took their place.
     pub published: anyhow::Result<()>,
@@ -173,7 +173,8 @@ impl Experiment {
         if is_limited {
             goal.instructions = Some(left);
         }
-        self.watched.pauses_as_usual &= goal == Goal { instructions: goal.instructions.filter(|_| is_limited), ..Goal::END };
+        self.watched.pauses_as_usual &=
+            goal == Goal { instructions: goal.instructions.filter(|_| is_limited), ..Goal::END };
         let mut watcher = Watcher::new(&self.plan, &mut self.watched, text);
         let mut observer = UnderDebugger::new(debugger, &mut watcher);
         let stop = self.session.run_until(&goal, &mut observer)?;

@@ -77,8 +77,9 @@ impl Debugger {
     /// Keeps what the machine is now, for `monitor reset`; it begins anew in `mode`.
     pub fn keep_beginning(&mut self, session: &mut Session, mode: Mode) {
         let state = session.state();
-        self.beginning =
-            state.map(|state| Beginning { state, mode }).map_err(|e: SimulationError| e.to_string());
+        self.beginning = state
+            .map(|state| Beginning { state, mode })
+            .map_err(|e: SimulationError| e.to_string());
     }
 
     /// Waits for the first debugger.

@@ -16,18 +16,18 @@ use serde::{Deserialize, Serialize};
 use timing::Preset;
 use user_net::{BadForward, Forward};
 
+use crate::experiment::command::check_variable;
 use crate::failure::{BadInput, bad_input, read_at_most};
 use crate::guest_files::packages::check_names;
-use crate::experiment::command::check_variable;
 
+use epoch::Epoch;
 pub use guest::{Guest, GuestImage, Net};
 pub use quantity::{parse_duration, parse_frequency, parse_memory, parse_size};
 pub use run::Run;
-pub use simulation::{MAX_HARTS, Mode, Region, Threads, Translator};
-pub use set::{PROFILE_OPTIONS, Source, toml_message};
-use epoch::Epoch;
 use samplers::SamplerSpec;
+pub use set::{PROFILE_OPTIONS, Source, toml_message};
 use set::{apply, unfit};
+pub use simulation::{MAX_HARTS, Mode, Region, Threads, Translator};
 
 /// Bytes of a run spec that are read at most.
 const MAX_SPEC_BYTES: u64 = 16 << 20;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use devices::{Exit, Input, Output};
 use machine::RunExit;
 use simulation::{
-    Checkpoint, Flow, Goal, MachineOptions, Observer, PANIC_ARGUMENT, Recording, Session, Standstill,
-    Stop, System, Watch, describe_stuck, kernel_panic,
+    Checkpoint, Flow, Goal, MachineOptions, Observer, PANIC_ARGUMENT, Recording, Session,
+    Standstill, Stop, System, Watch, describe_stuck, kernel_panic,
 };
 
 use crate::cli::BootArgs;
@@ -205,9 +205,7 @@ impl Observer for Attendant<'_> {
         let console = self.console;
         self.standstill = match exit {
             RunExit::Idle if deserted => Some(Standstill::Asleep),
-            RunExit::Limit if deserted => {
-                self.watch.look(session.system_mut(), || console.tail())
-            }
+            RunExit::Limit if deserted => self.watch.look(session.system_mut(), || console.tail()),
             _ => None,
         };
         if self.standstill.is_some() {

@@ -58,14 +58,13 @@ fn record(args: &ExecArgs, out: &Path) -> anyhow::Result<u8> {
     }
     section("guest", guest);
     let core = Path::new(&args.core);
-    let core = if core.is_file() { absolute(core).display().to_string() } else { args.core.clone() };
+    let core =
+        if core.is_file() { absolute(core).display().to_string() } else { args.core.clone() };
     section("core", vec![("preset", core.into())]);
     let region = if args.marked { Region::Marked } else { Region::Run };
     let most = i64::try_from(args.max_insts).unwrap_or(i64::MAX);
-    let mut keys: Vec<(&str, toml::Value)> = vec![
-        ("region", toml::Value::try_from(region)?),
-        ("max_instructions", most.into()),
-    ];
+    let mut keys: Vec<(&str, toml::Value)> =
+        vec![("region", toml::Value::try_from(region)?), ("max_instructions", most.into())];
     if input.is_some() {
         keys.push(("input", MADE_INPUT.into()));
     }
@@ -85,7 +84,12 @@ fn record(args: &ExecArgs, out: &Path) -> anyhow::Result<u8> {
         console: false,
         gdb: args.gdb,
         self_profile: false,
-        made: Some(Made { spec: toml::to_string(&table)?, input, has_default_out: false, prints: true }),
+        made: Some(Made {
+            spec: toml::to_string(&table)?,
+            input,
+            has_default_out: false,
+            prints: true,
+        }),
         brief: true,
     })?;
     println!("report: {}", out.join("report.html").display());
@@ -109,10 +113,8 @@ fn execute(args: &ExecArgs) -> anyhow::Result<u8> {
         epoch: Epoch::Fixed.seconds(),
         ..MachineOptions::new(memory, &preset)
     })?;
-    let given = ProgramArguments {
-        arguments: args.arguments.clone(),
-        files: args.semihosting.clone(),
-    };
+    let given =
+        ProgramArguments { arguments: args.arguments.clone(), files: args.semihosting.clone() };
     let symbols = program.load(&mut system, &given, ProgramConsole::standard)?;
     let wanted = match &args.signature {
         Some(file) => {
@@ -160,7 +162,8 @@ fn execute(args: &ExecArgs) -> anyhow::Result<u8> {
         Stop::Exit(Exit::Reset) => 0,
         _ => {
             let waits = program_watch.waits;
-            let (why, (pc, rest)) = unfinished(&stop, waits, system, args, symbols.tohost.is_some());
+            let (why, (pc, rest)) =
+                unfinished(&stop, waits, system, args, symbols.tohost.is_some());
             anyhow::bail!("{name}: {why}{}{rest}", program.place(pc))
         }
     };

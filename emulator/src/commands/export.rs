@@ -9,13 +9,13 @@ use export::{Export, Format, Holds, Options};
 use profile::{Evaluation, Evaluator, Sampler, Timeline, Window};
 
 use crate::cli::ReportArgs;
+use crate::commands::trace::{metadata, open, profiled, replay};
 use crate::failure::{BadInput, bad_input, cannot_write, is_replaceable, whole};
-use crate::symbol_sources::names::{disassemble, symbol_paths};
 use crate::host::progress_bar::Percent;
+use crate::host::terminal::written;
 use crate::run_folder::{Results, TRACE};
 use crate::spec::MAX_HARTS;
-use crate::host::terminal::written;
-use crate::commands::trace::{metadata, open, profiled, replay};
+use crate::symbol_sources::names::{disassemble, symbol_paths};
 
 const ORACLE: &str = "oracle";
 /// Windows of the cycle stacks.

@@ -8,16 +8,16 @@ use std::path::{Component, Path, PathBuf};
 use clap::{Arg, CommandFactory};
 use timing::Preset;
 
+use super::{run, what_if};
 use crate::cli::{Cli, Made, ProfileArgs, RunArgs, WhatIfArgs};
+use crate::experiment::command::{self, quote};
+use crate::experiment::input::{MADE_INPUT, standard_input};
 use crate::failure::{BadInput, bad_input, nearest};
 use crate::guest_files::images::GuestFiles;
-use crate::experiment::input::{MADE_INPUT, standard_input};
 use crate::guest_files::needed::{GuestPaths, check_machine};
 use crate::guest_files::packages::Packages;
 use crate::run_folder::PROFILE_SPEC;
-use crate::experiment::command::{self, quote};
 use crate::spec::GuestImage;
-use super::{run, what_if};
 
 /// Bytes of a run's name that is made of its command.
 const MAX_RUN_NAME_BYTES: usize = 200;

@@ -12,17 +12,17 @@ use report::{Compared, Comparison, Flame, Options, Report, Run, explain, part_li
 use serde_json::{Value, json};
 use timing::Preset;
 
+use super::{tables, trace};
 use crate::cli::{Level, ReportArgs, ReportFormat};
-use crate::spec::epoch::Epoch;
 use crate::commands::export::export;
 use crate::failure::{BadInput, bad_input, write_whole};
-use crate::symbol_sources::names::{SymbolPaths, disassemble, symbol_paths};
-use crate::run_folder::{RUN, Results, TRACE};
-use crate::run_folder::sampled_events::metric;
-use crate::spec::MAX_HARTS;
 use crate::host::terminal::{say_exactly, say_json};
-use super::{tables, trace};
+use crate::run_folder::sampled_events::metric;
+use crate::run_folder::{RUN, Results, TRACE};
 use crate::run_folder::{evaluation, guest_counts, guest_profiles, truth};
+use crate::spec::MAX_HARTS;
+use crate::spec::epoch::Epoch;
+use crate::symbol_sources::names::{SymbolPaths, disassemble, symbol_paths};
 
 /// A report's flame graph, for comparisons.
 const FLAME: &str = "flame.json";

@@ -106,5 +106,10 @@ fn repeated(args: &RunArgs, spec: &Spec) -> anyhow::Result<Option<Made>> {
     let text = String::from_utf8(read(&args.spec)?).map_err(|e| bad_input(&args.spec, e))?;
     let input = spec.run.input.as_deref().filter(|input| own(input));
     let prints = spec.guest.program.is_some();
-    Ok(Some(Made { spec: text, input: input.map(read).transpose()?, has_default_out: false, prints })))
+    Ok(Some(Made {
+        spec: text,
+        input: input.map(read).transpose()?,
+        has_default_out: false,
+        prints,
+    }))
 }

@@ -11,11 +11,11 @@ use serde_json::Value;
 use symbols::{Place, Symbols};
 
 use crate::cli::{SamplesArgs, SamplesFormat};
-use crate::failure::{bad_input, cannot_write, whole};
-use crate::symbol_sources::names::{SymbolPaths, recorded};
-use crate::run_folder::{GUEST_FILES, RUN, Results};
 use crate::commands::tables;
+use crate::failure::{bad_input, cannot_write, whole};
 use crate::host::terminal::written;
+use crate::run_folder::{GUEST_FILES, RUN, Results};
+use crate::symbol_sources::names::{SymbolPaths, recorded};
 
 /// Addresses from here up are the kernel's.
 const KERNEL_HALF: u64 = 1 << 63;

@@ -20,10 +20,10 @@ use commit_trace::{
 use serde_json::Value;
 
 use crate::cli::{Address, PartArgs, TraceCommand};
-use crate::failure::{BadInput, bad_input};
 use crate::commands::report;
-use crate::run_folder::Results;
+use crate::failure::{BadInput, bad_input};
 use crate::host::terminal::written;
+use crate::run_folder::Results;
 use labels::Labels;
 
 pub use evaluate::{fingerprint, profiled, replay};

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use toml::Value as Toml;
 
 use crate::cli::WhatIfArgs;
-use crate::failure::{bad_input, cannot_write};
 use crate::commands::report::Recorded;
+use crate::failure::{bad_input, cannot_write};
 use crate::run_folder::{Folder, RUN, Results, TRIALS};
 use crate::spec::{Record, Spec};
 use candidates::{Candidate, Instruction, Wanted, candidates, main_program};

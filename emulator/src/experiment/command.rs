@@ -6,9 +6,9 @@ use std::path::Path;
 
 use base64::Engine as _;
 
-use simulation::{TAIL_BYTES, kernel_panic};
 use crate::failure::{BadInput, cannot_write};
 use crate::run_folder::{CONSOLE, Folder};
+use simulation::{TAIL_BYTES, kernel_panic};
 
 /// Name of the file in the shared folder in which the guest finds its command, in base64.
 pub const COMMAND: &str = ".tipsim-command";

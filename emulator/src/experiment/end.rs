@@ -66,4 +66,3 @@ impl End {
         self.part().is_some()
     }
 }
-

@@ -9,14 +9,14 @@ use serde_json::json;
 use simulation::{Finished, Lap, Laps, Recorded, Standstill};
 
 use super::{End, Plan, command};
-use crate::spec::epoch::Epoch;
-use crate::run_folder::guest_profiles;
+use crate::commands::report;
+use crate::commands::trace::fingerprint;
 use crate::host::memory;
 use crate::run_folder::evaluation;
-use crate::symbol_sources::names::SymbolPaths;
-use crate::commands::report;
+use crate::run_folder::guest_profiles;
 use crate::run_folder::{RUN, Results};
-use crate::commands::trace::fingerprint;
+use crate::spec::epoch::Epoch;
+use crate::symbol_sources::names::SymbolPaths;
 
 /// A finished run.
 pub struct Outcome {
@@ -105,7 +105,13 @@ impl Outcome {
         let symbols = symbols(plan).with_guest_files(run.guest_files());
         if let Some(truth) = self.finished.truth.take() {
             let sampled = guest_profiles::processes(&run.guest_files());
-            crate::run_folder::truth::write(truth, run, self.evaluations(), &symbols.symbolizer(), &sampled)?;
+            crate::run_folder::truth::write(
+                truth,
+                run,
+                self.evaluations(),
+                &symbols.symbolizer(),
+                &sampled,
+            )?;
         }
         let harts = self.evaluations();
         let all = report::whole_excerpts(harts, &self.finished.excerpts);

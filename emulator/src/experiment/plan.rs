@@ -104,11 +104,11 @@ impl Plan {
         let files = match &guest.program {
             Some(program) => GuestFiles::of_program(program),
             None => GuestFiles::resolve(
-            image.as_ref().map(|image| image.guest.as_path()).or(args.guest_dir.as_deref()),
-            guest.firmware.as_deref(),
-            guest.kernel.as_deref(),
-            guest.initrd.as_deref(),
-        )?,
+                image.as_ref().map(|image| image.guest.as_path()).or(args.guest_dir.as_deref()),
+                guest.firmware.as_deref(),
+                guest.kernel.as_deref(),
+                guest.initrd.as_deref(),
+            )?,
         };
         let parts = [Some(&files.firmware), files.kernel.as_ref(), files.initrd.as_ref()];
         parts.into_iter().flatten().try_for_each(readable)?;
@@ -152,4 +152,3 @@ impl Plan {
         unpacked.chain(installed).next()
     }
 }
-

@@ -15,7 +15,7 @@ use crate::host::terminal::rewrite_line;
 /// Where a console is shown beside its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Echo {
-    /// It is not shown.
+    /// The console is shown nowhere else.
     Nowhere,
     /// On standard error.
     StandardError,

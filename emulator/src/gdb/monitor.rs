@@ -28,7 +28,9 @@ impl MonitorCmd for Debugged<'_> {
             [] | ["help"] => outputln!(out, "{HELP}"),
             ["info"] => self.info(&mut out),
             ["cycle"] => {
-                for (hart, (instructions, cycles)) in self.session.system().harts.positions().enumerate() {
+                for (hart, (instructions, cycles)) in
+                    self.session.system().harts.positions().enumerate()
+                {
                     outputln!(out, "hart {hart}: {cycles} cycles, {instructions} instructions");
                 }
             }

@@ -116,7 +116,8 @@ impl<'a> Debugged<'a> {
         let trapped = |hart, signal| StopReason::SignalWithThread { tid: thread(hart), signal };
         match exit {
             RunExit::Debug(stop) => {
-                let stopped = self.session.system_mut().harts.iter_mut().position(Hart::take_debug_stopped);
+                let stopped =
+                    self.session.system_mut().harts.iter_mut().position(Hart::take_debug_stopped);
                 self.stopped = stopped.unwrap_or(0);
                 let tid = thread(self.stopped);
                 return Some(match stop {

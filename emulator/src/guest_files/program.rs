@@ -59,8 +59,8 @@ impl Program {
         console: impl Fn() -> ProgramConsole,
     ) -> anyhow::Result<ElfSymbols> {
         let bus = &mut system.board.bus;
-        let elf = Elf::load(self.image(), RAM_BASE, &mut bus.ram)
-            .map_err(|e| BadInput(e.to_string()))?;
+        let elf =
+            Elf::load(self.image(), RAM_BASE, &mut bus.ram).map_err(|e| BadInput(e.to_string()))?;
         let mut arguments = vec![self.name.clone()];
         arguments.extend_from_slice(&given.arguments);
         if let Some(tohost) = elf.symbols.tohost {

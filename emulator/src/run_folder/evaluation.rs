@@ -15,8 +15,8 @@ use report::stored::{self, Stored, StoredError};
 use serde::Serialize;
 
 use crate::failure::cannot_write;
-use crate::run_folder::{Results, TRACE, size_and_end};
 use crate::host::sha256::sha256;
+use crate::run_folder::{Results, TRACE, size_and_end};
 
 /// Name of the file with the evaluation.
 pub const EVALUATION: &str = "evaluation.zst";

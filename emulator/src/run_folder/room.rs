@@ -11,8 +11,8 @@ use super::marker::{MARKER, Marker};
 use super::remove_tree::remove_tree;
 use super::{CONSOLE, EXEC_SPEC, GUEST_FILES, PROFILE_SPEC, RUN, TRACE, TRIALS};
 use crate::experiment::input::MADE_INPUT;
-use crate::run_folder::evaluation::{EVALUATION, EXCERPTS};
 use crate::host::sha256::sha256;
+use crate::run_folder::evaluation::{EVALUATION, EXCERPTS};
 
 /// Files that runs, reports and `tipsim profile` write, here and in the folder of each hart.
 const RESULT_FILES: [&str; 16] = [
@@ -133,7 +133,9 @@ impl Found {
         for (name, kind, path) in entries(path)? {
             let is_own = match kind.is_dir() {
                 // Whoever has changed it may want it.
-                false if name == PROFILE_SPEC || name == EXEC_SPEC => is_as_written(&marker, &name, &path),
+                false if name == PROFILE_SPEC || name == EXEC_SPEC => {
+                    is_as_written(&marker, &name, &path)
+                }
                 false => is_result(&name) || marker.files.contains_key(&name),
                 true if name == GUEST_FILES && !marker.state.is_over() => {
                     self.trees.push(path.clone());

@@ -2,9 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ::truth::{
-    Columns, Counted, FORMAT, Instruction, LINE_BYTES, LineAccess, Process, Truth,
-};
+use ::truth::{Columns, Counted, FORMAT, Instruction, LINE_BYTES, LineAccess, Process, Truth};
 use commit_trace::InstId;
 use profile::{Evaluation, ProcessId};
 use simulation::CollectedTruth;
@@ -52,8 +50,7 @@ fn named(
         let mut counted = collector.finish(|process| is_sampled(process, sampled));
         let known: HashMap<_, _> =
             evaluation.processes.iter().map(|process| (process.key(), process.id)).collect();
-        let numbers =
-            |id: ProcessId| known.get(&counted.processes[id.0 as usize].key()).copied();
+        let numbers = |id: ProcessId| known.get(&counted.processes[id.0 as usize].key()).copied();
         let processes: Vec<u32> =
             counted.processes.iter().map(|process| names.process(process)).collect();
         let own = std::mem::take(&mut counted.instructions);
@@ -91,8 +88,7 @@ fn named(
         let (counted, processes) = harts.get(hart as usize)?;
         processes.get(counted.process(id) as usize).copied()
     };
-    let present: HashSet<(u32, u32)> =
-        instructions.iter().map(|own| (own.hart, own.id)).collect();
+    let present: HashSet<(u32, u32)> = instructions.iter().map(|own| (own.hart, own.id)).collect();
     let stands_for = |hart: u32, inst: InstId| match harts.get(hart as usize) {
         Some((counted, _)) if !present.contains(&(hart, inst.0)) => {
             InstId(counted.aliases.get(&inst.0).copied().unwrap_or(inst.0))

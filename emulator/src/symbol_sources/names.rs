@@ -9,9 +9,9 @@ use symbols::{FileServer, Shared, SymbolFiles, Symbolizer};
 
 use crate::cli::ReportArgs;
 use crate::failure::{BadInput, bad_input};
-use crate::symbol_sources::file_servers::{DebugArchive, Debuginfod};
 use crate::guest_files::images::GuestFiles;
 use crate::run_folder::{RUN, Results};
+use crate::symbol_sources::file_servers::{DebugArchive, Debuginfod};
 
 /// Where the guest's symbols are on the host; run.json keeps it for later.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

@@ -38,7 +38,7 @@ const ENTROPY_SEED: u64 = 0x7469_7073_696d;
 pub struct GuestImage {
     /// What messages call it.
     pub name: String,
-    /// Its content.
+    /// The content of the file, in bytes.
     pub bytes: Vec<u8>,
 }
 

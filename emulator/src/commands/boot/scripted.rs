@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::failure::cannot_write;
-use crate::experiment::input::standard_input;
 use crate::experiment::command;
+use crate::experiment::input::standard_input;
+use crate::failure::cannot_write;
 
 /// A command in the folder that the guest mounts.
 pub struct Scripted {

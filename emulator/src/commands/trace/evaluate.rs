@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::{check_hart, ended, metadata, open};
 use crate::cli::{EvaluateArgs, Format};
 use crate::failure::{BadInput, bad_input};
-use crate::spec::{self, Spec};
 use crate::host::terminal::say_json;
+use crate::spec::{self, Spec};
 
 /// A number that two evaluations share only if every weight of every profile is equal.
 pub fn fingerprint(evaluation: &Evaluation) -> Value {
@@ -104,8 +104,8 @@ pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<u8> {
     if let Some(path) = &args.samplers {
         let spec = Spec::load(path, &[])?;
         let clock_hz = meta["clock_hz"].as_u64().unwrap_or(CLOCK_HZ) as f64;
-        samplers =
-            crate::spec::samplers::samplers(&spec.sampler, clock_hz).map_err(|e| bad_input(path, e))?;
+        samplers = crate::spec::samplers::samplers(&spec.sampler, clock_hz)
+            .map_err(|e| bad_input(path, e))?;
     }
     let mut evaluator = Evaluator::new(&samplers, region);
     let start = std::time::Instant::now();

@@ -15,9 +15,9 @@ use serde_json::Value;
 use super::labels::Labels;
 use super::{Part, Reader, ended, metadata, open};
 use crate::cli::{ExpandArgs, ExpandFormat};
+use crate::commands::tables;
 use crate::failure::{BadInput, bad_input, cannot_write, whole};
 use crate::symbol_sources::names::disassemble;
-use crate::commands::tables;
 
 /// Writes a part of a trace in the format asked for.
 pub fn expand(args: &ExpandArgs) -> anyhow::Result<u8> {

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use machine::{Caller, HostCalls, HostResult};
 
-use crate::spec::epoch::Epoch;
-use crate::failure::{BadInput, bad_input};
 use super::ProgramConsole;
+use crate::failure::{BadInput, bad_input};
+use crate::spec::epoch::Epoch;
 use files::Files;
 
 /// Longest string, and most bytes that a call moves at once.
