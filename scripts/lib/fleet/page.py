@@ -16,14 +16,15 @@ from report_terms import PAGE_COLOURS
 
 # The variables --c0, --c1, … of the style on a light and on a dark background: the colours of categories, and of a figure's lines.
 LIGHT, DARK = (" ".join(f"--c{number}: {colour};" for number, colour in enumerate(theme)) for theme in zip(*PAGE_COLOURS, strict=True))
-STYLE = f"""
+COLOURS = f"""
 :root {{ color-scheme: light dark; --page: #f6f5f2; --card: #fff; --ink: #1d1c1a; --muted: #6d6a64; --line: #e2dfd8;
   --worse: #d1495b; --better: #1e7d5a; --link: #1f5f8b;
   {LIGHT} }}
 @media (prefers-color-scheme: dark) {{ :root {{ --page: #15161a; --card: #1d1f24; --ink: #e8e6e1; --muted: #9a978f; --line: #32353c;
   --worse: #f07a88; --better: #43b084; --link: #7ab8e6;
   {DARK} }} }}
-""" + """\
+"""
+STYLE = """\
 * { box-sizing: border-box; }
 body { margin: 2rem auto; max-width: 1560px; padding: 0 1.5rem; background: var(--page); color: var(--ink);
   font: 15px/1.45 system-ui, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif; }
@@ -260,7 +261,7 @@ def page(
 <html lang="en"><head><meta charset="utf-8">
 {POLICY}
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Fleet: {html.escape(', '.join(programs))}</title><style>{STYLE}</style></head><body>
+<title>Fleet: {html.escape(', '.join(programs))}</title><style>{COLOURS}{STYLE}</style></head><body>
 <h1>{plural(len(programs), "program")}, {plural(len(points), "point")}: {done} of {plural(len(rows), "run")} done</h1>
 <p>Elapsed cycles of the region; instructions per elapsed cycle; the error of profilers, by {html.escape(level)}: percent of the cycles
 that they give to the wrong one; where the cycles went. {counters} Means over seeds and repetitions, ± half of the range. Coloured: the
