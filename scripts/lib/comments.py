@@ -9,11 +9,12 @@ in a comma: at an item's end, the sentence would go on at the next item. It exit
     scripts/lib/comments.py emulator/crates/isa
 """
 
-import pathlib
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+
+from places import REPO
 
 BEGINS = re.compile(
     r"//[/!]?\s+(The same|Those|That of|That is|This one|Of|As|Nor|And|Or|So|Then|Its|Their|It|They|These)\b"
@@ -39,16 +40,15 @@ def faults(lines: list[str]) -> Iterator[tuple[int, str]]:
 
 
 def main() -> int:
-    repo = pathlib.Path(__file__).resolve().parents[2]
     listed = subprocess.run(
-        ["git", "-C", str(repo), "ls-files", "-z", "--", *(sys.argv[1:] or ["*.rs"])],
+        ["git", "-C", str(REPO), "ls-files", "-z", "--", *(sys.argv[1:] or ["*.rs"])],
         check=True, capture_output=True, text=True,
     )
     count = 0
     for name in sorted(filter(None, listed.stdout.split("\0"))):
         if not name.endswith(".rs"):
             continue
-        for line, fault in faults((repo / name).read_text(encoding="utf-8").split("\n")):
+        for line, fault in faults((REPO / name).read_text(encoding="utf-8").split("\n")):
             print(f"{name}:{line}: {fault}")
             count += 1
     print(f"{count} comments that cannot be read alone", file=sys.stderr)

@@ -19,7 +19,8 @@ import signal
 import subprocess
 import time
 
-REPO = pathlib.Path(__file__).resolve().parents[2]
+from places import REPO
+
 CHAPTERS = REPO / "emulator/guide/src"
 MARK = "@@guide:"
 

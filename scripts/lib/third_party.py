@@ -42,4 +42,5 @@ def main() -> None:
         print(text)
 
 
-main()
+if __name__ == "__main__":
+    main()

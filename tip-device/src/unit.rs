@@ -244,7 +244,7 @@ impl TipUnit {
 
     /// Instead of watching every instruction, a caller may tell what left the ROB last, youngest
     /// first, before [`Self::commit`] and [`Self::slept`], and call `commit` only for an instruction that commits
-    /// after [`Self::next_sample`], or while the unit [watches](Self::watches).
+    /// after [`Self::next_sample`], or while the unit [needs every commit](Self::needs_every_commit).
     pub fn recall(&mut self, youngest_first: impl Iterator<Item = Commit>) {
         self.recent.replace(youngest_first);
     }

@@ -20,28 +20,28 @@ Rows = list[dict[str, Any]]
 Runs = Run | Sequence[Run]
 
 CATEGORIES = {
-    "execution": ("Execution", "tab:green"),
-    "alu_stall": ("ALU stall", "lightgreen"),
-    "load_stall": ("Load stall", "tab:blue"),
-    "store_stall": ("Store stall", "lightsteelblue"),
-    "front_end": ("Front-end", "tab:orange"),
-    "mispredict": ("Mispredict", "tab:red"),
-    "misc_flush": ("Misc. flush", "tab:purple"),
+    "execution": ("Execution", "#2ca02c"),
+    "alu_stall": ("ALU stall", "#98df8a"),
+    "load_stall": ("Load stall", "#1f77b4"),
+    "store_stall": ("Store stall", "#aec7e8"),
+    "front_end": ("Front-end", "#ffbb78"),
+    "mispredict": ("Mispredict", "#d62728"),
+    "misc_flush": ("Misc. flush", "#9467bd"),
 }
-"""The categories of a cycle stack: what they are called, and their colours."""
+"""The categories of a cycle stack: what they are called, and their colours. The pages of scripts/study have the same ones."""
 
 COLOURS = {
     "oracle": "black",
-    "software": "tab:brown",
-    "dispatch": "tab:red",
-    "dispatch-op": "lightcoral",
-    "lci": "tab:pink",
-    "nci": "tab:orange",
-    "nci-ilp": "tab:olive",
-    "tip-ilp": "tab:cyan",
-    "tip": "tab:blue",
+    "software": "#8c564b",
+    "dispatch": "#d62728",
+    "dispatch-op": "#ff9896",
+    "lci": "#e377c2",
+    "nci": "#ff7f0e",
+    "nci-ilp": "#bcbd22",
+    "tip-ilp": "#17becf",
+    "tip": "#1f77b4",
 }
-"""Colours of the profilers."""
+"""Colours of the profilers. The pages of scripts/study have the same ones."""
 
 STAGES = {"fetch_cycle": "tab:gray", "decode": "tab:olive", "dispatch": "tab:cyan", "issue": "tab:orange", "complete": "tab:green"}
 """Stages of an instruction, and their colours: each lasts until the next that is known, the last until commit."""

@@ -1,5 +1,5 @@
 //! The registers of the sampling units: sampled instructions with their buffer in memory (Smpdis/Sspdis, Ssamb), and overflows
-//! of counters attributed to instructions (Sspesa). These drafts give their CSRs no numbers: those in [`number`] are ours.
+//! of counters attributed to instructions (Sspesa). These drafts give their CSRs no numbers: those in [`crate::csr::number`] are ours.
 
 use isa::{Extension, Privilege, TimingModel};
 use sampling_units::SharedUnits;

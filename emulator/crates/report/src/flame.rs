@@ -83,7 +83,7 @@ pub struct FlameNode(
     pub u32,
     /// A function's module, as an index into [`modules`](super::Report::modules); 0 for other nodes.
     pub u32,
-    /// Own cycles by the Oracle, by [`Parts`]; empty if there are none.
+    /// Own cycles by the Oracle, by part of the cycle stack (`Parts`); empty if there are none.
     pub Vec<u64>,
     /// Own cycles by each of [`Flame::columns`], of as many as the Oracle has in the process; empty if there are none.
     pub Vec<u64>,

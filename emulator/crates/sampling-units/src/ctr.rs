@@ -28,7 +28,7 @@ use crate::{Outcome, Passed};
 /// Most records that there can be (`sctrdepth` 4).
 pub const MAX_DEPTH: usize = 256;
 
-/// Fields of `mctrctl`, and of `sctrctl`, which lacks [`M`] and [`MTE`].
+/// Fields of `mctrctl`, and of `sctrctl`, which lacks [`M`](control::M) and [`MTE`](control::MTE).
 pub mod control {
     /// Records transfers in user mode.
     pub const U: u64 = 1 << 0;

@@ -3,7 +3,7 @@
 //! The core tells which instruction makes a watched counter overflow. For cycles it is the instruction that the Oracle charges
 //! the cycle to, by the rule of [`sampling_rules`]; if several commit in it, one of them at random.
 //!
-//! Beyond the draft, samples can go to memory ([`memory`]).
+//! Beyond the draft, samples can go to memory ([`Memory`]).
 
 mod memory;
 

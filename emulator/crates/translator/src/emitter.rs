@@ -85,7 +85,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Writes a register; [`NOWHERE`] takes anything.
+    /// Writes a register; [`isa::NOWHERE`] takes anything.
     pub fn put(&mut self, reg: Reg, value: Value) {
         if writes(reg) {
             self.define(reg, value);

@@ -107,7 +107,7 @@ impl UnitTotals {
     }
 }
 
-/// A static instruction on one hart; in the file an array, see [`Row`].
+/// A static instruction on one hart; in the file an array, see `Row`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Row", into = "Row")]
 pub struct Instruction {

@@ -42,7 +42,7 @@ pub struct LineUse {
     /// Stores, atomics with them.
     #[serde(skip_serializing_if = "is_zero")]
     pub stores: u64,
-    /// Slow accesses: of at least [`SLOW`] cycles.
+    /// Slow accesses: of at least `SLOW` cycles.
     #[serde(skip_serializing_if = "is_zero")]
     pub slow: u64,
     /// Slow accesses of loads and atomics.

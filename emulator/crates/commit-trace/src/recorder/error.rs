@@ -12,7 +12,7 @@ pub enum RecordError {
         seq: Seq,
     },
     /// More cycles between two commits than 32 bits hold, which only a hung guest or a fault of the
-    /// timing core can cause: a sleeping hart reports [`Event::Idle`].
+    /// timing core can cause: a sleeping hart reports [`crate::Event::Idle`].
     #[error("record {} commits {cycles} cycles after the one before it", .seq.0)]
     LongStall {
         /// The record.

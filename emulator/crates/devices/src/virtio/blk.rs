@@ -94,7 +94,7 @@ impl Backend for Blk {
         feature::SIZE_MAX | feature::SEGMENTS_MAX | feature::BLOCK_SIZE | feature::FLUSH | read_only
     }
 
-    /// A driver that does not take the features [`feature::SIZE_MAX`] and [`feature::SEGMENTS_MAX`], as U-Boot's, asks for whole files.
+    /// A driver that does not take the features `SIZE_MAX` and `SEGMENTS_MAX`, as U-Boot's, asks for whole files.
     fn request_max(&self) -> u64 {
         u64::MAX
     }

@@ -1,6 +1,6 @@
 //! The macro that makes the events from the table's rows.
 
-/// Makes [`PerfEvent`] from the rows.
+/// Makes [`PerfEvent`](super::PerfEvent) from the rows.
 macro_rules! events {
     ($( #[doc = $doc:literal] $event:ident = ($set:literal, $bit:literal) $stage:ident $($per_cycle:ident)?, $topic:literal, $name:literal; )*) => {
         /// An event that the programmable counters count.

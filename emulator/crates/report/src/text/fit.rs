@@ -2,7 +2,7 @@
 
 use crate::printable;
 
-/// Returns at most `width` characters of a [`printable`] name; a cut name ends in `…`.
+/// Returns at most `width` characters of a [`printable()`] name; a cut name ends in `…`.
 pub(crate) fn fit(text: &str, width: usize) -> String {
     let text = printable(text);
     if text.chars().count() <= width {
@@ -61,7 +61,7 @@ fn without(name: &str, open: char, close: char) -> String {
     out
 }
 
-/// Returns at most `width` characters of a [`printable`] name; a cut name begins with `…` and keeps its end.
+/// Returns at most `width` characters of a [`printable()`] name; a cut name begins with `…` and keeps its end.
 pub(crate) fn fit_end(text: &str, width: usize) -> String {
     let length = text.chars().count();
     if length <= width {

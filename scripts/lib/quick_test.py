@@ -1,0 +1,107 @@
+"""Tests of scripts/lib that need neither a guest nor a simulator: `python3 scripts/lib/quick_test.py`."""
+
+import ast
+import importlib
+import pkgutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any
+
+import places
+import report_terms
+from bench.common import chosen, geometric_mean, on_processors
+from places import LIB, REPO
+from suites.commands import write_specs
+
+# Scripts that are called by their users, each with what asks it for help.
+SCRIPTS = [["fleet"], ["study"], ["run-spec"], ["profile"], ["dev"], ["test"], ["fuzz"], ["fuzz-input"], ["bench"], ["bench", "functional"],
+           ["bench", "programs"], ["bench", "samplers"], ["bench", "timing"]]
+# Modules that are programs, and that only other programs and tests call.
+PROGRAMS = ["bench.what_if", "fleet.test", "suites", "suites.test"]
+
+
+def constants(path: Path) -> dict[str, Any]:
+    """Returns what a Python file assigns to its names outside of functions, where that is a literal. The file is not executed."""
+    found: dict[str, Any] = {}
+    for statement in ast.parse(path.read_text()).body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            try:
+                found[statement.targets[0].id] = ast.literal_eval(statement.value)
+            except ValueError:
+                continue
+    return found
+
+
+class Modules(unittest.TestCase):
+    """The modules of scripts/lib, and the scripts that run them."""
+
+    def test_each_can_be_imported_and_says_what_it_is_for(self) -> None:
+        names = {found.name for found in pkgutil.walk_packages([str(LIB)])}
+        self.assertIn("fleet.task", names)
+        # The first of these runs another module. The second is a program that is copied into the stand-in for SPEC CPU2017.
+        for name in sorted(names - {"__main__", "suites.test.standin_runcpu"}):
+            self.assertTrue(importlib.import_module(name).__doc__, name)
+
+    def test_scripts_answer_through_a_link_and_in_another_folder(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            # A folder with modules of these names, which are not the ones that are meant.
+            for name in ["fleet", "study", "suites", "bench", "places"]:
+                (Path(folder) / f"{name}.py").write_text("raise SystemExit('the wrong module')\n")
+            (Path(folder) / "clone").symlink_to(REPO)
+            for name, *part in SCRIPTS:
+                link = Path(folder) / f"link-to-{name}"
+                if not link.exists():
+                    link.symlink_to(REPO / "scripts" / name)
+                for script in [link, Path("clone/scripts") / name]:
+                    self.answers([str(script), *part, "--help"], folder)
+            for module in PROGRAMS:
+                self.answers([*places.program(module), "--help"], folder)
+
+    def answers(self, command: list[str], folder: str) -> None:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), command)
+        self.assertIn("usage", done.stdout.lower(), command)
+
+
+class Terms(unittest.TestCase):
+    """The terms of a report are the same ones wherever Python has them."""
+
+    def test_the_package_draws_with_the_same_names_and_colours(self) -> None:
+        plot = constants(REPO / "emulator/python/tipsim/plot.py")
+        self.assertEqual(dict(plot["CATEGORIES"].values()), report_terms.CATEGORY_COLOURS)
+        self.assertEqual(plot["COLOURS"], {"oracle": "black", **report_terms.PROFILER_COLOURS})
+
+    def test_every_profiler_and_category_has_all_that_is_said_of_it(self) -> None:
+        self.assertEqual(list(report_terms.SHORT_NAMES), report_terms.PROFILERS)
+        self.assertEqual(list(report_terms.PROFILER_COLOURS), report_terms.PROFILERS)
+        self.assertLess(set(report_terms.PROFILER_NAMES), set(report_terms.PROFILERS))
+        self.assertEqual(len(report_terms.PAGE_COLOURS), len(report_terms.CATEGORY_COLOURS))
+
+
+class Benchmarks(unittest.TestCase):
+    """What the measurements share."""
+
+    def test_only_names_that_are_known_can_be_chosen(self) -> None:
+        self.assertEqual(chosen("bench", None, ["sort", "chase"]), ["sort", "chase"])
+        self.assertEqual(chosen("bench", "chase,sort", ["sort", "chase"]), ["chase", "sort"])
+        with self.assertRaisesRegex(SystemExit, "bench: --only: expected some of sort, chase; found boot"):
+            chosen("bench", "boot,sort", ["sort", "chase"])
+
+    def test_means_and_times(self) -> None:
+        self.assertAlmostEqual(geometric_mean([2, 8]), 4)
+        seconds, done = on_processors(["sh", "-c", "cat; echo said; echo error >&2; exit 3"])
+        self.assertGreaterEqual(seconds, 0)
+        self.assertEqual((done.returncode, done.stderr), (3, "error\n"))
+
+
+class Specs(unittest.TestCase):
+    """The run specs of SPEC CPU2017 and PARSEC 3.0."""
+
+    def test_they_are_as_the_tables_of_programs_say(self) -> None:
+        write_specs(check=True)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,1 @@
+"""Evaluates the profilers on real programs, beside the published evaluation (scripts/study)."""

@@ -1,0 +1,1 @@
+"""Builds and runs programs of SPEC CPU2017 and PARSEC 3.0 from the user's own copy, for scripts/run-spec."""
