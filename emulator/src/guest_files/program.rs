@@ -27,7 +27,7 @@ pub struct Program {
 pub struct ProgramArguments {
     /// What it gets as `argv` behind its name.
     pub arguments: Vec<String>,
-    /// Its files by semihosting are those of this folder; without, it has none.
+    /// Folder of the files that it has by semihosting; without, it has none.
     pub files: Option<PathBuf>,
 }
 

@@ -77,8 +77,8 @@ pub struct Finished {
 }
 
 impl Session {
-    /// Begins a session with a machine that is loaded, or goes on from a checkpoint. With a marked region and the functional `mode`,
-    /// the timing cores of `preset` execute the region, and the functional harts the rest.
+    /// Begins a session with a machine that is loaded, or goes on from a checkpoint. With a marked region and the functional `mode`, the
+    /// timing cores of `preset` execute the region, and the functional harts the rest.
     ///
     /// # Errors
     /// If the recording cannot begin.
