@@ -19,8 +19,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use devices::Output;
-use simulation::{Goal, MachineOptions, Profilers, Recording, Session, Stop, System, TraceOutput};
+use devices::{Input, Output};
+use simulation::{
+    Checkpoint, Goal, MachineOptions, Mode, Profilers, Recording, RegionState, Session, Stop,
+    Surroundings, System, TraceOutput,
+};
 use user_net::UserNet;
 
 use crate::cli::Made;
@@ -29,6 +32,7 @@ use crate::gdb::{self, Debugger, UnderDebugger};
 use crate::guest_files::program::{Program, ProgramArguments, ProgramConsole};
 use crate::host::self_profile::{Samples, SelfProfile, sample_this_thread};
 use crate::run_folder::{CONSOLE, RUN, TRACE, Work};
+use crate::session::SharedPosition;
 use crate::spec::Net;
 use boot_cache::Boot;
 use description::metadata;
@@ -56,6 +60,12 @@ pub struct Setting<'a> {
     pub has_debugger: bool,
     /// Ends the step that goes on, from another thread.
     pub stop: Arc<AtomicBool>,
+    /// Where other threads see how far the run is, if it is not shown on the terminal.
+    pub position: Option<Arc<SharedPosition>>,
+    /// What is typed on the guest's console.
+    pub input: Option<Input>,
+    /// A checkpoint that the machine goes on from, instead of its boot.
+    pub checkpoint: Option<&'a Path>,
 }
 
 /// A machine of a run spec, its session, and the folder in which its results come to be. Dropped before [`Self::finish`], nothing of it
@@ -97,11 +107,12 @@ impl Experiment {
     pub fn boot(plan: Plan, net: Option<UserNet>, setting: &Setting<'_>) -> anyhow::Result<Self> {
         let work = begin(&plan, setting)?;
         if let Some(program) = &plan.program {
-            let console = console(&work, setting.echo)?;
+            let mut console = console(&work, setting.echo)?;
             let output = Output::new(Box::new(console.clone()));
             let mut system = System::new(machine_options(&plan, output))?;
             load_program(&plan, program, &mut system, &console, setting.made)?;
-            return Self::of(plan, work, system, console, None, setting);
+            let region = restore(&plan, &mut system, &mut console, setting.checkpoint)?;
+            return Self::of(plan, work, system, console, (None, region), setting);
         }
         let share = Share { path: work.guest_files() };
         give_files(&plan, &share, setting.made)?;
@@ -112,14 +123,24 @@ impl Experiment {
             let output = Output::new(Box::new(output.clone()));
             Ok(System::new(MachineOptions {
                 share: Some(&share.path),
+                input: setting.input.clone(),
                 // A machine that is made once more has no network: there is no checkpoint of a machine with one.
                 net: net.take(),
                 ..machine_options(&plan, output)
             })?)
         };
         let mut system = make()?;
-        let boot = Boot::start(&plan, &mut system, &mut console, make)?;
-        Self::of(plan, work, system, console, boot, setting)
+        let region = restore(&plan, &mut system, &mut console, setting.checkpoint)?;
+        let boot = match (&region, &setting.input) {
+            (Some(_), _) => None,
+            // The port with an input is not that of the runs whose boot is kept.
+            (None, Some(_)) => {
+                plan.load_guest(&mut system)?;
+                None
+            }
+            (None, None) => Boot::start(&plan, &mut system, &mut console, make)?,
+        };
+        Self::of(plan, work, system, console, (boot, region), setting)
     }
 
     fn of(
@@ -127,13 +148,16 @@ impl Experiment {
         work: Work,
         system: System,
         console: Console,
-        boot: Option<Boot>,
+        (boot, region): (Option<Boot>, Option<RegionState>),
         setting: &Setting<'_>,
     ) -> anyhow::Result<Self> {
         let recording = recording(&plan, &work)?;
-        let session = Session::new(system, &plan.preset, recording, plan.spec.run.boot)?;
+        let mut session = Session::new(system, &plan.preset, recording, plan.spec.run.boot)?;
+        if let Some(region) = &region {
+            session.go_on_in(region)?;
+        }
         let self_profile = setting.self_profile.then(SelfProfile::start).transpose()?;
-        let watched = Watched::new(&plan, &session, console, boot, setting);
+        let watched = Watched::new(&plan, &session, console, (boot, region.is_some()), setting);
         Ok(Self { plan, work, session, watched, self_profile })
     }
 
@@ -189,6 +213,18 @@ impl Experiment {
             self.watched.end = (instructions >= most).then_some(End::TooManyInstructions(most));
         }
         Ok(if self.watched.end.is_some() { Step::Ended } else { Step::Reached })
+    }
+
+    /// Changes parameters of the core (`KEY=VALUE`), before the first timed part.
+    ///
+    /// # Errors
+    /// If a key or value is wrong, a timed part has begun, or the machine would be another one.
+    pub fn change_core(&mut self, set: &[String]) -> anyhow::Result<()> {
+        let mut preset = self.plan.preset.clone();
+        crate::commands::core::apply(&mut preset, set)?;
+        self.session.set_core(&preset)?;
+        self.plan.preset = preset;
+        Ok(())
     }
 
     /// Goes on after a step that was interrupted.
@@ -283,6 +319,23 @@ fn give_files(plan: &Plan, share: &Share, made: Option<&Made>) -> anyhow::Result
     // What the guest sees of the folder does not depend on when it was made.
     share.made_at(&[command::COMMAND, command::INPUT, ""], plan.epoch)?;
     share.fix_modes()
+}
+
+/// Lets a machine go on from a checkpoint, if there is one. Returns where among marks it is.
+fn restore(
+    plan: &Plan,
+    system: &mut System,
+    console: &mut Console,
+    checkpoint: Option<&Path>,
+) -> anyhow::Result<Option<RegionState>> {
+    let Some(path) = checkpoint else {
+        return Ok(None);
+    };
+    let saved = Checkpoint::open(path)?;
+    let (_, Surroundings { printed, region }) =
+        saved.load(system, Mode::Functional, &plan.preset)?;
+    console.restore(&printed)?;
+    Ok(Some(region))
 }
 
 /// Loads a bare-metal program, which reads its input from a file or none.

@@ -24,6 +24,7 @@ mod gdb;
 mod guest_files;
 mod host;
 mod run_folder;
+pub mod session;
 mod spec;
 mod symbol_sources;
 

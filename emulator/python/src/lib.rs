@@ -1,9 +1,10 @@
 //! The native half of the Python package `tipsim`: traces and reports as tables of Arrow, which leave by the
 //! [Arrow PyCapsule interface](https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html), without copies and
-//! without a dependency on any library that reads them. What users see of it is in `tipsim/`, which has the documentation, too.
+//! without a dependency on any library that reads them, and sessions that drive the simulator in this process. What users see of it is in `tipsim/`, which has the documentation, too.
 
 mod report;
 mod schema;
+mod session;
 mod table;
 mod trace;
 
@@ -24,6 +25,7 @@ mod _tipsim {
         Error,
         report::ReportFile,
         schema::tables,
+        session::Session,
         table::{Batch, Batches, Table},
         trace::TraceFile,
     };

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import shutil
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ._tipsim import Error
 from .report import Run
+from .session import Settings, assignments
 
 
 def run(
     spec: str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
-    set: Mapping[str, Any] | Iterable[str] = (),
+    set: Settings = (),
     options: Sequence[str] = (),
 ) -> Run:
     """Runs a spec as `tipsim run` does, and gives its results; progress is on standard error.
@@ -54,11 +53,8 @@ def profile(
     return _results(_simulator("profile"), list(options), Path(out), ["--", *words])
 
 
-def _settings(set: Mapping[str, Any] | Iterable[str]) -> list[str]:
-    if isinstance(set, Mapping):
-        # What Python and TOML have in common is written alike in JSON.
-        set = [f"{key}={json.dumps(value)}" for key, value in set.items()]
-    return [word for setting in set for word in ("--set", setting)]
+def _settings(set: Settings) -> list[str]:
+    return [word for setting in assignments(set) for word in ("--set", setting)]
 
 
 @dataclass(frozen=True)

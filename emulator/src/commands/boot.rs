@@ -134,7 +134,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     let by_signal = leave.notice();
     if let Some(path) = &args.save {
         match exit {
-            None => session.save(path, &[])?,
+            None => session.save(path, Vec::new())?,
             Some(_) => eprintln!("tipsim: nothing saved: the guest has ended"),
         }
     }

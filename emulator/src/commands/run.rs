@@ -50,6 +50,9 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         self_profile: args.self_profile,
         has_debugger: args.gdb.is_some(),
         stop: Arc::clone(&stop),
+        position: None,
+        input: None,
+        checkpoint: None,
     };
     let mut experiment = Experiment::boot(plan, net, &setting)?;
     let mut debugger = args.gdb.map(Debugger::listen).transpose()?;

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 use simulation::checkpoint::PARTIAL_SUFFIX;
-use simulation::{Checkpoint, Mode, Session, SimulationError, System};
+use simulation::{Checkpoint, Mode, Session, SimulationError, Surroundings, System};
 
 use super::Plan;
 use super::description::guest;
@@ -102,7 +102,7 @@ impl Boot {
             let folder = self.path.parent().unwrap_or(Path::new("."));
             std::fs::create_dir_all(folder).map_err(|e| bad_input(folder, e))?;
             let printed = console.printed()?;
-            session.save(&self.path, &printed)?;
+            session.save(&self.path, printed)?;
             prune(folder)
         };
         if let Err(error) = save() {
@@ -166,7 +166,7 @@ fn load(
     let now = file.set_modified(SystemTime::now());
     now.map_err(|e| tracing::warn!("{}: {e}", path.display())).ok();
     let saved = Checkpoint::of(path, file)?;
-    let (_, printed) = saved.load(system, Mode::Functional, &plan.preset)?;
+    let (_, Surroundings { printed, .. }) = saved.load(system, Mode::Functional, &plan.preset)?;
     Ok(printed)
 }
 

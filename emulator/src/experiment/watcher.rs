@@ -11,6 +11,7 @@ use super::boot_cache::Boot;
 use super::progress::Progress;
 use super::{Console, End, Plan, Setting};
 use crate::host::memory;
+use crate::session::SharedPosition;
 
 /// What is known of an experiment from step to step.
 pub struct Watched {
@@ -18,6 +19,8 @@ pub struct Watched {
     pub console: Console,
     /// The line that shows how far the run is.
     pub progress: Progress,
+    /// Where other threads see how far the run is, if it is not shown on the terminal.
+    position: Option<Arc<SharedPosition>>,
     /// Ends the step that goes on, from another thread.
     pub stop: Arc<AtomicBool>,
     /// The guest has mounted the shared folder, where its command waits for it.
@@ -35,19 +38,20 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Begins to watch a session that has not run.
+    /// Begins to watch a session that has not run, or goes on from a checkpoint.
     pub fn new(
         plan: &Plan,
         session: &Session,
         console: Console,
-        boot: Option<Boot>,
+        (boot, from_checkpoint): (Option<Boot>, bool),
         setting: &Setting<'_>,
     ) -> Self {
-        let restored = boot.as_ref().is_some_and(Boot::is_restored);
+        let restored = from_checkpoint || boot.as_ref().is_some_and(Boot::is_restored);
         let system = session.system();
         Self {
             console,
             progress: Progress::new(Instant::now(), system.harts.instructions()),
+            position: setting.position.clone(),
             stop: Arc::clone(&setting.stop),
             mounted: restored,
             command_at: None,
@@ -131,7 +135,11 @@ impl Observer for Watcher<'_> {
     fn after_slice(&mut self, session: &mut Session, exit: RunExit) -> anyhow::Result<Flow> {
         let harts = &session.system().harts;
         let cycle = harts.first().cycle();
-        self.watched.progress.show(cycle, harts.instructions());
+        let instructions = harts.instructions();
+        match &self.watched.position {
+            Some(position) => position.set(cycle, instructions),
+            None => self.watched.progress.show(cycle, instructions),
+        }
         let mut flow = Flow::Default;
         let end = match exit {
             RunExit::Exit(exit) => Some(End::Guest(exit)),

@@ -3,7 +3,7 @@
 //! ```text
 //! "tipsimCP", version (u32), then one zstd frame with checksum:
 //!   length (u32), header (JSON)
-//!   length (u64), state (`snapshot`): machine, then the timing core if it was running
+//!   length (u64), state (`snapshot`): what the console printed, the region, machine, then the timing core if it was running
 //!   (address (u64), 4096 bytes) for every page of memory that is not all zeros; 0
 //! ```
 
@@ -20,11 +20,12 @@ use zstd::{Decoder, Encoder};
 use crate::engine::Engine;
 use crate::error::SimulationError;
 use crate::options::Mode;
+use crate::region::RegionState;
 use crate::system::System;
 
 const MAGIC: &[u8; 8] = b"tipsimCP";
 /// Goes up with every change to what is saved.
-const VERSION: u32 = 17;
+const VERSION: u32 = 18;
 const PAGE: usize = 4096;
 /// Headers are a few kilobytes, states a few megabytes and what was written to disks.
 const HEADER_MAX: u64 = 1 << 20;
@@ -52,16 +53,30 @@ pub struct Header {
     pub instructions: u64,
 }
 
-/// Saves a machine between two runs; the file is there when it is whole. `console`: what it has printed.
+/// What a checkpoint has beside the machine.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// What the guest's console has printed.
+    pub printed: Vec<u8>,
+    /// Where among marks the machine is.
+    pub region: RegionState,
+}
+
+snapshot::snapshot!(Surroundings { printed, region });
+
+/// Saves a machine between two runs; the file is there when it is whole.
+///
+/// # Errors
+/// If the file cannot be written, or a device cannot be saved.
 pub fn save(
     path: &Path,
     system: &mut System,
     engine: &mut Engine,
     core: &Preset,
-    console: &[u8],
+    surroundings: &mut Surroundings,
 ) -> Result<(), SimulationError> {
     let mut archive = Archive::saving();
-    console.to_vec().snapshot(&mut archive)?;
+    surroundings.snapshot(&mut archive)?;
     system.snapshot(&mut archive)?;
     let timing = engine.is_timing();
     if timing {
@@ -112,7 +127,7 @@ pub fn save(
 /// Returns the state of a machine between two runs, for [`from_memory`]: with the timing cores, if they are running.
 pub fn to_memory(system: &mut System, engine: &mut Engine) -> Result<Vec<u8>, SnapshotError> {
     let mut archive = Archive::saving();
-    Vec::<u8>::new().snapshot(&mut archive)?;
+    Surroundings::default().snapshot(&mut archive)?;
     system.snapshot(&mut archive)?;
     let timing = engine.is_timing();
     if timing {
@@ -191,13 +206,13 @@ impl Checkpoint {
     }
 
     /// Loads the state into a machine that was built as the header says and has not run. Returns the engine that goes on in
-    /// `mode`, and what the guest's console had printed. Without the timing core's state in the checkpoint, `core` starts cold.
+    /// `mode`, and what the checkpoint has beside the machine. Without the timing core's state in the checkpoint, `core` starts cold.
     pub fn load(
         mut self,
         system: &mut System,
         mode: Mode,
         core: &Preset,
-    ) -> Result<(Engine, Vec<u8>), SimulationError> {
+    ) -> Result<(Engine, Surroundings), SimulationError> {
         if self.header.timing && mode == Mode::Timing && *core != self.header.core {
             let error = "its timing core is another one than that of --core";
             return Err(SimulationError::file(&self.path, error));
@@ -262,12 +277,12 @@ fn load(
     system: &mut System,
     mode: Mode,
     core: &Preset,
-) -> Result<(Engine, Vec<u8>), Damage> {
+) -> Result<(Engine, Surroundings), Damage> {
     let length = number(reader)?;
     let state = bytes(reader, length)?;
     let mut archive = Archive::loading(&state);
-    let mut console = Vec::new();
-    console.snapshot(&mut archive)?;
+    let mut surroundings = Surroundings::default();
+    surroundings.snapshot(&mut archive)?;
     system.snapshot(&mut archive)?;
     let mut engine = system.engine(mode, core);
     if timing && mode == Mode::Timing {
@@ -289,5 +304,5 @@ fn load(
     }
     // The checksum is checked at the end of the frame.
     io::copy(reader, &mut io::sink())?;
-    Ok((engine, console))
+    Ok((engine, surroundings))
 }

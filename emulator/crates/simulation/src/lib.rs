@@ -44,7 +44,7 @@ mod stuck;
 mod system;
 mod units;
 
-pub use checkpoint::Checkpoint;
+pub use checkpoint::{Checkpoint, Surroundings};
 pub use cores::{StreamOptions, TimingCores};
 pub use engine::Engine;
 pub use error::SimulationError;
@@ -52,7 +52,7 @@ pub use harts::Harts;
 pub use laps::{Lap, Laps};
 pub use options::{MAX_HARTS, MachineOptions, Mode, Region, Threads, Translator};
 pub use recording::{Profilers, Recorded, Recording, RecordingError, TraceOutput};
-pub use region::{RegionSummary, RunPosition, Stretch};
+pub use region::{RegionState, RegionSummary, RunPosition, Stretch};
 pub use session::{CollectedTruth, Finished, Flow, Goal, NoObserver, Observer, Session, Stop};
 pub use standstill::{InputWatch, PANIC_ARGUMENT, Standstill, TAIL_BYTES, Watch, kernel_panic};
 pub use stuck::describe as describe_stuck;

@@ -62,6 +62,19 @@ pub struct Stretch {
     pub instructions: u64,
 }
 
+/// Where among marks a machine is: a checkpoint has it, so that a session that goes on from there knows whether the region is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RegionState {
+    commands: u32,
+    had_command: bool,
+    depth: u32,
+    programs_marked: bool,
+    pauses: bool,
+    is_open: bool,
+}
+
+snapshot::snapshot!(RegionState { commands, had_command, depth, programs_marked, pauses, is_open });
+
 impl Regions {
     /// Returns the state at the beginning of a run whose spec says `region`.
     pub fn new(region: Region) -> Self {
@@ -70,6 +83,29 @@ impl Regions {
             programs_marked: region == Region::Marked,
             ..Self::default()
         }
+    }
+
+    /// Returns where among marks the machine is.
+    pub fn state(&self) -> RegionState {
+        let &Self { commands, had_command, depth, programs_marked, pauses, .. } = self;
+        let is_open = self.open.is_some();
+        RegionState { commands, had_command, depth, programs_marked, pauses, is_open }
+    }
+
+    /// Goes on at `now` from where another session was, of a run whose spec says `region`. Returns how that changes the region, if it
+    /// does: one that was open begins here.
+    pub fn go_on(
+        &mut self,
+        state: &RegionState,
+        region: Region,
+        now: RunPosition,
+    ) -> Option<Event> {
+        let &RegionState { commands, had_command, depth, pauses, .. } = state;
+        let programs_marked = state.programs_marked || region == Region::Marked;
+        // The command's own region is none of a run that profiles what programs mark.
+        let is_open = state.is_open && (region != Region::Marked || state.programs_marked);
+        *self = Self { commands, had_command, depth, programs_marked, pauses, ..Self::default() };
+        is_open.then(|| self.start(now)).flatten()
     }
 
     /// Takes a mark that is executed at `now`, and returns how it changes the region, if it does.

@@ -4,13 +4,15 @@
 mod goal;
 mod observer;
 
+use std::path::Path;
+
 use commit_trace::{Event, recordings};
 use critical_path::Excerpts;
 use machine::{DebugStop, Limit, Mark, RunExit};
 use timing::{Preset, Stats};
 use truth::{Collector, SharedLines, UnitTotals};
 
-use crate::checkpoint;
+use crate::checkpoint::{self, Surroundings};
 use crate::commit_stage::StreamClosed;
 use crate::cores::StreamOptions;
 use crate::counts::RegionCounts;
@@ -19,7 +21,7 @@ use crate::error::SimulationError;
 use crate::laps::Laps;
 use crate::options::Mode;
 use crate::recording::{Consumer, IN_FLIGHT, Recorded, Recording, widths};
-use crate::region::{RegionSummary, Regions, RunPosition};
+use crate::region::{RegionState, RegionSummary, Regions, RunPosition};
 use crate::system::System;
 use crate::units::uncore::UncoreRegion;
 
@@ -226,20 +228,25 @@ impl Session {
     /// If the recording cannot begin.
     pub fn mark(&mut self, mark: Mark) -> Result<(), SimulationError> {
         let now = self.position();
-        let Some(event) = self.regions.take(mark, now) else {
-            return Ok(());
-        };
-        let (opens, anew) = (event != Event::Region(false), event == Event::RegionAnew);
+        match self.regions.take(mark, now) {
+            Some(event) => self.region(&event, now),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets the region start, stop or begin anew at `now`.
+    fn region(&mut self, event: &Event, now: RunPosition) -> Result<(), SimulationError> {
+        let (opens, anew) = (*event != Event::Region(false), *event == Event::RegionAnew);
         self.system.uncore.follow(&mut self.uncore, opens, anew, now.0);
         if self.follows_marks && opens {
             self.timing()?;
         }
         // A mark that one hart executes is for all of them.
         if let Some(cores) = self.engine.cores_mut() {
-            cores.region(&event);
+            cores.region(event);
         }
         if self.recording.region.is_marked() {
-            self.counts.region(&event, &self.engine);
+            self.counts.region(event, &self.engine);
         }
         if self.follows_marks && !opens {
             self.functional();
@@ -322,12 +329,25 @@ impl Session {
         }
     }
 
-    /// Saves the machine, and the timing cores if they execute, as a checkpoint; `console`: what the guest has printed.
+    /// Saves the machine, and the timing cores if they execute, as a checkpoint; `printed`: what the guest's console has.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn save(&mut self, path: &std::path::Path, console: &[u8]) -> Result<(), SimulationError> {
-        checkpoint::save(path, &mut self.system, &mut self.engine, &self.preset, console)
+    pub fn save(&mut self, path: &Path, printed: Vec<u8>) -> Result<(), SimulationError> {
+        let mut surroundings = Surroundings { printed, region: self.regions.state() };
+        checkpoint::save(path, &mut self.system, &mut self.engine, &self.preset, &mut surroundings)
+    }
+
+    /// Takes the region to be where it was when a checkpoint was saved, whose machine this session has and has not run yet.
+    ///
+    /// # Errors
+    /// If the recording cannot begin.
+    pub fn go_on_in(&mut self, region: &RegionState) -> Result<(), SimulationError> {
+        let now = self.position();
+        match self.regions.go_on(region, self.recording.region, now) {
+            Some(event) => self.region(&event, now),
+            None => Ok(()),
+        }
     }
 
     /// Returns the state of machine and timing cores, for [`Self::restore`].

@@ -96,3 +96,26 @@ fn a_guest_that_sleeps_for_ever_ends_the_step() {
     let mut session = session(&[0x1050_0073, 0xffdf_f06f], Mode::Functional);
     assert_eq!(run(&mut session, &Goal::END), Stop::Idle);
 }
+
+#[test]
+fn a_region_goes_on_from_a_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("in-the-region.ckpt");
+    let mut first = session(&COUNT, Mode::Functional);
+    run(&mut first, &Goal::instructions(100));
+    first.mark(Mark::Start).unwrap();
+    run(&mut first, &Goal::instructions(10));
+    first.save(&path, b"printed".to_vec()).unwrap();
+    let mut second = session(&COUNT, Mode::Functional);
+    let saved = crate::Checkpoint::open(&path).unwrap();
+    let preset = second.preset.clone();
+    let (_, found) = saved.load(second.system_mut(), Mode::Functional, &preset).unwrap();
+    assert_eq!(found.printed, b"printed");
+    second.go_on_in(&found.region).unwrap();
+    assert!(second.is_timing() && second.is_region_open());
+    run(&mut second, &Goal::instructions(50));
+    second.mark(Mark::Stop).unwrap();
+    let finished = second.finish(false).unwrap();
+    assert_eq!((finished.regions.count, finished.regions.instructions), (1, 50));
+    assert_eq!(finished.regions.warning(), None);
+}

@@ -1,0 +1,141 @@
+"""Sessions: experiments in steps."""
+
+import os
+import signal
+import threading
+import warnings
+
+import pytest
+
+import tipsim
+from conftest import SPEC
+
+
+@pytest.fixture
+def spec(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(SPEC)
+    return path
+
+
+def test_a_session_to_the_end_is_a_run(run, spec, tmp_path):
+    with tipsim.Session(spec, tmp_path / "out") as session:
+        assert session.mode == "functional" and session.end is None
+        found = session.run()
+        assert session.result() is found
+    assert found.info["fingerprint"] == run.info["fingerprint"]
+    assert found.info["cycles"] == run.info["cycles"] and found.report == run.report
+    with pytest.raises(tipsim.Error, match="the session has ended"):
+        session.run_until(instructions=1)
+
+
+def test_steps_end_where_they_are_asked_to(spec, tmp_path):
+    with tipsim.Session(spec, tmp_path / "out") as session:
+        assert session.run_until(mark="command-start")
+        assert session.mode == "timing"
+        before, counted = session.instructions, session.counters()
+        assert session.run_until(instructions=100_000)
+        assert session.instructions - before == 100_000
+        assert session.counters()[0]["INST.RET"] - counted[0]["INST.RET"] == 100_000
+        cycle = session.cycle + 50_000
+        assert session.run_until(cycle=cycle)
+        # A step ends at the first instruction that commits after the cycle.
+        assert cycle <= session.cycle < cycle + 5_000
+        [hart] = session.harts()
+        assert hart.registers[0] == 0 and len(hart.registers) == 32
+        assert len(session.memory(hart.pc, 4)) == 4 and session.memory(0, 4) == b""
+        assert not session.run_until() and session.end == "the guest has ended"
+        assert session.result().info["exit_status"] == 0
+
+
+def test_results_before_the_end_are_of_a_part(spec, tmp_path):
+    with tipsim.Session(spec, tmp_path / "out") as session:
+        session.run_until(mark="command-start")
+        session.run_until(instructions=200_000)
+        with pytest.warns(tipsim.PartWarning, match="interrupted"):
+            found = session.result()
+    assert found.report["totals"]["cycles"] > 0
+
+
+def test_cores_are_compared_from_one_checkpoint(run, spec, tmp_path):
+    saved = tmp_path / "command.ckpt"
+    with tipsim.Session(spec, tmp_path / "base") as session:
+        session.run_until(mark="command-start")
+        session.checkpoint(saved)
+    cycles = {}
+    for entries in (32, 128):
+        out = tmp_path / f"rob{entries}"
+        with tipsim.Session(spec, out, {"core.rob.entries": entries}, checkpoint=saved) as session:
+            cycles[entries] = session.run().report["totals"]["cycles"]
+    assert cycles[32] > cycles[128]
+    # The default core, whose ROB has 128 entries, does from the checkpoint what it does in one run.
+    assert cycles[128] == run.report["totals"]["cycles"]
+
+
+def test_modes_and_regions_are_ones_own(spec, tmp_path):
+    settings = {"run.region": "marked", "record.counters": True}
+    with tipsim.Session(spec, tmp_path / "out", settings) as session:
+        session.run_until(mark="command-start")
+        assert session.mode == "functional"
+        session.timing({"rob.entries": 64})
+        with pytest.raises(tipsim.Error, match="the first timed part"):
+            session.functional()
+            session.timing({"rob.entries": 32})
+        with session.region():
+            session.run_until(instructions=100_000)
+        session.run_until(instructions=100_000)
+        with session.region():
+            session.run_until(instructions=100_000)
+        assert not session.run_until()
+        found = session.result()
+    assert [each["instructions"] for each in found.info["regions"]["each"]] == [100_000, 100_000]
+    assert found.info["core"]["rob"]["entries"] == 64
+
+
+def test_a_console_is_typed_on(spec, tmp_path):
+    settings = {"record.trace": False, "record.profilers": False}
+    spec.write_text(SPEC.replace('command = "quickstart 4"\nregion = "command"', ""))
+    with tipsim.Session(spec, tmp_path / "out", settings, interactive=True) as session:
+        session.console.expect("# ", instructions=10**9)
+        session.console.send("echo $((6 * 7))\n")
+        assert "42" in session.console.expect("42\r\n", instructions=10**9)
+        with pytest.raises(tipsim.Error, match="expected 'never' within 1000000 instructions"):
+            session.console.expect("never", instructions=10**6)
+        session.console.send("poweroff -f\n")
+        assert not session.run_until()
+    with tipsim.Session(spec, tmp_path / "out", settings) as session, pytest.raises(tipsim.Error, match="interactive"):
+        session.console.send("ls\n")
+
+
+def test_ctrl_c_ends_a_step(spec, tmp_path, capfd):
+    with tipsim.Session(spec, tmp_path / "out", {"run.boot": "timing"}, progress=True) as session:
+        threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            session.run_until()
+        before = session.instructions
+        assert session.end is not None and before > 0
+        assert session.run_until(instructions=1000)
+        assert session.instructions == before + 1000 and session.end is None
+    assert "M instructions" in capfd.readouterr().err
+
+
+def test_mistakes_are_named(spec, tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(tipsim.Error, match="core.rob.entrees"):
+        tipsim.Session(spec, out, {"core.rob.entrees": 64})
+    with pytest.raises(tipsim.Error, match="none.ckpt"):
+        tipsim.Session(spec, out, checkpoint=tmp_path / "none.ckpt")
+    with tipsim.Session(spec, out) as session:
+        with pytest.raises(ValueError, match="mark: expected one of command-start, command-stop, start, stop; found begin"):
+            session.run_until(mark="begin")
+        with pytest.raises(ValueError, match="cycle: expected a number of 64 bits, found -1"):
+            session.run_until(cycle=-1)
+        with pytest.raises(ValueError, match="hart: expected 0 to 0, found 1"):
+            session.memory(0, 8, hart=1)
+        with pytest.raises(tipsim.Error, match="another run"):
+            tipsim.Session(spec, out)
+    # Nothing is left of a session without results.
+    assert not out.exists() and not (tmp_path / "out.partial").exists()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        session.close()
