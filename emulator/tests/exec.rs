@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use common::{assemble, assert_error, htif, scratch, stderr, stdout, tipsim};
+use common::{assemble, assert_error, htif, json, scratch, stderr, stdout, tipsim};
 
 /// Runs an ELF with these options.
 fn exec<A: AsRef<OsStr>>(elf: &Path, args: &[A]) -> Output {
@@ -330,4 +330,82 @@ fn semihosting_has_console_arguments_and_the_files_of_one_folder() {
     let out = exec_with(&elf, b"x", &[]);
     assert_eq!(out.status.code(), Some(99));
     assert!(stderr(&out).contains("--semihosting DIR"), "{}", stderr(&out));
+}
+
+/// With `--out`, a bare-metal program gets what a run gets, by HTIF and semihosting alike; the spec that is kept does the same again.
+#[test]
+fn a_program_is_recorded_as_a_run_is() {
+    let dir = scratch("exec-out");
+    // Reads a byte, prints it, divides for a while, and ends with 7.
+    let body = "la s0, tohost\n la s1, fromhost\n li t0, 1\n slli t0, t0, 56\n sd t0, 0(s0)\n\
+                3: ld t1, 0(s1)\n beqz t1, 3b\n sd x0, 0(s1)\n andi t1, t1, 0xff\n\
+                li t0, 0x101\n slli t0, t0, 48\n or t0, t0, t1\n sd t0, 0(s0)\n\
+                li t2, 3000\n li t3, -1\n divide: divu t4, t3, t2\n addi t2, t2, -1\n bnez t2, divide\n li a0, 7";
+    let elf = assemble(&dir, "divide", &htif(body));
+    let out = dir.join("out");
+    let done =
+        exec_with(&elf, b"xyz", &["--out", out.to_str().unwrap(), "--set", "rob.entries=64"]);
+    assert_eq!(done.status.code(), Some(7), "{}", stderr(&done));
+    assert!(stdout(&done).starts_with('x'), "{}", stdout(&done));
+    assert_eq!(std::fs::read_to_string(out.join("console.log")).unwrap(), "x");
+    let run = json(&out.join("run.json"));
+    assert_eq!(run["core"]["rob"]["entries"], 64);
+    let divisions = &run["counters"]["harts"][0]["INST.DIV"];
+    assert_eq!(divisions.as_u64(), Some(3000));
+    let report = json(&out.join("report.json"));
+    let hottest = &report["instructions"][0];
+    assert!(hottest["disassembly"].as_str().unwrap().contains("divu"), "{hottest}");
+    assert!(out.join("trace.tip").exists() && out.join("report.html").exists());
+
+    // The same again, from the spec, in its own folder.
+    let spec = out.join("exec.toml");
+    let again = tipsim()
+        .arg("run")
+        .arg(&spec)
+        .arg("--set")
+        .arg("core.rob.entries=64")
+        .arg("--out")
+        .arg(&out)
+        .output();
+    assert_eq!(again.unwrap().status.code(), Some(7));
+    assert_eq!(json(&out.join("run.json"))["fingerprint"], run["fingerprint"]);
+    // Only what the program marks is profiled; it marks nothing.
+    let marked = exec_with(&elf, b"x", &["--out", out.to_str().unwrap(), "--marked"]);
+    assert_error(&marked, 1, &["region of interest"]);
+    let endless = assemble(&dir, "endless", &htif("2: j 2b"));
+    let limited = exec(&endless, &["--out", out.to_str().unwrap(), "--max-insts", "100000"]);
+    assert_error(&limited, 1, &["not done after 100000 instructions"]);
+    let waits = exec_with(&elf, b"", &["--out", out.to_str().unwrap()]);
+    assert_error(&waits, 1, &["waits for console input, which is at its end"]);
+}
+
+#[test]
+fn what_a_bare_metal_machine_lacks_is_refused_in_a_spec() {
+    let dir = scratch("exec-spec");
+    for (keys, says) in [
+        (
+            "program = \"a.elf\"\npackages = [\"xz-utils\"]",
+            "guest.packages: expected it without guest.program",
+        ),
+        ("arguments = [\"a\"]", "guest.arguments: expected guest.program with it"),
+        (
+            "program = \"a.elf\"\n[run]\ncommand = \"true\"",
+            "run.command: expected none with guest.program",
+        ),
+        ("program = \"none.elf\"", "none.elf: No such file"),
+    ] {
+        let spec = dir.join("spec.toml");
+        std::fs::write(&spec, format!("[guest]\n{keys}\n")).unwrap();
+        let run = tipsim().arg("run").arg(&spec).arg("--out").arg(dir.join("out")).output();
+        assert_error(&run.unwrap(), 2, &[says]);
+    }
+    let elf = assemble(&dir, "ends", &htif("li a0, 0"));
+    let out = dir.join("out");
+    let out = out.to_str().unwrap();
+    assert_error(
+        &exec(&elf, &["--out", out, "--mode", "functional"]),
+        2,
+        &["--mode timing", "found functional"],
+    );
+    assert_error(&exec(&elf, &["--out", out, "--stats"]), 2, &["--stats"]);
 }
