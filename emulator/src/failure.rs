@@ -5,6 +5,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use simulation::SimulationError;
+
 /// Images of programs, kernels and disks in memory that are read at most, in bytes.
 pub const MAX_IMAGE_BYTES: u64 = 4 << 30;
 
@@ -78,7 +80,11 @@ pub fn whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io
 pub fn report(error: &anyhow::Error) -> u8 {
     let line = format!("{error:#}").replace('\n', " ");
     eprintln!("tipsim: {line}");
-    if error.chain().any(|e| e.is::<BadInput>()) { 2 } else { 1 }
+    let is_bad_input = error.chain().any(|e| {
+        let simulation = e.downcast_ref::<SimulationError>();
+        e.is::<BadInput>() || simulation.is_some_and(SimulationError::is_bad_input)
+    });
+    if is_bad_input { 2 } else { 1 }
 }
 
 #[cfg(test)]
