@@ -23,7 +23,7 @@ use crate::system::{Engine, System};
 
 const MAGIC: &[u8; 8] = b"tipsimCP";
 /// Goes up with every change to what is saved.
-const VERSION: u32 = 17;
+const VERSION: u32 = 18;
 const PAGE: usize = 4096;
 /// Headers are a few kilobytes, states a few megabytes and what was written to disks.
 const HEADER_MAX: u64 = 1 << 20;

@@ -181,7 +181,7 @@ fn load(
     let host = Semihosting::new(&arguments, end.unwrap_or(RAM_BASE), args.semihosting.as_deref())?;
     let host = Rc::new(RefCell::new(host));
     for hart in system.each_hart() {
-        hart.host_calls = Some(host.clone());
+        hart.set_host_calls(host.clone());
     }
     system.reset(ResetState { pc: elf.entry, ..ResetState::default() });
     system.permit_all_memory();
