@@ -6,8 +6,8 @@ mod host;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use commit_trace::{
-    Commit, CommitRecord, CommitSink, Detail, Event, InstId, RecordError, Recorder, Stages,
-    StaticInfo,
+    Commit, CommitRecord, CommitSink, Detail, Event, InstId, RecordError, Recorder,
+    SampledTotals, Stages, StaticInfo,
 };
 use critical_path::Excerpts;
 use isa::SharedCycle;
@@ -371,9 +371,14 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
         self.next_excerpt(cycle)
     }
 
-    fn sampled(&self) -> [u64; 4] {
+    fn sampled(&self) -> SampledTotals {
         let totals = self.units.samplers.with(|units| units.instructions.totals());
-        [totals.samples, totals.collisions, totals.filtered, totals.dropped]
+        SampledTotals {
+            recorded: totals.samples,
+            collided: totals.collisions,
+            filtered: totals.filtered,
+            dropped: totals.dropped,
+        }
     }
 
     fn define(&mut self, static_info: &StaticInfo) {

@@ -116,7 +116,7 @@ impl<S: CommitSink> Pipeline<S> {
         self.stats.classes[micro_op.class as usize] += 1;
         let dispatch = self.dispatch(micro_op, 0);
         let ready = self.sources(micro_op, dispatch);
-        let [int_busy, fp_busy] = &mut self.stats.divider_busy;
+        let (int_busy, fp_busy) = (&mut self.stats.divider_busy, &mut self.stats.fp_divider_busy);
         let (free, busy, cycles, overlap) = if micro_op.kind == Kind::Divide {
             let cycles = divide_cycles(operand.dividend_bits, operand.divisor_bits);
             (&mut self.units.divider_free, int_busy, cycles, 0)
@@ -176,10 +176,9 @@ impl<S: CommitSink> Pipeline<S> {
         let (dispatch, issue, done) = self.issue_control::<COUNTED>(micro_op);
         let commits = done.max(self.window.committed);
         let missed = self.front.jump(forecast, issue + RESOLVE, commits);
-        let [count, misses] =
-            &mut self.stats.jumps_by_kind[usize::from(micro_op.jump % jump::BOUND)];
-        *count += 1;
-        *misses += u64::from(missed);
+        let totals = &mut self.stats.jumps_by_kind[usize::from(micro_op.jump % jump::BOUND)];
+        totals.all += 1;
+        totals.mispredicted += u64::from(missed);
         self.commit_control::<COUNTED>(micro_op, id, (dispatch, issue, done), missed);
     }
 

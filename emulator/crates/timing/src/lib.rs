@@ -47,5 +47,5 @@ pub use crate::core::Core;
 pub use ahead::{Ahead, Lines, Spare, run_ahead, run_apart};
 pub use mem::{Origin, SharedMemory, UncoreCount, UncoreCounts, refresh_period};
 pub use preset::{Preset, PresetError};
-pub use stats::{Stalls, Stats};
+pub use stats::{JumpTotals, Stalls, Stats};
 pub use without::{Cause, Select, Without};
