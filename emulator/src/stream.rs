@@ -10,17 +10,13 @@ use commit_trace::{
     SampledTotals, Stages, StaticInfo,
 };
 use critical_path::Excerpts;
-use isa::SharedCycle;
+use isa::{InstClass, SharedCycle};
 use sampling_units::{Observed, Outcome, Passed, SharedUnits, StaticKind};
 use snapshot::{Archive, Snapshot};
 use tip_device::{Origin, SideBandRecord, TipUnit};
 use truth::Collector;
 
 pub use host::{Host, HostOutcome, IN_FLIGHT, SpareWorker};
-
-/// Encodings of the returns from traps.
-const SRET: u32 = 0x1020_0073;
-const MRET: u32 = 0x3020_0073;
 
 /// The end of a machine's streams: all that they recorded is in the channel, which is closed.
 pub struct StreamClosed {
@@ -389,7 +385,7 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
         self.origins.push(Origin {
             pc: static_info.pc,
             privilege: static_info.privilege,
-            trap_return: matches!(static_info.raw, SRET | MRET),
+            trap_return: isa::decode(static_info.raw).class == InstClass::Xret,
         });
         self.kinds.push(StaticKind::of(static_info.raw));
         self.recorder.define(static_info);
