@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use ::truth::SharedLines;
 use commit_trace::{Event, recordings};
-use critical_path::Widths;
+use critical_path::{CoreDescription, Delays, Widths};
 use devices::Output;
 use machine::{Limit, Mark, RunExit};
 use profile::Sampler;
@@ -325,7 +325,7 @@ fn simulate(
             engine.collect_truth(&lines, plan.spec.run.region.is_marked());
         }
         if plan.spec.record.excerpts && plan.spec.record.profilers {
-            engine.take_excerpts(widths(&plan.preset), plan.spec.run.region.is_marked());
+            engine.take_excerpts(described(&plan.preset), plan.spec.run.region.is_marked());
         }
         anyhow::Ok(engine)
     };
@@ -537,11 +537,19 @@ fn timing(
 }
 
 /// Returns what excerpts say of a core.
-fn widths(preset: &Preset) -> Widths {
-    Widths {
-        decode: preset.decode.width,
-        int: preset.issue.int_width,
-        mem: preset.issue.mem_width,
-        fp: preset.issue.fp_width,
+fn described(preset: &Preset) -> CoreDescription {
+    CoreDescription {
+        widths: Widths {
+            decode: preset.decode.width,
+            int: preset.issue.int_width,
+            mem: preset.issue.mem_width,
+            fp: preset.issue.fp_width,
+        },
+        delays: Delays {
+            load_search: timing::delays::LOAD_SEARCH,
+            store_data: timing::delays::STORE_DATA,
+            branch_tag: timing::delays::BRANCH_TAG,
+            register: timing::delays::REGISTER,
+        },
     }
 }

@@ -6,8 +6,8 @@ mod host;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use commit_trace::{
-    Commit, CommitRecord, CommitSink, Detail, Event, InstId, RecordError, Recorder,
-    SampledTotals, Stages, StaticInfo,
+    Commit, CommitRecord, CommitSink, Detail, Event, InstId, RecordError, Recorder, SampledTotals,
+    Stages, StaticInfo,
 };
 use critical_path::Excerpts;
 use isa::{InstClass, SharedCycle};

@@ -1,7 +1,7 @@
 //! The timing cores behind one interface, whatever they record: which one is chosen once, before the run.
 
 use commit_trace::{Event, Recorder};
-use critical_path::Widths;
+use critical_path::CoreDescription;
 use devices::Bus;
 use isa::SharedCycle;
 use machine::{Hart, Limit, RunExit, run_timed_together};
@@ -29,7 +29,7 @@ pub trait Timed {
     /// Collects what samples should say, of the region of interest or, if there are no marks, from now on. Before anything runs.
     fn collect_truth(&mut self, lines: &SharedLines, marked: bool);
     /// Takes excerpts of the region of interest or, if there are no marks, from now on. Before anything runs.
-    fn take_excerpts(&mut self, widths: Widths, marked: bool);
+    fn take_excerpts(&mut self, description: CoreDescription, marked: bool);
     /// Returns the running totals of all events on each hart, in the order of `PerfEvent::ALL`.
     fn counts(&self) -> Vec<Vec<u64>>;
     /// Saves or loads the state between runs.
@@ -183,9 +183,9 @@ impl<const STAGES: bool> Timed for Cores<STAGES> {
         }
     }
 
-    fn take_excerpts(&mut self, widths: Widths, marked: bool) {
+    fn take_excerpts(&mut self, description: CoreDescription, marked: bool) {
         for Timing { core, .. } in &mut self.cores {
-            core.sink_mut().take_excerpts(critical_path::Collector::new(widths));
+            core.sink_mut().take_excerpts(critical_path::Collector::new(description));
             if !marked {
                 core.excerpts_from(core.sink().next_excerpt(core.cycle()));
             }

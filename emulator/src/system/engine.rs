@@ -1,7 +1,7 @@
 //! What executes: the functional harts, or the timing cores.
 
 use commit_trace::Event;
-use critical_path::Widths;
+use critical_path::CoreDescription;
 use timing::Stats;
 use truth::SharedLines;
 
@@ -54,9 +54,9 @@ impl Engine {
     }
 
     /// Takes excerpts of the region of interest or, if there are no marks, from now on.
-    pub fn take_excerpts(&mut self, widths: Widths, marked: bool) {
+    pub fn take_excerpts(&mut self, description: CoreDescription, marked: bool) {
         if let Some(cores) = &mut self.cores {
-            cores.take_excerpts(widths, marked);
+            cores.take_excerpts(description, marked);
         }
     }
 

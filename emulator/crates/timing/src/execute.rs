@@ -14,6 +14,8 @@ use crate::window::Restart;
 
 /// Issue of a branch to the redirect of the front end: register read, execute, two cycles more.
 const RESOLVE: u64 = 4;
+/// Issue of a branch to the dispatch that can have its tag.
+pub(crate) const TAG_FREE: u64 = RESOLVE + 1;
 /// Cycles of a division beside one per quotient bit: to the unit 2, early-out 1, result and wake-up 4.
 const DIVIDE_FIXED: u64 = 7;
 /// Cycles of a division that finds no leading zeros to skip.
@@ -142,7 +144,7 @@ impl<S: CommitSink> Pipeline<S> {
         let ready = (dispatch + 1).max(a).max(b);
         let schedule = &mut self.window.schedule;
         let (issue, port) = schedule.book(ready, micro_op.ports, lane::INT);
-        schedule.release(issue + RESOLVE + 1, micro_op.lanes & lane::TAG);
+        schedule.release(issue + TAG_FREE, micro_op.lanes & lane::TAG);
         self.issued::<COUNTED>(port, lane::INT, dispatch, issue);
         self.write_register(micro_op, issue + 1);
         let behind = u64::from(port == self.units.mul_port) * ALU_BEHIND_MUL;

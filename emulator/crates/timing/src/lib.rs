@@ -20,6 +20,7 @@ mod ahead;
 mod commit;
 mod core;
 mod count;
+pub mod delays;
 mod dependences;
 mod excerpt;
 mod execute;

@@ -200,7 +200,9 @@ impl MicroOp {
         let d = &inst.inst;
         let exec = &preset.execute;
         let (kind, port, lanes, waits) = match d.class {
-            C::IntAlu if d.op == Op::Auipc => (Kind::Simple, ports.jump, lane::INT, CycleClass::Alu),
+            C::IntAlu if d.op == Op::Auipc => {
+                (Kind::Simple, ports.jump, lane::INT, CycleClass::Alu)
+            }
             C::IntAlu => (Kind::Alu, ports.alu, lane::INT, CycleClass::Alu),
             C::IntMul => (Kind::Simple, ports.mul, lane::INT, CycleClass::Alu),
             C::IntDiv => (Kind::Divide, ports.div, lane::INT, CycleClass::Divider),

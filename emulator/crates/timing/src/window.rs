@@ -9,7 +9,7 @@ use crate::schedule::Schedule;
 use crate::stats::{Stalls, Stats};
 
 /// Cycles from a commit to the reuse of a register that it freed: the free list, and the pre-selected register.
-const FREE_LIST: u64 = 2;
+pub(crate) const FREE_LIST: u64 = 2;
 
 /// Why the front end was redirected by an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

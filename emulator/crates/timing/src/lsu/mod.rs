@@ -5,7 +5,7 @@
 
 mod load;
 mod queue;
-mod store;
+pub(crate) mod store;
 
 use isa::{MemAccess, StaticId};
 
@@ -20,6 +20,8 @@ use queue::Stores;
 
 /// Cycles from issue to S0, the first stage of the data cache's pipeline.
 pub(crate) const S0: u64 = 2;
+/// Cycles from S0 to a load's search of the store queue.
+pub(crate) const SEARCH: u64 = 1;
 /// S0 to the first commit of a load, and to the issue of dependents that were not woken early.
 const ANSWER: u64 = 3;
 /// Cycles between two tries of a load that waits for a store, and between a refused and a repeated access.
