@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use register_table::{c_defines, markdown_rows};
 
-use crate::regs::{HEURISTICS, MAGIC, SIDE_BAND, SIDE_BAND_VALUES, TABLE};
+use crate::regs::{HEURISTICS, MAGIC, SIDE_BAND, SIDE_BAND_VALUES, TABLE, VERSION};
 use crate::sample::{SAMPLE_BYTES, SAMPLE_WORDS};
 use crate::{Reg, place};
 
@@ -18,7 +18,7 @@ pub fn c_header() -> String {
          #ifndef TIP_REGS_H\n#define TIP_REGS_H\n\n",
     );
     let _ = writeln!(out, "#define TIP_MAGIC 0x{MAGIC:x}ULL");
-    let _ = writeln!(out, "#define TIP_VERSION 1");
+    let _ = writeln!(out, "#define TIP_VERSION {VERSION}");
     out += &c_defines("TIP", TABLE);
     out.push_str("\n/* Values of TIP_CONTROL_HEURISTIC. */\n");
     for (number, heuristic) in HEURISTICS.iter().enumerate() {
