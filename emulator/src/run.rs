@@ -325,7 +325,7 @@ fn simulate(
             engine.collect_truth(&lines, plan.spec.run.region.is_marked());
         }
         if plan.spec.record.excerpts && plan.spec.record.profilers {
-            engine.take_excerpts(described(&plan.preset), plan.spec.run.region.is_marked());
+            engine.take_excerpts(core_description(&plan.preset), plan.spec.run.region.is_marked());
         }
         anyhow::Ok(engine)
     };
@@ -537,7 +537,7 @@ fn timing(
 }
 
 /// Returns what excerpts say of a core.
-fn described(preset: &Preset) -> CoreDescription {
+fn core_description(preset: &Preset) -> CoreDescription {
     CoreDescription {
         widths: Widths {
             decode: preset.decode.width,
