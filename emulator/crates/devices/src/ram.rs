@@ -7,11 +7,9 @@ use std::io;
 
 use memmap2::{Advice, MmapMut, MmapOptions};
 
+use crate::memory_map::RAM_BASE;
 pub use news::{Event, News};
 use reservations::{Published, Reservations};
-
-/// Physical address of the first byte of RAM.
-pub const RAM_BASE: u64 = 0x8000_0000;
 
 const PAGE_BITS: u32 = 12;
 const MIB: u64 = 1 << 20;
