@@ -7,7 +7,7 @@ use isa::SharedCycle;
 use machine::{Hart, Limit, RunExit, run_timed_together};
 use sampling_units::SharedUnits;
 use snapshot::{Archive, Snapshot};
-use timing::{Ahead, Core, Lines, Preset, SharedMemory, Stats, run_ahead, run_apart};
+use timing::{Ahead, Core, CoreWiring, Preset, SharedMemory, Stats, run_ahead, run_apart};
 use truth::{Collector, SharedLines};
 
 use crate::self_profile::sample_this_thread;
@@ -93,11 +93,11 @@ impl<const STAGES: bool> Timing<STAGES> {
         let raised = SharedCycle::new(u64::MAX);
         let irq_at = self.core.sink_mut().raise(raised.clone());
         let spare_worker = self.spare_worker.as_ref();
-        let lines = Lines {
-            quiet: &self.core.sink().quiet(),
+        let wiring = CoreWiring {
+            quiet_until: &self.core.sink().quiet(),
             raised: &raised,
             irq_at: &irq_at,
-            spare: &|what| spare_worker.is_some_and(|spare_worker| spare_worker.help(what)),
+            spare_work: &|what| spare_worker.is_some_and(|spare_worker| spare_worker.help(what)),
         };
         let before = hart.instructions();
         let run = |ahead: &mut Ahead<'_>| (hart.run(bus, ahead, limit), ahead.waits());
@@ -107,8 +107,8 @@ impl<const STAGES: bool> Timing<STAGES> {
             Threads::Auto => self.apart && limit.instructions >= WORTH_A_THREAD,
         };
         let (exit, waits) = match apart {
-            true => run_apart(&mut self.core, lines, sample_this_thread, run),
-            false => run_ahead(&mut self.core, lines, run),
+            true => run_apart(&mut self.core, wiring, sample_this_thread, run),
+            false => run_ahead(&mut self.core, wiring, run),
         };
         self.apart = hart.instructions() - before > waits * WORTH_WAITING;
         self.core.sink_mut().raise(irq_at);

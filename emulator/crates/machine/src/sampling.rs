@@ -10,8 +10,8 @@ use crate::csr::{LAMBIP, LCOFIP, number::*};
 use crate::hart::{Env, Hart, after};
 use crate::mmu::Access;
 
-/// Least cycles between two looks at a unit.
-const PATIENCE: u64 = 32;
+/// Least cycles between two checks of a unit.
+const MIN_CHECK_INTERVAL: u64 = 32;
 /// `mcountinhibit[1]` and `scountovf[1]`.
 pub(crate) const PDIS_BIT: u64 = 1 << 1;
 
@@ -261,8 +261,8 @@ impl Hart {
         }
         // Nothing passes while the hart sleeps, or is not timed.
         self.sampling.due = match T::TIMED && !self.arch.waiting {
-            true if self.sampling.awaits_samples => now.saturating_add(PATIENCE),
-            true => due.max(now.saturating_add(PATIENCE)),
+            true if self.sampling.awaits_samples => now.saturating_add(MIN_CHECK_INTERVAL),
+            true => due.max(now.saturating_add(MIN_CHECK_INTERVAL)),
             false => u64::MAX,
         };
     }

@@ -45,7 +45,7 @@ mod window;
 mod without;
 
 pub use crate::core::Core;
-pub use ahead::{Ahead, Lines, Spare, run_ahead, run_apart};
+pub use ahead::{Ahead, CoreWiring, SpareWork, run_ahead, run_apart};
 pub use mem::{Origin, SharedMemory, UncoreCount, UncoreCounts, refresh_period};
 pub use preset::{Preset, PresetError};
 pub use stats::{JumpTotals, Stalls, Stats};

@@ -1,6 +1,6 @@
 //! What the loops do now and then: device events, interrupts, counters, sleep.
 
-use devices::{Bus, Event, Ram};
+use devices::{Bus, PageEventKind, Ram};
 use isa::{Interrupt, PerfEvent, TimingModel};
 use sampling_units::ctr::TransferRecords;
 
@@ -144,7 +144,7 @@ impl Hart {
         if env.bus.irq_at.get() <= now {
             env.bus.irq_at.set(u64::MAX);
         }
-        self.read_news(&mut env.bus.ram);
+        self.apply_page_events(&mut env.bus.ram);
         self.arch.lines = env.bus.mip(self.id);
         self.sync_counters(env, self.progress.count);
         if self.sampling.awaits_samples {
@@ -204,7 +204,7 @@ impl Hart {
             env.timing.flush_tlb();
         }
         if after & after::DEVICE != 0 {
-            self.read_news(&mut env.bus.ram);
+            self.apply_page_events(&mut env.bus.ram);
             self.adopt_guest_tag();
             self.deadlines.stimer_at = self.stimer_cycle(env.bus);
             self.heed_device(env);
@@ -280,20 +280,21 @@ impl Hart {
         }
     }
 
-    /// Hears what others did: drops code that was overwritten, and has stores noticed that have to be.
-    pub(super) fn read_news(&mut self, ram: &mut Ram) {
-        let end = ram.news();
-        if self.decoded.news_read == end {
+    /// Applies the page events that others logged: drops code that was overwritten, and has stores take the slow path that
+    /// have to.
+    pub(super) fn apply_page_events(&mut self, ram: &mut Ram) {
+        let end = ram.page_event_count();
+        if self.decoded.page_events_seen == end {
             return;
         }
-        match ram.news_since(self.decoded.news_read) {
-            Some(news) => {
-                for news in news.iter().filter(|news| news.by != Some(self.id)) {
-                    match news.event {
-                        Event::Overwritten { from, to } => {
-                            self.decoded.code.overwritten(news.page, from, to);
+        match ram.page_events_since(self.decoded.page_events_seen) {
+            Some(events) => {
+                for event in events.iter().filter(|event| event.by != Some(self.id)) {
+                    match event.kind {
+                        PageEventKind::Overwritten { from, to } => {
+                            self.decoded.code.overwritten(event.page, from, to);
                         }
-                        Event::Noticed => self.host.flush_stores_to(news.page << 12),
+                        PageEventKind::SlowStores => self.host.flush_stores_to(event.page << 12),
                     }
                 }
             }
@@ -302,6 +303,6 @@ impl Hart {
                 self.host.store_tlb.flush();
             }
         }
-        self.decoded.news_read = end;
+        self.decoded.page_events_seen = end;
     }
 }

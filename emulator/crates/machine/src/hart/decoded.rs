@@ -13,8 +13,8 @@ pub(crate) struct DecodedCode {
     pub strict_page: Rc<CodePage>,
     /// Numbers of address spaces.
     pub spaces: Spaces,
-    /// Number of the last news of pages that the hart has heard, see [`devices::News`].
-    pub news_read: u64,
+    /// Number of page events that the hart has applied, see [`devices::PageEvent`].
+    pub page_events_seen: u64,
 }
 
 impl DecodedCode {
@@ -24,7 +24,7 @@ impl DecodedCode {
             code: CodeCache::new(id),
             strict_page: CodePage::uncached(0),
             spaces: Spaces::new(),
-            news_read: 0,
+            page_events_seen: 0,
         }
     }
 }

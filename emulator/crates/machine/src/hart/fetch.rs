@@ -123,7 +123,7 @@ impl Hart {
         Ok(page)
     }
 
-    /// The decoded page at `pa`; from now on, stores to it are noticed.
+    /// The decoded page at `pa`; from now on, stores to it take the slow path.
     fn code_page<T>(&mut self, env: &mut Env<'_, T>, pa: u64) -> std::rc::Rc<CodePage> {
         let (code, unmarked) = self.decoded.code.page(pa, &mut env.bus.ram);
         if unmarked {

@@ -5,7 +5,7 @@ use isa::{Exception, Extension, MemAccess, MemKind, PageWalk, Privilege, TimingM
 
 use super::{Env, Hart, after};
 use crate::csr::{envcfg, status};
-use crate::mmu::{self, Access, Leaf, PageFeatures, Rights, WalkFault};
+use crate::mmu::{self, Access, EffectivePrivilege, Leaf, PageFeatures, WalkFault};
 
 /// A value that memory holds, little-endian.
 pub(crate) trait Value: Copy {
@@ -228,9 +228,9 @@ impl Hart {
         if !ram {
             return Ok(Place { pa, ram });
         }
-        let noticed = access == Access::Store && env.bus.ram.is_noticed(pa, self.id);
+        let slow_path = access == Access::Store && env.bus.ram.stores_need_slow_path(pa, self.id);
         let page = pa & !0xfff;
-        if !noticed
+        if !slow_path
             && !self.watches_page(va)
             && self.arch.pmp.allows_page(page, access, privilege) == Some(true)
         {
@@ -273,17 +273,17 @@ impl Hart {
             read.page_bits = leaf.as_ref().map_or(12, |leaf| leaf.page_bits);
             env.timing.translated(va, &read);
         }
-        let rights = Rights {
+        let by = EffectivePrivilege {
             user: privilege == Privilege::User,
             sum: self.arch.csrs.mstatus & status::SUM != 0,
             mxr: self.arch.csrs.mstatus & status::MXR != 0,
         };
         match leaf {
-            Ok(leaf) if mmu::permits(leaf.pte, access, rights) => Ok((leaf, true)),
+            Ok(leaf) if mmu::permits(leaf.pte, access, by) => Ok((leaf, true)),
             Ok(leaf) if self.arch.csrs.menvcfg & envcfg::ADUE != 0 => {
                 // Not modelled: the time of this write.
                 let pte = mmu::accessed(leaf.pte, access);
-                if !mmu::permits(pte, access, rights) {
+                if !mmu::permits(pte, access, by) {
                     return Err(access.page_fault());
                 }
                 if !self.arch.pmp.allows(leaf.at, 8, Access::Store, Privilege::Supervisor) {

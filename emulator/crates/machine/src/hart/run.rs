@@ -82,7 +82,7 @@ impl Hart {
         self.deadlines.stop_count = self.progress.count.saturating_add(most);
         self.deadlines.stop_cycle = limit.cycle;
         // The world may have changed since the last run.
-        self.read_news(&mut env.bus.ram);
+        self.apply_page_events(&mut env.bus.ram);
         self.deadlines.afterwards(after::DEVICE | after::INTERRUPTS);
         if self.arch.waiting {
             self.deadlines.afterwards(after::WAIT);

@@ -4,7 +4,7 @@ use devices::Bus;
 use isa::{Exception, Privilege, Trap};
 
 use super::{Hart, after};
-use crate::mmu::{self, Access, Rights, pte};
+use crate::mmu::{self, Access, EffectivePrivilege, pte};
 
 /// An exception as a hart took it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,9 +138,10 @@ impl Hart {
         }
         let (va, read) = (taken.trap.tval, |pa| bus.ram.load(pa, 8));
         let leaf = mmu::walk(self.arch.csrs.satp, self.page_features(), va, read).ok()?;
-        let rights = Rights { user: taken.privilege == Privilege::User, sum: true, mxr: true };
+        let by =
+            EffectivePrivilege { user: taken.privilege == Privilege::User, sum: true, mxr: true };
         let (before, after) = (leaf.pte, mmu::accessed(leaf.pte, access));
-        let permitted = |entry| mmu::permits(entry, access, rights);
+        let permitted = |entry| mmu::permits(entry, access, by);
         if permitted(before) || !permitted(after) {
             return None;
         }

@@ -116,7 +116,7 @@ fn take_timed_turns<T: TimingModel>(
             return RunExit::Limit;
         }
         let (hart, timing) = &mut harts[next];
-        timing.others_ran();
+        timing.other_harts_executed();
         let until = Limit::cycle((now / TIMED_TURN + 1) * TIMED_TURN);
         let exit = hart.go_on(&mut Env { bus, timing: *timing }, until);
         if exit != RunExit::Limit {

@@ -21,9 +21,9 @@ macro_rules! step {
                     const CLASS: InstClass = Op::$variant.class();
                     $count += 1;
                     let checks = const { CLASS.is_control_flow() || CLASS.serialises() };
-                    let noticed = const { CLASS.accesses_memory() } && $hart.deadlines.after != 0;
+                    let deferred = const { CLASS.accesses_memory() } && $hart.deadlines.after != 0;
                     $index += $slot.len() as usize / 2;
-                    if checks || noticed || $index >= $end {
+                    if checks || deferred || $index >= $end {
                         $pc = next;
                         continue $checked;
                     }

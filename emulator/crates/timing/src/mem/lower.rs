@@ -182,7 +182,7 @@ impl Lower {
             && let Some(directory) = &mut self.shared.lock().directory
         {
             // Nobody has told the L1 data cache, which the directory takes to be without the line.
-            directory.tell(self.hart, Probe { line, drop: true });
+            directory.push_probe(self.hart, Probe { line, drop: true });
         }
         (ready, level)
     }
