@@ -71,6 +71,9 @@ pub(crate) struct InstPosition {
 }
 
 /// One RV64GC hart with M, S and U mode, Sv39 and Sv48, Sscofpmf, and the extensions that it is set to.
+///
+/// In memory the groups are in this order: registers at offset 0, and what the loops compare for each run side by side.
+#[repr(C)]
 pub struct Hart {
     /// What software can see.
     pub(crate) arch: ArchState,

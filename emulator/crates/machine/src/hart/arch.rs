@@ -28,7 +28,9 @@ impl Registers {
     }
 }
 
-/// What software can see of a hart, but for time, counts of events and the registers of its sampling units.
+/// What software can see of a hart, but for time, counts of events and the registers of its sampling units. Registers come
+/// first in memory.
+#[repr(C)]
 pub(crate) struct ArchState {
     /// Integer and FP registers.
     pub registers: Registers,

@@ -4,12 +4,10 @@ use isa::{Executed, MemAccess, Operand, Privilege, StaticId};
 
 use super::{Accesses, RunBuffer};
 
-/// What the timing model gets of the current instruction, or of the current run of instructions.
+/// What the timing model gets of the current instruction, or of the current run of instructions. Cycles come first in memory,
+/// beside the deadlines that they are compared with.
+#[repr(C)]
 pub(crate) struct InstructionBeingTimed {
-    /// What is known of the current instruction; the hart fills it in and passes it to the timing model.
-    pub executed: Executed,
-    /// Data access of the current instruction, and those before it in its run.
-    pub accesses: Accesses,
     /// Cycle in which the current instruction was decoded; if this is before `exact_from`, it may be later than the real one.
     pub decoded_at: u64,
     /// Cycle from which on `decoded_at` is exact.
@@ -17,6 +15,10 @@ pub(crate) struct InstructionBeingTimed {
     /// Room for instructions that are executed and not timed yet. `None` while they are executed: whatever has to be
     /// seen in its cycle must wait.
     pub run: Option<Box<RunBuffer>>,
+    /// What is known of the current instruction; the hart fills it in and passes it to the timing model.
+    pub executed: Executed,
+    /// Data access of the current instruction, and those before it in its run.
+    pub accesses: Accesses,
 }
 
 impl InstructionBeingTimed {
