@@ -5,8 +5,10 @@
 
 use std::collections::VecDeque;
 
+use register_table::field;
+
 use crate::Sample;
-use crate::regs::buffer;
+use crate::regs::{BUFFER_BASE, MAX_BUFFER_SIZE, buffer_config};
 use crate::sample::SAMPLE_BYTES;
 
 /// Registers of the buffer, and what is on its way to it.
@@ -47,14 +49,17 @@ impl Buffer {
 
     /// Sets where the buffer lies, and empties it.
     pub(crate) fn set_base(&mut self, base: u64) {
-        *self = Self { base: base & buffer::BASE, config: self.config, ..Self::default() };
+        *self = Self { base: base & BUFFER_BASE, config: self.config, ..Self::default() };
     }
 
     /// Sets size and threshold of the buffer, and empties it.
     pub(crate) fn set_config(&mut self, config: u64) {
-        let size = (config & buffer::SIZE).min(buffer::MAX_SIZE);
-        *self =
-            Self { base: self.base, config: config & buffer::THRESHOLD | size, ..Self::default() };
+        let size = (config & buffer_config::SIZE).min(MAX_BUFFER_SIZE);
+        *self = Self {
+            base: self.base,
+            config: config & buffer_config::THRESHOLD | size,
+            ..Self::default()
+        };
     }
 
     /// Notes that software has taken all before `tail`; anything but a place between tail and head changes nothing.
@@ -70,7 +75,7 @@ impl Buffer {
 
     /// Returns how many samples the buffer holds at most.
     fn capacity(&self) -> u64 {
-        (4096 << (self.config & buffer::SIZE)) / SAMPLE_BYTES
+        (4096 << (self.config & buffer_config::SIZE)) / SAMPLE_BYTES
     }
 
     /// Returns true if the buffer is full of samples that wait for software.
@@ -80,7 +85,7 @@ impl Buffer {
 
     /// Returns true if the buffer asks for software's attention when all before `head` is written.
     fn calls_at(&self, head: u64) -> bool {
-        let threshold = (self.config & buffer::THRESHOLD) >> buffer::THRESHOLD_SHIFT;
+        let threshold = field(self.config, buffer_config::THRESHOLD);
         let threshold = threshold.clamp(1, self.capacity());
         self.fault || head.saturating_sub(self.tail) >= threshold
     }

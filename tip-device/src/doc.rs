@@ -4,9 +4,23 @@ use std::fmt::Write;
 
 use register_table::{c_defines, markdown_rows};
 
-use crate::regs::{HEURISTICS, MAGIC, SIDE_BAND, SIDE_BAND_VALUES, TABLE};
+use crate::Reg;
+use crate::regs::{HEURISTICS, MAGIC, SIDE_BAND, SIDE_BAND_VALUES, TABLE, VERSION};
 use crate::sample::{SAMPLE_BYTES, SAMPLE_WORDS};
-use crate::{Reg, place};
+
+/// `compatible` of the units' node in the device tree.
+pub const COMPATIBLE: &str = "tipsim,tip";
+
+/// Where a machine has its units. The unit itself knows no addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// Physical address of the registers of hart 0's unit.
+    pub base: u64,
+    /// Bytes of a unit's page: the page of hart n is n pages behind that of hart 0.
+    pub bytes: u64,
+    /// PLIC source of the interrupt of hart 0's unit; the source of hart n is n more.
+    pub irq: u32,
+}
 
 /// The header that the kernel driver includes: offsets as `TIP_<REG>`, fields as
 /// `TIP_<REG>_<FIELD>_MASK` (already shifted) and `TIP_<REG>_<FIELD>_SHIFT`, heuristics as
@@ -18,7 +32,7 @@ pub fn c_header() -> String {
          #ifndef TIP_REGS_H\n#define TIP_REGS_H\n\n",
     );
     let _ = writeln!(out, "#define TIP_MAGIC 0x{MAGIC:x}ULL");
-    let _ = writeln!(out, "#define TIP_VERSION 1");
+    let _ = writeln!(out, "#define TIP_VERSION {VERSION}");
     out += &c_defines("TIP", TABLE);
     out.push_str("\n/* Values of TIP_CONTROL_HEURISTIC. */\n");
     for (number, heuristic) in HEURISTICS.iter().enumerate() {
@@ -38,14 +52,13 @@ pub fn c_header() -> String {
     out
 }
 
-/// Addresses, interrupts and accesses of the units of tipsim's machine.
-fn where_it_is() -> String {
-    let (base, bytes, irq) = (place::UNITS_BASE, place::UNIT_BYTES, place::FIRST_IRQ);
-    let compatible = place::COMPATIBLE;
+/// Addresses, interrupts and accesses of the units of a machine.
+fn where_it_is(place: Placement) -> String {
+    let Placement { base, bytes, irq } = place;
     format!(
         "\n## Where a unit is\n\n\
          Each hart has a unit, a page of registers: that of hart n is at physical address {base:#x} + n * {bytes:#x}, and its interrupt is the PLIC's\n\
-         source {irq} + n. The device tree has one node for all, `tip@{base:x}`, `compatible = \"{compatible}\"`: `reg` spans the pages, `interrupts`\n\
+         source {irq} + n. The device tree has one node for all, `tip@{base:x}`, `compatible = \"{COMPATIBLE}\"`: `reg` spans the pages, `interrupts`\n\
          lists the sources in the order of the harts' ids. The interrupt is level-sensitive, and high by what is said at `POP`, `BUFFER_CONFIG` and `STATUS`.\n\
          A unit with `ENABLE` and `IRQ_ENABLE` raises it again at each period, whether or not anybody takes the samples: a driver writes 0 to\n\
          `CONTROL` where no event uses the unit.\n\n\
@@ -77,13 +90,13 @@ fn sample_in_memory() -> String {
     out
 }
 
-/// The register documentation, in Markdown.
-pub fn markdown() -> String {
+/// The register documentation, in Markdown, for a machine that has its units at `place`.
+pub fn markdown(place: Placement) -> String {
     let mut out = String::from(
-        "# TIP unit: registers\n\nGenerated from `src/regs.rs`, `src/sample.rs` and `src/place.rs` (`BLESS=1 cargo test -p tip-device` \
+        "# TIP unit: registers\n\nGenerated from `src/regs.rs`, `src/sample.rs` and the machine's memory map (`BLESS=1 cargo test -p tip-device` \
          writes it anew).\nWhat a driver has to know is here; that of the guest's kernel is `linux-patches/0003` and `0086`.\n",
     );
-    out += &where_it_is();
+    out += &where_it_is(place);
     out.push_str("\n## Registers\n\n| offset | name | access | meaning |\n|---|---|---|---|\n");
     out += &markdown_rows(TABLE);
     out += &sample_in_memory();

@@ -18,7 +18,6 @@
 
 mod buffer;
 mod doc;
-pub mod place;
 mod recent;
 pub mod regs;
 mod sample;
@@ -27,7 +26,7 @@ mod side_band;
 mod timer;
 mod unit;
 
-pub use doc::{c_header, markdown};
+pub use doc::{COMPATIBLE, Placement, c_header, markdown};
 pub use regs::{Reg, control, flags, status};
 pub use sample::{SAMPLE_BYTES, SAMPLE_WORDS, Sample};
 pub use side_band::SideBandRecord;

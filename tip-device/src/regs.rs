@@ -4,45 +4,45 @@ use register_table::{find, registers};
 pub use sampling_rules::UNIT_HEURISTICS as HEURISTICS;
 
 registers! {
-    Id "ID" 0x00 "RO" "Identification." [
-        "MAGIC" 31:0 "0x54495031, \"TIP1\"",
-        "VERSION" 39:32 "version of this register layout, 1",
-        "WIDTH" 47:40 "commit width b: addresses per sample",
-        "FIFO_DEPTH" 55:48 "samples that the FIFO holds",
-        "HEURISTICS" 63:56 "one bit for each value of CONTROL.HEURISTIC that the unit has; 0 in units without that field, which have TIP alone",
+    Id "ID" 0x00 "RO" "Identification." id [
+        MAGIC 31:0 "0x54495031, \"TIP1\"",
+        VERSION 39:32 "version of this register layout, 1",
+        WIDTH 47:40 "commit width b: addresses per sample",
+        FIFO_DEPTH 55:48 "samples that the FIFO holds",
+        HEURISTICS 63:56 "one bit for each value of CONTROL.HEURISTIC that the unit has; 0 in units without that field, which have TIP alone",
     ];
-    Control "CONTROL" 0x08 "RW" "Control." [
-        "ENABLE" 0:0 "the timer runs",
-        "RANDOM" 1:1 "each trigger falls on a random cycle of its period",
-        "U" 2:2 "the timer counts cycles in user mode",
-        "S" 3:3 "the timer counts cycles in supervisor mode",
-        "M" 4:4 "the timer counts cycles in machine mode",
-        "IRQ_ENABLE" 5:5 "the interrupt line follows the FIFO or the buffer",
-        "FREEZE" 6:6 "the timer stands still from the cycle in which the hart takes an interrupt while the line is high, until the line is low and a trap has returned; a write to this register ends it, too",
-        "HEURISTIC" 10:7 "which instructions samples name, from the next trigger on: see below; a value that the unit does not have becomes 0",
-        "BUFFER" 11:11 "samples go to the buffer in memory, not to the FIFO; in units without a buffer, which lack the BUFFER registers, it stays 0",
+    Control "CONTROL" 0x08 "RW" "Control." control [
+        ENABLE 0:0 "the timer runs",
+        RANDOM 1:1 "each trigger falls on a random cycle of its period",
+        U 2:2 "the timer counts cycles in user mode",
+        S 3:3 "the timer counts cycles in supervisor mode",
+        M 4:4 "the timer counts cycles in machine mode",
+        IRQ_ENABLE 5:5 "the interrupt line follows the FIFO or the buffer",
+        FREEZE 6:6 "the timer stands still from the cycle in which the hart takes an interrupt while the line is high, until the line is low and a trap has returned; a write to this register ends it, too",
+        HEURISTIC 10:7 "which instructions samples name, from the next trigger on: see below; a value that the unit does not have becomes 0",
+        BUFFER 11:11 "samples go to the buffer in memory, not to the FIFO; in units without a buffer, which lack the BUFFER registers, it stays 0",
     ];
     Period "PERIOD" 0x10 "RW" "Reload value of the timer, in core cycles (at least 1)." [];
     Count "COUNT" 0x18 "RW" "Core cycles left until the next trigger. A write also drops the weight carried so far, and the next sample weighs PERIOD: write PERIOD first." [];
-    Status "STATUS" 0x20 "RW" "Status." [
-        "COUNT" 7:0 "samples in the FIFO; read-only",
-        "PENDING" 8:8 "a trigger has come whose sample is not complete; write 1 to give it up: its cycles go into the next sample",
-        "FULL" 9:9 "the buffer is full: samples are lost until TAIL moves on; read-only",
-        "FAULT" 10:10 "a sample could not be written, since its place in the buffer is not memory: all are lost until 1 is written here; the interrupt line is high",
+    Status "STATUS" 0x20 "RW" "Status." status [
+        COUNT 7:0 "samples in the FIFO; read-only",
+        PENDING 8:8 "a trigger has come whose sample is not complete; write 1 to give it up: its cycles go into the next sample",
+        FULL 9:9 "the buffer is full: samples are lost until TAIL moves on; read-only",
+        FAULT 10:10 "a sample could not be written, since its place in the buffer is not memory: all are lost until 1 is written here; the interrupt line is high",
     ];
     Overrun "OVERRUN" 0x28 "RW" "Samples lost to a full FIFO or buffer, or to a fault; their cycles went into later samples. Any write clears." [];
     Pop "POP" 0x30 "WO" "Write 1: drop the oldest sample. Without BUFFER, the interrupt line is high while the FIFO is not empty and IRQ_ENABLE is set." [];
     Clock "CLOCK" 0x38 "RO" "Core clock, in Hz." [];
     Cycle "CYCLE" 0x40 "RO" "Cycle of the oldest sample's trigger. All sample registers read 0 when the FIFO is empty." [];
-    Flags "FLAGS" 0x48 "RO" "Flags of the oldest sample." [
-        "VALID" 3:0 "one bit per address",
-        "OLDEST" 5:4 "index of the oldest instruction",
-        "STALLED" 8:8 "no instruction committed and the ROB was not empty. This and the next four: of TIP and TIP-ILP alone",
-        "FRONTEND" 9:9 "the ROB was empty for want of instructions (Drained); the address is the first one to arrive",
-        "EXCEPTION" 10:10 "the ROB was empty after this instruction trapped",
-        "FLUSH" 11:11 "the ROB was empty after this instruction flushed the pipeline",
-        "MISPREDICTED" 12:12 "the ROB was empty after this branch was mispredicted",
-        "PRIV" 17:16 "privilege of the sampled instruction: 0 U, 1 S, 3 M",
+    Flags "FLAGS" 0x48 "RO" "Flags of the oldest sample." flags [
+        VALID 3:0 "one bit per address",
+        OLDEST 5:4 "index of the oldest instruction",
+        STALLED 8:8 "no instruction committed and the ROB was not empty. This and the next four: of TIP and TIP-ILP alone",
+        FRONTEND 9:9 "the ROB was empty for want of instructions (Drained); the address is the first one to arrive",
+        EXCEPTION 10:10 "the ROB was empty after this instruction trapped",
+        FLUSH 11:11 "the ROB was empty after this instruction flushed the pipeline",
+        MISPREDICTED 12:12 "the ROB was empty after this branch was mispredicted",
+        PRIV 17:16 "privilege of the sampled instruction: 0 U, 1 S, 3 M",
     ];
     Address0 "ADDRESS0" 0x50 "RO" "Virtual address of the first sampled instruction." [];
     Address1 "ADDRESS1" 0x58 "RO" "Second." [];
@@ -51,15 +51,15 @@ registers! {
     Weight "WEIGHT" 0x70 "RO" "Core cycles that the sample stands for: those since the last trigger that gave one." [];
     Seed "SEED" 0x78 "RW" "State of the random-number generator (RANDOM mode); 0 is replaced by a fixed value." [];
     SbData "SB_DATA" 0x80 "WO" "Appends 8 bytes (little-endian) to the side-band record being written." [];
-    SbCommit "SB_COMMIT" 0x88 "WO" "Ends the side-band record and sends it to the host." [
-        "TYPE" 7:0 "record type",
-        "LENGTH" 31:16 "length in bytes",
+    SbCommit "SB_COMMIT" 0x88 "WO" "Ends the side-band record and sends it to the host." sb_commit [
+        TYPE 7:0 "record type",
+        LENGTH 31:16 "length in bytes",
     ];
     Frozen "FROZEN" 0x90 "RO" "Core cycles that the timer stood still by FREEZE, in the modes that it counts, since reset." [];
     BufferBase "BUFFER_BASE" 0x98 "RW" "Physical address of the buffer, a multiple of 4096. A write empties the buffer." [];
-    BufferConfig "BUFFER_CONFIG" 0xa0 "RW" "Size and threshold of the buffer. A write empties it." [
-        "SIZE" 3:0 "the buffer has 4096 << SIZE bytes, 64 for each sample; more than 10 becomes 10",
-        "THRESHOLD" 47:32 "with BUFFER, the interrupt line is high while IRQ_ENABLE is set and so many samples or more wait, or the buffer is full; 0 is 1",
+    BufferConfig "BUFFER_CONFIG" 0xa0 "RW" "Size and threshold of the buffer. A write empties it." buffer_config [
+        SIZE 3:0 "the buffer has 4096 << SIZE bytes, 64 for each sample; more than 10 becomes 10",
+        THRESHOLD 47:32 "with BUFFER, the interrupt line is high while IRQ_ENABLE is set and so many samples or more wait, or the buffer is full; 0 is 1",
     ];
     BufferHead "BUFFER_HEAD" 0xa8 "RO" "Samples written since the buffer was last empty by a write to BASE or CONFIG. They are in memory before this is read, and before the interrupt line rises." [];
     BufferTail "BUFFER_TAIL" 0xb0 "RW" "Samples of these that software has taken: at most BUFFER_HEAD, and never less than before; other values are ignored." [];
@@ -157,68 +157,10 @@ pub const SIDE_BAND_VALUES: &[(&str, u8, &str)] = &[
 /// Value of `ID.MAGIC`.
 pub const MAGIC: u64 = 0x5449_5031;
 
-/// Bits of [`Reg::Control`].
-pub mod control {
-    /// The timer runs.
-    pub const ENABLE: u64 = 1 << 0;
-    /// Random trigger inside each period.
-    pub const RANDOM: u64 = 1 << 1;
-    /// Count in user mode.
-    pub const U: u64 = 1 << 2;
-    /// Count in supervisor mode.
-    pub const S: u64 = 1 << 3;
-    /// Count in machine mode.
-    pub const M: u64 = 1 << 4;
-    /// Interrupt line enabled.
-    pub const IRQ_ENABLE: u64 = 1 << 5;
-    /// The timer stands still while the interrupt is handled.
-    pub const FREEZE: u64 = 1 << 6;
-    /// Position of the heuristic's number.
-    pub const HEURISTIC_SHIFT: u32 = 7;
-    /// Which instructions samples name: index into [`super::HEURISTICS`].
-    pub const HEURISTIC: u64 = 15 << HEURISTIC_SHIFT;
-    /// Samples go to the buffer in memory.
-    pub const BUFFER: u64 = 1 << 11;
-    /// All writable bits.
-    pub const ALL: u64 = 0x7f | HEURISTIC | BUFFER;
-}
+/// Value of `ID.VERSION`.
+pub const VERSION: u64 = 1;
 
-/// Bits of [`Reg::Status`].
-pub mod status {
-    /// A trigger waits for its sample.
-    pub const PENDING: u64 = 1 << 8;
-    /// The buffer is full.
-    pub const FULL: u64 = 1 << 9;
-    /// A sample could not be written.
-    pub const FAULT: u64 = 1 << 10;
-}
-
-/// Fields of [`Reg::BufferBase`] and [`Reg::BufferConfig`].
-pub mod buffer {
-    /// What BASE holds: a physical address of 56 bits, without the place in its page.
-    pub const BASE: u64 = (1 << 56) - (1 << 12);
-    /// Doublings of 4 KiB.
-    pub const SIZE: u64 = 15;
-    /// Largest SIZE: 4 MiB.
-    pub const MAX_SIZE: u64 = 10;
-    /// Position of the threshold.
-    pub const THRESHOLD_SHIFT: u32 = 32;
-    /// Samples at which the interrupt line rises.
-    pub const THRESHOLD: u64 = 0xffff << THRESHOLD_SHIFT;
-}
-
-/// Bits of [`Reg::Flags`].
-pub mod flags {
-    /// Stalled.
-    pub const STALLED: u64 = 1 << 8;
-    /// Drained.
-    pub const FRONTEND: u64 = 1 << 9;
-    /// Flushed by a trap.
-    pub const EXCEPTION: u64 = 1 << 10;
-    /// Flushed by a flush on commit.
-    pub const FLUSH: u64 = 1 << 11;
-    /// Flushed by a mispredict.
-    pub const MISPREDICTED: u64 = 1 << 12;
-    /// Position of the privilege field.
-    pub const PRIV_SHIFT: u32 = 16;
-}
+/// Bits that [`Reg::BufferBase`] holds: a physical address of 56 bits, without the place in its page.
+pub const BUFFER_BASE: u64 = (1 << 56) - (1 << 12);
+/// Largest value of `BUFFER_CONFIG.SIZE`: 4 MiB.
+pub const MAX_BUFFER_SIZE: u64 = 10;

@@ -1,6 +1,7 @@
 //! A sample as software reads it.
 
 use commit_trace::{InstId, Redirect, Span, State};
+use register_table::in_field;
 
 use crate::flags;
 use crate::unit::Origin;
@@ -64,10 +65,10 @@ impl Sample {
         let mut sample = Self { cycle, ..Self::default() };
         for (at, from) in named.take(WIDTH).map(origin).enumerate() {
             if at == 0 {
-                sample.flags |= u64::from(from.privilege) << flags::PRIV_SHIFT;
+                sample.flags |= in_field(flags::PRIV, from.privilege.into());
             }
             sample.address[at] = from.pc;
-            sample.flags |= 1 << at;
+            sample.flags |= in_field(flags::VALID, 1 << at);
         }
         sample
     }

@@ -1,5 +1,9 @@
 //! Side-band records: guest context on its way to the host.
 
+use register_table::field;
+
+use crate::regs::sb_commit;
+
 /// Longest record; a driver that writes more loses the rest.
 const MAX_BYTES: usize = 4096;
 
@@ -31,7 +35,7 @@ impl Assembler {
     /// Ends the record. A length beyond what was written is cut to it.
     pub(crate) fn finish(&mut self, commit: u64) -> SideBandRecord {
         let mut bytes = std::mem::take(&mut self.bytes);
-        bytes.truncate((commit >> 16 & 0xffff) as usize);
-        SideBandRecord { kind: commit as u8, bytes }
+        bytes.truncate(field(commit, sb_commit::LENGTH) as usize);
+        SideBandRecord { kind: field(commit, sb_commit::TYPE) as u8, bytes }
     }
 }

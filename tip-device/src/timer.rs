@@ -111,7 +111,7 @@ impl Timer {
         self.stop(now);
         self.frozen = false;
         self.control = bits & control::ALL;
-        let heuristic = (bits & control::HEURISTIC) >> control::HEURISTIC_SHIFT;
+        let heuristic = register_table::field(bits, control::HEURISTIC);
         if heuristic as usize >= HEURISTICS.len() {
             self.control &= !control::HEURISTIC;
         }

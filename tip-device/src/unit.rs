@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 
 use commit_trace::{Commit, InstId, Redirect};
+use register_table::{field, in_field};
 use sampling_rules::{Heuristic, Rule};
 
 use crate::buffer::Buffer;
 use crate::recent::RecentCommits;
-use crate::regs::{HEURISTICS, MAGIC};
+use crate::regs::{HEURISTICS, MAGIC, VERSION, id};
 use crate::sample::WIDTH;
 use crate::selection::Selection;
 use crate::side_band::Assembler;
@@ -284,7 +285,7 @@ impl TipUnit {
 
     /// Returns the heuristic that CONTROL asks for.
     pub(crate) fn heuristic(&self) -> Heuristic {
-        let number = (self.timer.control() & control::HEURISTIC) >> control::HEURISTIC_SHIFT;
+        let number = field(self.timer.control(), control::HEURISTIC);
         HEURISTICS.get(number as usize).copied().unwrap_or(Heuristic::Tip)
     }
 
@@ -330,10 +331,10 @@ impl TipUnit {
             Reg::Id => {
                 let heuristics = (1 << HEURISTICS.len()) - 1;
                 MAGIC
-                    | 1 << 32
-                    | (self.width as u64) << 40
-                    | (FIFO_DEPTH as u64) << 48
-                    | heuristics << 56
+                    | in_field(id::VERSION, VERSION)
+                    | in_field(id::WIDTH, self.width as u64)
+                    | in_field(id::FIFO_DEPTH, FIFO_DEPTH as u64)
+                    | in_field(id::HEURISTICS, heuristics)
             }
             Reg::Control => self.timer.control(),
             Reg::Period => self.timer.period(),

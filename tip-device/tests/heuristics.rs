@@ -6,6 +6,7 @@ use commit_trace::{
     TeaEvents, recording,
 };
 use proptest::prelude::*;
+use register_table::{field, in_field};
 use sampling_rules::Heuristic;
 use snapshot::{Archive, Snapshot};
 use tip_device::regs::HEURISTICS;
@@ -56,7 +57,7 @@ fn origin(inst: InstId) -> Origin {
 fn asked(heuristic: Heuristic) -> u64 {
     let number = HEURISTICS.iter().position(|known| *known == heuristic);
     let number = number.unwrap() as u64;
-    control::ENABLE | control::U | control::S | control::M | number << control::HEURISTIC_SHIFT
+    control::ENABLE | control::U | control::S | control::M | in_field(control::HEURISTIC, number)
 }
 
 /// A unit that triggers in `cycle` and then every `period` cycles.
@@ -204,8 +205,8 @@ fn a_pending_sample_can_be_given_up_and_its_cycles_are_kept() {
 fn a_value_without_a_heuristic_is_tip_and_the_id_tells_which_there_are() {
     let mut tip = TipUnit::new(4, 1_000_000_000);
     for value in 0..16 {
-        tip.write(Reg::Control, value << control::HEURISTIC_SHIFT, 0);
-        let read = tip.read(Reg::Control, 0) >> control::HEURISTIC_SHIFT;
+        tip.write(Reg::Control, in_field(control::HEURISTIC, value), 0);
+        let read = field(tip.read(Reg::Control, 0), control::HEURISTIC);
         let known = (value as usize) < HEURISTICS.len();
         assert_eq!(read, if known { value } else { 0 });
         assert_eq!(tip.read(Reg::Id, 0) >> 56 >> value & 1 != 0, known);

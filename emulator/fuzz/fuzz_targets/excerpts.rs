@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use commit_trace::InstId;
 use common::{Change, STAMP, disassemble, evaluations, run, stored_file, symbolizer};
-use critical_path::{Excerpt, Excerpts, Row, Widths};
+use critical_path::{Delays, Excerpt, Excerpts, Row, Widths};
 use libfuzzer_sys::fuzz_target;
 use profile::Evaluation;
 use report::{Report, stored};
@@ -33,6 +33,7 @@ fn excerpts() -> Excerpts {
     };
     Excerpts {
         widths: Widths { decode: 4, int: 3, mem: 2, fp: 2 },
+        delays: Delays { load_search: 3, store_data: 2, branch_tag: 5, register: 2 },
         list: vec![excerpt(100), excerpt(5_000)],
     }
 }

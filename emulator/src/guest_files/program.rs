@@ -75,7 +75,7 @@ impl Program {
         let host = Semihosting::new(&arguments, heap, given.files.as_deref(), console())?;
         let host = Rc::new(RefCell::new(host));
         for hart in &mut system.harts {
-            hart.host_calls = Some(host.clone());
+            hart.set_host_calls(host.clone());
         }
         system.harts.reset(ResetState { pc: elf.entry, ..ResetState::default() });
         system.harts.permit_all_memory();

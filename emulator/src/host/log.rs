@@ -152,7 +152,10 @@ mod tests {
         let of = |start: &str| text.lines().filter(|line| line.starts_with(start)).count();
         assert_eq!((of(" WARN"), of(" INFO"), of("ERROR")), (11, 1000, 1));
         assert_eq!(text.lines().count(), 1012);
-        assert!(text.contains(" WARN tipsim::host::log::tests: queue 9 of \\x1b[31ma?b?\n"), "{text}");
+        assert!(
+            text.contains(" WARN tipsim::host::log::tests: queue 9 of \\x1b[31ma?b?\n"),
+            "{text}"
+        );
         assert!(text.contains("ERROR tipsim::host::log::tests: and an error code=7\n"), "{text}");
         assert_eq!(
             log.not_shown(),

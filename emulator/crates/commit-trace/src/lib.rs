@@ -64,7 +64,7 @@ pub use recorder::{
     BATCH_RECORDS, Backlog, BatchStream, RECENT, RecordError, Recorder, StreamEnded, recording,
     recordings,
 };
-pub use sink::{Commit, CommitSink, NullSink};
+pub use sink::{Commit, CommitSink, NullSink, SampledTotals};
 pub use span::{
     Ahead, BatchProgress, MAX_COMMIT_WIDTH, Span, SpanBuilder, SpanSink, State, Take, empty_cycles,
     gap_spans, group_spans,

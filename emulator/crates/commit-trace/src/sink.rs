@@ -44,6 +44,19 @@ impl Commit {
 
 snapshot::snapshot!(Commit { inst, decode, dispatch, commit, redirect, first_of_row, class, tea });
 
+/// What became of the instructions that a hart's sampling units sampled since reset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SampledTotals {
+    /// Sampled instructions whose record was kept.
+    pub recorded: u64,
+    /// Instructions that could not be sampled because another one was under way.
+    pub collided: u64,
+    /// Sampled instructions that the filter left out.
+    pub filtered: u64,
+    /// Records for which there was no room.
+    pub dropped: u64,
+}
+
 /// The timing core drives, the sink decides. `commit` is the one required method.
 pub trait CommitSink {
     /// True if the sink wants [`CommitSink::stages`]: a constant, so that a core whose sink does not want them is compiled
@@ -72,9 +85,9 @@ pub trait CommitSink {
     fn end_excerpt(&mut self, _cycle: u64) -> u64 {
         u64::MAX
     }
-    /// Returns what became of the instructions that the sink's units sampled: recorded, collided, filtered, dropped.
-    fn sampled(&self) -> [u64; 4] {
-        [0; 4]
+    /// Returns what became of the instructions that the sink's units sampled.
+    fn sampled(&self) -> SampledTotals {
+        SampledTotals::default()
     }
     /// A static instruction is used for the first time.
     fn define(&mut self, _static_info: &StaticInfo) {}

@@ -2,7 +2,7 @@
 
 use commit_trace::{CommitRecord, Detail, Event};
 
-use crate::{Excerpt, Excerpts, Row, Widths};
+use crate::{CoreDescription, Excerpt, Excerpts, Row};
 
 /// Cycles between the first excerpts. Enough for runs of some ten thousand instructions to have one.
 const FIRST_INTERVAL: u64 = 20_000;
@@ -20,10 +20,11 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Returns a collector for a hart whose core has these widths.
-    pub fn new(widths: Widths) -> Self {
+    /// Returns a collector for a hart with this core.
+    pub fn new(core: CoreDescription) -> Self {
+        let CoreDescription { widths, delays } = core;
         Self {
-            excerpts: Excerpts { widths, list: Vec::new() },
+            excerpts: Excerpts { widths, delays, list: Vec::new() },
             interval: FIRST_INTERVAL,
             current: None,
         }
@@ -91,7 +92,7 @@ mod tests {
 
     #[test]
     fn nothing_is_left_of_what_was_before_the_region() {
-        let mut collector = Collector::new(Widths::default());
+        let mut collector = Collector::new(CoreDescription::default());
         for open in [false, true] {
             collector.begin();
             collector.commits(9, &[CommitRecord::default()], &[Detail::default()]);
@@ -107,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_long_region_has_as_many_excerpts_as_a_short_one() {
-        let mut collector = Collector::new(Widths::default());
+        let mut collector = Collector::new(CoreDescription::default());
         let (mut cycle, mut taken) = (0, 0);
         while cycle < 5_000_000_000 {
             cycle = collector.next(cycle);

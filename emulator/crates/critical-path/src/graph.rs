@@ -3,17 +3,10 @@
 use commit_trace::{DataSource, DispatchWait, Redirect};
 
 use crate::code::{Code, Inst, Queue};
-use crate::{Cause, Excerpt, Row};
+use crate::{Cause, Delays, Excerpt, Row};
 
 /// Rows that are searched before a row for what it waits for: more than any ROB has.
 const REACH: usize = 512;
-/// Cycles from the issue of a load until it looks into the store queue.
-const LOAD_LOOKS: u64 = 3;
-/// Cycles from the arrival of a store's data in the store queue until the store can leave.
-const STORE_LEAVES: u64 = 2;
-/// Cycles from the issue of a branch until its tag is free, and from a commit until a register is free.
-const TAG_FREE: u64 = 5;
-const REGISTER_FREE: u64 = 2;
 
 /// An operand of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +21,7 @@ pub struct Dependence {
 #[derive(Debug)]
 pub struct Graph<'a> {
     pub(crate) excerpt: &'a Excerpt,
+    delays: Delays,
     insts: Vec<Option<&'a Inst>>,
     operands: Vec<[Option<usize>; 3]>,
     /// For each row, the row that starts its fetch packet.
@@ -37,11 +31,12 @@ pub struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
-    /// Finds the dependences of an excerpt's rows.
-    pub fn new(code: &'a Code<'_>, excerpt: &'a Excerpt) -> Self {
+    /// Finds the dependences of an excerpt's rows, which a core with these delays told.
+    pub fn new(code: &'a Code<'_>, delays: Delays, excerpt: &'a Excerpt) -> Self {
         let rows = &excerpt.rows;
         let mut graph = Self {
             excerpt,
+            delays,
             insts: rows.iter().map(|row| code.get(row.inst)).collect(),
             operands: Vec::with_capacity(rows.len()),
             packets: Vec::with_capacity(rows.len()),
@@ -174,8 +169,8 @@ impl<'a> Graph<'a> {
     /// Returns the store whose data a load waited for after it had looked into the store queue.
     pub(crate) fn late_store(&self, at: usize) -> Option<usize> {
         let store = self.stores[at]?;
-        let data = self.row(store).complete.saturating_sub(STORE_LEAVES);
-        (data > self.row(at).issue + LOAD_LOOKS).then_some(store)
+        let data = self.row(store).complete.saturating_sub(self.delays.store_data);
+        (data > self.row(at).issue + self.delays.load_search).then_some(store)
     }
 
     /// Returns the row that had the port, or the unit, that row `at` waited for when it was ready, and the cause.
@@ -223,7 +218,7 @@ impl<'a> Graph<'a> {
             DispatchWait::None => None,
             DispatchWait::Rob => by_commit(older.find(|other| left(1)(self.row(*other)))),
             DispatchWait::Registers => {
-                by_commit(older.find(|other| left(REGISTER_FREE)(self.row(*other))))
+                by_commit(older.find(|other| left(self.delays.register)(self.row(*other))))
             }
             DispatchWait::LoadQueue => by_commit(
                 older.find(|&other| self.is(other, Inst::is_load) && left(1)(self.row(other))),
@@ -236,9 +231,9 @@ impl<'a> Graph<'a> {
             DispatchWait::MemoryIssue => by_issue(issued(Queue::Memory)),
             DispatchWait::IntegerIssue => by_issue(issued(Queue::Integer)),
             DispatchWait::FpIssue => by_issue(issued(Queue::Fp)),
-            DispatchWait::Tags => {
-                by_issue(older.find(|&other| self.row(other).issue + TAG_FREE == row.dispatch))
-            }
+            DispatchWait::Tags => by_issue(
+                older.find(|&other| self.row(other).issue + self.delays.branch_tag == row.dispatch),
+            ),
             DispatchWait::Empty => by_commit(at.checked_sub(1)),
         }
     }

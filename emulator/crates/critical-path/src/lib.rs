@@ -7,11 +7,11 @@
 //!
 //! ```
 //! use commit_trace::StaticInfo;
-//! use critical_path::{Code, CriticalPath, Excerpt, Graph};
+//! use critical_path::{Code, CriticalPath, Delays, Excerpt, Graph};
 //!
 //! let code = Code::new(&[]);
 //! let excerpt = Excerpt::default();
-//! let graph = Graph::new(&code, &excerpt);
+//! let graph = Graph::new(&code, Delays::default(), &excerpt);
 //! assert_eq!(CriticalPath::new(&graph, 0..0).cycles(), 0);
 //! ```
 
@@ -31,6 +31,6 @@ pub use collect::Collector;
 pub use graph::{Dependence, Graph};
 pub use iterations::{Iteration, Iterations};
 pub use loops::{Loop, find_loops};
-pub use row::{Excerpt, Excerpts, Row, Widths};
+pub use row::{CoreDescription, Delays, Excerpt, Excerpts, Row, Widths};
 pub use stages::{Segment, Stage};
 pub use walk::{CriticalPath, Edge};

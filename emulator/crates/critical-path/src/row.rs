@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct Excerpts {
     /// The core's widths.
     pub widths: Widths,
+    /// The core's delays; in a file that does not have them, those of the cores that wrote such files.
+    #[serde(default = "Delays::of_older_files")]
+    pub delays: Delays,
     /// Excerpts, in order of time.
     pub list: Vec<Excerpt>,
 }
@@ -18,11 +21,13 @@ pub struct Excerpts {
 const MOST_CYCLES: u64 = 1 << 48;
 /// Width that no core has.
 const MOST_WIDTH: u32 = 1 << 10;
+/// Cycles that no stage of a core takes.
+const MOST_DELAY: u64 = 1 << 10;
 
 impl Excerpts {
     /// Returns the excerpts of several harts; `number` gives an instruction of a hart its number among those of all harts.
     pub fn merged(harts: &[Self], number: impl Fn(usize, InstId) -> InstId) -> Option<Self> {
-        let widths = harts.first()?.widths;
+        let Self { widths, delays, .. } = *harts.first()?;
         let mut list = Vec::new();
         for (hart, of_hart) in harts.iter().enumerate() {
             let renumbered = |row: &Row| Row { inst: number(hart, row.inst), ..*row };
@@ -31,7 +36,7 @@ impl Excerpts {
                 ..excerpt.clone()
             }));
         }
-        Some(Self { widths, list })
+        Some(Self { widths, delays, list })
     }
 
     /// Checks excerpts that come from a file, whose cycles may be out of order or beyond any run. Those that a core told need
@@ -44,6 +49,12 @@ impl Excerpts {
         for width in [decode, int, mem, fp] {
             if width > MOST_WIDTH {
                 return Err(format!("widths: expected at most {MOST_WIDTH}, found {width}"));
+            }
+        }
+        let Delays { load_search, store_data, branch_tag, register } = self.delays;
+        for delay in [load_search, store_data, branch_tag, register] {
+            if delay > MOST_DELAY {
+                return Err(format!("delays: expected at most {MOST_DELAY} cycles, found {delay}"));
             }
         }
         for excerpt in &self.list {
@@ -81,6 +92,35 @@ pub struct Widths {
     pub mem: u32,
     /// Issue ports for floating-point operations.
     pub fp: u32,
+}
+
+/// Cycles between events of a core's back end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delays {
+    /// Cycles from the issue of a load to its search of the store queue.
+    pub load_search: u64,
+    /// Cycles from the arrival of a store's data in the store queue to the first cycle in which the store can commit.
+    pub store_data: u64,
+    /// Cycles from the issue of a branch to the dispatch that can have its tag.
+    pub branch_tag: u64,
+    /// Cycles from a commit to the dispatch that can have the register that the commit freed.
+    pub register: u64,
+}
+
+impl Delays {
+    /// Returns the delays of all cores that wrote files without delays.
+    fn of_older_files() -> Self {
+        Self { load_search: 3, store_data: 2, branch_tag: 5, register: 2 }
+    }
+}
+
+/// What excerpts say of the core that they are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CoreDescription {
+    /// How many of each resource the core has.
+    pub widths: Widths,
+    /// How long the core's back end takes.
+    pub delays: Delays,
 }
 
 /// Consecutive instructions of a hart.
@@ -322,5 +362,20 @@ mod tests {
         };
         let expected = "widths: expected at most 1024, found 4294967295";
         assert_eq!(wide.check().unwrap_err(), expected);
+        let slow = Excerpts {
+            delays: Delays { register: 1 << 60, ..Delays::default() },
+            ..Excerpts::default()
+        };
+        let expected = "delays: expected at most 1024 cycles, found 1152921504606846976";
+        assert_eq!(slow.check().unwrap_err(), expected);
+    }
+
+    #[test]
+    fn a_file_without_delays_has_those_of_the_cores_that_wrote_such_files() {
+        let mut file = serde_json::to_value(Excerpts::default()).unwrap();
+        file.as_object_mut().unwrap().remove("delays").unwrap();
+        let read: Excerpts = serde_json::from_value(file).unwrap();
+        let expected = Delays { load_search: 3, store_data: 2, branch_tag: 5, register: 2 };
+        assert_eq!(read.delays, expected);
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use commit_trace::{Commit, CommitRecord, CommitSink, Detail, InstId, StaticInfo};
 use critical_path::{
-    Cause, Code, Collector, CriticalPath, Excerpts, Graph, Iterations, Widths, find_loops,
+    Cause, Code, Collector, CoreDescription, CriticalPath, Delays, Excerpts, Graph, Iterations,
+    Widths, find_loops,
 };
 use devices::{Bus, Clock, RAM_BASE};
 use machine::{Hart, Limit};
@@ -129,9 +130,17 @@ fn run(text: &[u32], excerpts: bool) -> Sink {
         bus.ram.store(LIST + 64 * node, 8, LIST + 64 * next).unwrap();
     }
     let preset = Preset::load("boom-4w").unwrap();
-    let widths = Widths { decode: 4, int: 4, mem: 2, fp: 2 };
+    let description = CoreDescription {
+        widths: Widths { decode: 4, int: 4, mem: 2, fp: 2 },
+        delays: Delays {
+            load_search: timing::delays::LOAD_SEARCH,
+            store_data: timing::delays::STORE_DATA,
+            branch_tag: timing::delays::BRANCH_TAG,
+            register: timing::delays::REGISTER,
+        },
+    };
     let sink = Sink {
-        collector: Collector::new(widths),
+        collector: Collector::new(description),
         static_info: Vec::new(),
         details: Vec::new(),
         commits: Vec::new(),
@@ -165,7 +174,7 @@ fn loops(text: &[u32]) -> Vec<Found> {
     assert!(excerpts.list.len() > 1, "{}", excerpts.list.len());
     let code = Code::new(&sink.static_info);
     let graphs: Vec<Graph<'_>> =
-        excerpts.list.iter().map(|excerpt| Graph::new(&code, excerpt)).collect();
+        excerpts.list.iter().map(|excerpt| Graph::new(&code, excerpts.delays, excerpt)).collect();
     for (excerpt, graph) in excerpts.list.iter().zip(&graphs) {
         let rows = &excerpt.rows;
         let path = CriticalPath::new(graph, 0..rows.len());
@@ -256,7 +265,7 @@ fn steps_of_a_list_wait_for_each_other_and_those_of_an_array_do_not() {
         let excerpts: Excerpts = sink.collector.finish();
         let code = Code::new(&sink.static_info);
         let excerpt = &excerpts.list[1];
-        let graph = Graph::new(&code, excerpt);
+        let graph = Graph::new(&code, excerpts.delays, excerpt);
         let mut rows = excerpt.rows.iter();
         let at = rows.rposition(|row| row.inst == InstId(inst)).unwrap();
         graph.waits_for_itself(at)

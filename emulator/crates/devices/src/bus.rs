@@ -5,13 +5,9 @@ use snapshot::{Archive, Snapshot};
 
 use crate::clint::{CLINT_SIZE, Clint};
 use crate::htif::Htif;
+use crate::memory_map::{CLINT_BASE, PLIC_BASE};
 use crate::plic::{PLIC_SIZE, Plic};
 use crate::{AccessFault, Clock, Cx, Device, Ram, RamError};
-
-/// Address of the CLINT.
-pub const CLINT_BASE: u64 = 0x200_0000;
-/// Address of the PLIC.
-pub const PLIC_BASE: u64 = 0xc00_0000;
 
 /// How the guest ended the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,17 +1,15 @@
 //! Guest memory.
 
-mod news;
+mod page_events;
 mod reservations;
 
 use std::io;
 
 use memmap2::{Advice, MmapMut, MmapOptions};
 
-pub use news::{Event, News};
+use crate::memory_map::RAM_BASE;
+pub use page_events::{PageEvent, PageEventKind};
 use reservations::{Published, Reservations};
-
-/// Physical address of the first byte of RAM.
-pub const RAM_BASE: u64 = 0x8000_0000;
 
 const PAGE_BITS: u32 = 12;
 const MIB: u64 = 1 << 20;
@@ -32,9 +30,9 @@ pub enum RamError {
 pub struct Ram {
     map: MmapMut,
     flags: Box<[u8]>,
-    /// True if more than one hart uses the memory: then harts log [`News`].
+    /// True if more than one hart uses the memory: then harts log [`PageEvent`].
     shared: bool,
-    news: news::Log,
+    page_events: page_events::Log,
     reservations: Reservations,
 }
 
@@ -65,7 +63,7 @@ impl Ram {
             map,
             flags,
             shared: false,
-            news: news::Log::default(),
+            page_events: page_events::Log::default(),
             reservations: Reservations::default(),
         })
     }
@@ -189,28 +187,28 @@ impl Ram {
     }
 
     /// Logs what hart `by` did to the page that holds `pa`, if there are other harts to read it.
-    pub fn tell(&mut self, pa: u64, event: Event, by: usize) {
+    pub fn log_page_event(&mut self, pa: u64, kind: PageEventKind, by: usize) {
         if self.shared {
-            self.news.add(News { page: pa >> PAGE_BITS, event, by: Some(by) });
+            self.page_events.add(PageEvent { page: pa >> PAGE_BITS, kind, by: Some(by) });
         }
     }
 
     /// A hart dropped all its decoded code and cleared [`Self::HAS_CODE`] of its pages: the others must drop theirs too.
-    pub fn tell_everything(&mut self) {
+    pub fn log_all_overwritten(&mut self) {
         if self.shared {
-            self.news.add_everything();
+            self.page_events.add_all_overwritten();
         }
     }
 
-    /// Number of news logged since reset.
+    /// Returns the number of page events logged since reset.
     #[inline]
-    pub fn news(&self) -> u64 {
-        self.news.end()
+    pub fn page_event_count(&self) -> u64 {
+        self.page_events.end()
     }
 
-    /// The news after the first `heard`; `None` if some of them were dropped from the log.
-    pub fn news_since(&mut self, heard: u64) -> Option<&[News]> {
-        self.news.since(heard)
+    /// Returns the page events after the first `seen`; `None` if some of them were dropped from the log.
+    pub fn page_events_since(&mut self, seen: u64) -> Option<&[PageEvent]> {
+        self.page_events.since(seen)
     }
 
     /// A hart reserves the line that holds `pa`, instead of the one it had.
@@ -244,7 +242,7 @@ impl Ram {
         }
         if let Some(page) = taken {
             self.set_page_flags(page << PAGE_BITS, Self::RESERVED);
-            self.tell(page << PAGE_BITS, Event::Noticed, hart);
+            self.log_page_event(page << PAGE_BITS, PageEventKind::SlowStores, hart);
         }
     }
 
@@ -256,10 +254,10 @@ impl Ram {
 
     /// True if a hart's stores to the page that holds `pa` must take the slow path.
     #[inline]
-    pub fn is_noticed(&self, pa: u64, hart: usize) -> bool {
+    pub fn stores_need_slow_path(&self, pa: u64, hart: usize) -> bool {
         match self.page_flags(pa) {
             0 => false,
-            Self::RESERVED => self.reservations.noticed_for(pa >> PAGE_BITS, hart),
+            Self::RESERVED => self.reservations.stores_need_slow_path_for(pa >> PAGE_BITS, hart),
             _ => true,
         }
     }
@@ -282,9 +280,9 @@ impl Ram {
             if self.flags[page] & Self::HAS_CODE != 0 {
                 let start = page << PAGE_BITS;
                 let offset = |at: usize| at.saturating_sub(start).min(1 << PAGE_BITS) as u16;
-                self.news.add(News {
+                self.page_events.add(PageEvent {
                     page: (RAM_BASE >> PAGE_BITS) + page as u64,
-                    event: Event::Overwritten { from: offset(at), to: offset(at + len) },
+                    kind: PageEventKind::Overwritten { from: offset(at), to: offset(at + len) },
                     by: None,
                 });
             }
@@ -322,12 +320,15 @@ mod tests {
         ram.set_page_flags(RAM_BASE + 0x1000, Ram::HAS_CODE);
         ram.set_page_flags(RAM_BASE + 0x2fff, Ram::HAS_CODE | Ram::WATCHED);
         ram.write(RAM_BASE + 0xffc, &[0; 4]).unwrap();
-        assert_eq!(ram.news(), 0);
+        assert_eq!(ram.page_event_count(), 0);
         ram.write(RAM_BASE + 0xffc, &[0; 0x1010]).unwrap();
-        let overwritten =
-            |page, from, to| News { page, event: Event::Overwritten { from, to }, by: None };
+        let overwritten = |page, from, to| PageEvent {
+            page,
+            kind: PageEventKind::Overwritten { from, to },
+            by: None,
+        };
         let all = [overwritten(0x80001, 0, 4096), overwritten(0x80002, 0, 12)];
-        assert_eq!(ram.news_since(0), Some(&all[..]));
+        assert_eq!(ram.page_events_since(0), Some(&all[..]));
         assert_eq!(ram.page_flags(RAM_BASE + 0x1000), Ram::HAS_CODE);
         ram.clear_page_flags(RAM_BASE + 0x2000, Ram::HAS_CODE);
         assert_eq!(ram.page_flags(RAM_BASE + 0x2000), Ram::WATCHED);

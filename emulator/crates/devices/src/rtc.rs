@@ -151,14 +151,15 @@ impl Device for Rtc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Bus, Clock};
+    use crate::{Bus, Clock, memory_map};
 
-    const BASE: u64 = 0x10_1000;
+    const BASE: u64 = memory_map::RTC.base;
     const EPOCH: u64 = 1_700_000_000;
 
     fn bus() -> Bus {
         let mut bus = Bus::new(1 << 20, 1, Clock::default()).unwrap();
-        bus.add_device(BASE, RTC_SIZE, Some(11), Box::new(Rtc::new(EPOCH))).unwrap();
+        bus.add_device(BASE, RTC_SIZE, memory_map::RTC.first_source, Box::new(Rtc::new(EPOCH)))
+            .unwrap();
         bus.store(crate::PLIC_BASE + 4 * 11, 4, 1).unwrap();
         bus.store(crate::PLIC_BASE + 0x2080, 4, 1 << 11).unwrap();
         bus

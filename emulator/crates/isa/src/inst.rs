@@ -200,6 +200,11 @@ impl DecodedInst {
         self.op.extensions()
     }
 
+    /// Returns true for the square roots of [`InstClass::FpDivSqrt`].
+    pub const fn is_square_root(&self) -> bool {
+        matches!(self.op, Op::FsqrtS | Op::FsqrtD | Op::FsqrtH)
+    }
+
     /// CSR instructions: the CSR's number.
     pub const fn csr(&self) -> u16 {
         self.imm as u16

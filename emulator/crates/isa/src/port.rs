@@ -301,7 +301,7 @@ pub trait TimingModel {
     fn idle_until(&mut self, cycle: u64);
 
     /// Says that other harts have executed since this one did: they may have taken its lines.
-    fn others_ran(&mut self) {}
+    fn other_harts_executed(&mut self) {}
 
     /// Cycle at which a serialising instruction (a CSR read, an MMIO access) that is executed now
     /// takes effect: the value that `mcycle` and `time` are derived from.

@@ -2,23 +2,11 @@
 
 use std::ops::Range;
 
-use devices::virtio::{Backend, Latency, VIRTIO_SIZE, VirtioMmio};
-use devices::{
-    Bus, Clock, Device, Input, Output, Overlap, RTC_SIZE, RamError, Rtc, SYSCON_SIZE, Syscon,
-    UART_SIZE, Uart,
-};
+use devices::memory_map::{RTC, SYSCON, UART, VIRTIO};
+use devices::virtio::{Backend, Latency, VirtioMmio};
+use devices::{Bus, Clock, Device, Input, Output, Overlap, RamError, Rtc, Syscon, Uart};
 
 use crate::{DeviceNode, DeviceTree, Isa, Property};
-
-const SYSCON_BASE: u64 = 0x10_0000;
-const RTC_BASE: u64 = 0x10_1000;
-const UART_BASE: u64 = 0x1000_0000;
-const VIRTIO_BASE: u64 = 0x1000_1000;
-
-/// Interrupt sources: the virtio devices have 1 to 8.
-const VIRTIO_MAX: usize = 8;
-const UART_IRQ: u32 = 10;
-const RTC_IRQ: u32 = 11;
 
 /// Why a board cannot be put together.
 #[derive(Debug, thiserror::Error)]
@@ -30,19 +18,19 @@ pub enum BoardError {
     #[error(transparent)]
     Overlap(#[from] Overlap),
     /// A ninth virtio device.
-    #[error("more than {VIRTIO_MAX} virtio devices")]
+    #[error("more than {} virtio devices", VIRTIO.count)]
     VirtioSlots,
 }
 
-/// A machine with power switch and clock; other devices are added. The addresses are those of
-/// QEMU's `virt` machine, so that software that has them built in works.
+/// A machine with power switch and clock; other devices are added. Where they are says [`devices::memory_map`].
 pub struct Board {
     /// The bus.
     pub bus: Bus,
     /// Virtio devices that are added from now on have the legacy interface (version 1).
     pub virtio_legacy: bool,
     harts: usize,
-    virtio: usize,
+    /// Number of virtio devices.
+    virtio: u32,
     stdout: Option<String>,
     devices: Vec<DeviceNode>,
 }
@@ -60,12 +48,9 @@ impl Board {
         let mut board =
             Self { bus, virtio_legacy: false, harts, virtio: 0, stdout: None, devices: Vec::new() };
         let syscon = ["sifive,test1", "sifive,test0", "syscon"];
+        board.add(DeviceNode::at("test", &syscon, &SYSCON, 0), Box::new(Syscon))?;
         board.add(
-            DeviceNode::new("test", &syscon, SYSCON_BASE, SYSCON_SIZE, None),
-            Box::new(Syscon),
-        )?;
-        board.add(
-            DeviceNode::new("rtc", &["google,goldfish-rtc"], RTC_BASE, RTC_SIZE, Some(RTC_IRQ)),
+            DeviceNode::at("rtc", &["google,goldfish-rtc"], &RTC, 0),
             Box::new(Rtc::new(epoch_seconds)),
         )?;
         Ok(board)
@@ -98,7 +83,7 @@ impl Board {
 
     /// Adds the serial port and makes it the console.
     pub fn add_uart(&mut self, output: Output, input: Option<Input>) -> Result<(), Overlap> {
-        let node = DeviceNode::new("serial", &["ns16550a"], UART_BASE, UART_SIZE, Some(UART_IRQ))
+        let node = DeviceNode::at("serial", &["ns16550a"], &UART, 0)
             .with("clock-frequency", Property::Cells(vec![3_686_400]))
             .with("current-speed", Property::Cells(vec![115_200]));
         let path = node.path();
@@ -113,12 +98,10 @@ impl Board {
         backend: Box<dyn Backend>,
         latency: Latency,
     ) -> Result<(), BoardError> {
-        if self.virtio == VIRTIO_MAX {
+        if self.virtio == VIRTIO.count {
             return Err(BoardError::VirtioSlots);
         }
-        let base = VIRTIO_BASE + VIRTIO_SIZE * self.virtio as u64;
-        let irq = self.virtio as u32 + 1;
-        let node = DeviceNode::new("virtio_mmio", &["virtio,mmio"], base, VIRTIO_SIZE, Some(irq))
+        let node = DeviceNode::at("virtio_mmio", &["virtio,mmio"], &VIRTIO, self.virtio)
             .with("dma-coherent", Property::Flag);
         let device = VirtioMmio::new(backend, latency);
         let device = match self.virtio_legacy {
@@ -144,7 +127,7 @@ impl Board {
             stdout: self.stdout.clone(),
             seed: 0,
             pmu: true,
-            syscon: Some(SYSCON_BASE),
+            syscon: Some(SYSCON.base),
             devices: self.devices.clone(),
         }
     }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::rc::Rc;
 
-use devices::{Event, RAM_BASE, Ram};
+use devices::{PageEventKind, RAM_BASE, Ram};
 use isa::{DecodedInst, SLOTS, Slot};
 use translator::SlotSet;
 
@@ -317,13 +317,13 @@ impl CodeCache {
             ram.clear_page_flags(page.pa, Ram::HAS_CODE);
         }
         // Others may hold code of these pages.
-        ram.tell_everything();
+        ram.log_all_overwritten();
         self.decoded = 0;
         self.elsewhere.clear();
         self.generation += 1;
     }
 
-    /// The decoded page at `pa`, and whether it is new, so that stores to it have to be noticed
+    /// The decoded page at `pa`, and whether it is new, so that stores to it have to take the slow path
     /// from now on. `pa` is in RAM.
     pub fn page(&mut self, pa: u64, ram: &mut Ram) -> (Rc<CodePage>, bool) {
         let index = index(pa);
@@ -338,7 +338,7 @@ impl CodeCache {
         let unmarked = ram.page_flags(pa) & Ram::HAS_CODE == 0;
         if unmarked {
             ram.set_page_flags(pa, Ram::HAS_CODE);
-            ram.tell(pa, Event::Noticed, self.hart);
+            ram.log_page_event(pa, PageEventKind::SlowStores, self.hart);
         }
         (page, unmarked)
     }
@@ -359,12 +359,12 @@ impl CodeCache {
             _ => self.elsewhere.entry(index).or_default().add(),
         };
         if !is_data {
-            ram.tell(pa, Event::Overwritten { from, to }, self.hart);
+            ram.log_page_event(pa, PageEventKind::Overwritten { from, to }, self.hart);
             return self.empty(index, slots_of(from, to));
         }
-        // Stores to the page are noticed no more, until somebody decodes there again.
+        // Stores to the page no longer take the slow path, until somebody decodes there again.
         let (from, to) = (0, PAGE_BYTES);
-        ram.tell(pa, Event::Overwritten { from, to }, self.hart);
+        ram.log_page_event(pa, PageEventKind::Overwritten { from, to }, self.hart);
         ram.clear_page_flags(pa, Ram::HAS_CODE);
         self.empty(index, 0..SLOTS)
     }

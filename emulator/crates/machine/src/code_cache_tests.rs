@@ -23,7 +23,7 @@ fn a_store_clears_what_it_touches() {
     assert!(cache.stored(RAM_BASE + 0x1006, 1, &mut ram), "its second half");
 }
 
-/// Number of stores after which the page is data, so that stores to it are noticed no more.
+/// Number of stores after which the page is data, so that stores to it no longer take the slow path.
 fn stores_until_data(cache: &mut CodeCache, ram: &mut Ram) -> usize {
     for stores in 0.. {
         if ram.page_flags(RAM_BASE + 0x1000) == 0 {
@@ -52,11 +52,11 @@ fn stores_to_code_of_other_harts_are_told_until_they_make_it_data() {
     ram.share();
     let mut cache = CodeCache::new(1);
     ram.set_page_flags(RAM_BASE + 0x1000, Ram::HAS_CODE);
-    let told = |ram: &mut Ram| ram.news_since(0).unwrap().last().unwrap().event;
+    let logged = |ram: &mut Ram| ram.page_events_since(0).unwrap().last().unwrap().kind;
     assert!(!cache.stored(RAM_BASE + 0x1008, 4, &mut ram));
-    assert_eq!(told(&mut ram), Event::Overwritten { from: 8, to: 12 });
+    assert_eq!(logged(&mut ram), PageEventKind::Overwritten { from: 8, to: 12 });
     assert_eq!(stores_until_data(&mut cache, &mut ram), 63);
-    assert_eq!(told(&mut ram), Event::Overwritten { from: 0, to: 4096 });
+    assert_eq!(logged(&mut ram), PageEventKind::Overwritten { from: 0, to: 4096 });
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl Hart {
         number: u16,
         count: u64,
     ) -> Option<u64> {
-        let csrs = &self.csrs;
+        let csrs = &self.arch.csrs;
         Some(match number {
             FFLAGS => csrs.fflags.into(),
             FRM => csrs.frm.into(),
@@ -62,18 +62,18 @@ impl Hart {
             SEPC => csrs.sepc,
             SCAUSE => csrs.scause,
             STVAL => csrs.stval,
-            SIP => self.mip(env, count) & self.csrs.mideleg,
+            SIP => self.mip(env, count) & self.arch.csrs.mideleg,
             STIMECMP => csrs.stimecmp,
             SCOUNTINHIBIT => {
                 let delegated = self.delegated_counters()?;
-                self.counters.inhibit() & delegated | self.sampling_inhibited()
+                self.arch.counters.inhibit() & delegated | self.sampling_inhibited()
             }
             SISELECT => csrs.siselect,
             SIREG..=SIREG6 => match self.selected(number)? {
                 Selected::Csr { number, shown } => self.csr(env, number, count)? & shown,
                 Selected::Record(register) => self.with_transfer_records(env, |r| r.read(register)),
                 Selected::Sample(sample) => self.read_sample(env, sample, count),
-                Selected::Reload(index) => self.counters.reload(index),
+                Selected::Reload(index) => self.arch.counters.reload(index),
                 Selected::Zero => 0,
             },
             SCTRCTL | SCTRSTATUS | SCTRDEPTH | MCTRCTL => {
@@ -90,11 +90,11 @@ impl Hart {
             MTVEC => csrs.mtvec,
             MCOUNTEREN => csrs.mcounteren,
             MENVCFG => csrs.menvcfg,
-            MCOUNTINHIBIT => self.counters.inhibit() | self.sampling_inhibited(),
-            MCYCLECFG | MINSTRETCFG => self.counters.filter(fixed(number)),
+            MCOUNTINHIBIT => self.arch.counters.inhibit() | self.sampling_inhibited(),
+            MCYCLECFG | MINSTRETCFG => self.arch.counters.filter(fixed(number)),
             MHPMEVENT3..=MHPMEVENT31 => {
                 self.sync_counters(env, count);
-                self.counters.event(counter(number))
+                self.arch.counters.event(counter(number))
             }
             MSCRATCH => csrs.mscratch,
             MEPC => csrs.mepc,
@@ -102,8 +102,8 @@ impl Hart {
             MTVAL => csrs.mtval,
             MISELECT => csrs.miselect,
             MIP => self.mip(env, count),
-            PMPCFG0 | PMPCFG2 => self.pmp.config(usize::from(number - PMPCFG0) / 2),
-            PMPADDR0..=PMPADDR15 => self.pmp.address((number - PMPADDR0).into()),
+            PMPCFG0 | PMPCFG2 => self.arch.pmp.config(usize::from(number - PMPCFG0) / 2),
+            PMPADDR0..=PMPADDR15 => self.arch.pmp.address((number - PMPADDR0).into()),
             MCYCLE | MINSTRET | MHPMCOUNTER3..=MHPMCOUNTER31 => {
                 self.read_counter(env, number, count)
             }
@@ -115,9 +115,9 @@ impl Hart {
             CYCLE..=HPMCOUNTER31 => self.read_counter(env, number, count),
             SCOUNTOVF => {
                 self.sync_counters(env, count);
-                let machine = self.privilege == Privilege::Machine;
-                let visible = if machine { u64::MAX } else { self.csrs.mcounteren };
-                self.counters.overflows() & visible | self.sampling_overflowed(env, count)
+                let machine = self.arch.privilege == Privilege::Machine;
+                let visible = if machine { u64::MAX } else { self.arch.csrs.mcounteren };
+                self.arch.counters.overflows() & visible | self.sampling_overflowed(env, count)
             }
             // `tdata1` reads as type 0: there are no debug triggers.
             TSELECT..=TDATA3 | MVENDORID | MCONFIGPTR => 0,
@@ -132,7 +132,7 @@ impl Hart {
     /// software wrote (Privileged ISA 1.13, section 3.1.9).
     pub(crate) fn modified_csr(&self, number: u16, read: u64) -> u64 {
         match number {
-            MIP => read & !csr::SEIP | self.csrs.mip_soft & csr::SEIP,
+            MIP => read & !csr::SEIP | self.arch.csrs.mip_soft & csr::SEIP,
             _ => read,
         }
     }
@@ -148,7 +148,7 @@ impl Hart {
         if number >> 10 == 3 {
             return None;
         }
-        let delegated = self.csrs.mideleg;
+        let delegated = self.arch.csrs.mideleg;
         match number {
             FFLAGS | FRM | FCSR => self.write_fcsr(number, value),
             SSTATUS => self.write_mstatus(env, value, status::SSTATUS_WRITE, count),
@@ -162,44 +162,44 @@ impl Hart {
                 count,
             ),
             MIP => {
-                let timer = if self.csrs.stce() { csr::STIP } else { 0 };
+                let timer = if self.arch.csrs.stce() { csr::STIP } else { 0 };
                 self.write_mip(env, value, self.interrupts(csr::DELEGABLE & !timer), count);
             }
             MIDELEG => {
-                let fixed = self.csrs.mideleg & csr::LAMBIP;
-                self.csrs.mideleg = value & csr::DELEGABLE & !csr::LAMBIP | fixed;
+                let fixed = self.arch.csrs.mideleg & csr::LAMBIP;
+                self.arch.csrs.mideleg = value & csr::DELEGABLE & !csr::LAMBIP | fixed;
                 self.interrupts_may_be_enabled(env, count);
             }
             STIMECMP | MENVCFG => {
                 match number {
-                    STIMECMP => self.csrs.stimecmp = value,
+                    STIMECMP => self.arch.csrs.stimecmp = value,
                     _ => {
-                        let was = self.csrs.menvcfg;
-                        self.csrs.menvcfg = envcfg::legalize(value, self.extensions);
-                        if (was ^ self.csrs.menvcfg) & envcfg::PBMTE != 0 {
-                            self.flush_translations();
+                        let was = self.arch.csrs.menvcfg;
+                        self.arch.csrs.menvcfg = envcfg::legalize(value, self.extensions);
+                        if (was ^ self.arch.csrs.menvcfg) & envcfg::PBMTE != 0 {
+                            self.host.flush();
                         }
                     }
                 }
-                self.stimer_at = self.stimer_cycle(env.bus);
-                self.afterwards(after::INTERRUPTS);
+                self.deadlines.stimer_at = self.stimer_cycle(env.bus);
+                self.deadlines.afterwards(after::INTERRUPTS);
             }
             SATP => {
                 if let Some(satp) = Satp::legalize(value, self.extensions) {
-                    self.csrs.satp = satp;
-                    self.flush_translations();
-                    self.afterwards(after::TRANSLATION);
+                    self.arch.csrs.satp = satp;
+                    self.host.flush();
+                    self.deadlines.afterwards(after::TRANSLATION);
                 }
             }
             PMPCFG0 | PMPCFG2 | PMPADDR0..=PMPADDR15 => {
                 match number {
                     PMPCFG0 | PMPCFG2 => {
-                        self.pmp.set_config(usize::from(number - PMPCFG0) / 2, value)
+                        self.arch.pmp.set_config(usize::from(number - PMPCFG0) / 2, value)
                     }
-                    _ => self.pmp.set_address((number - PMPADDR0).into(), value),
+                    _ => self.arch.pmp.set_address((number - PMPADDR0).into(), value),
                 }
-                self.flush_translations();
-                self.afterwards(after::TRANSLATION);
+                self.host.flush();
+                self.deadlines.afterwards(after::TRANSLATION);
             }
             MCYCLE
             | MINSTRET
@@ -212,7 +212,7 @@ impl Hart {
                 let delegated = self.delegated_counters()?;
                 self.inhibit_sampling(env, value, count);
                 let own = delegated | PDIS_BIT;
-                let value = self.counters.inhibit() & !own | value & own;
+                let value = self.arch.counters.inhibit() & !own | value & own;
                 self.write_counter(env, MCOUNTINHIBIT, value, count);
             }
             SIREG..=SIREG6 => match self.selected(number)? {
@@ -225,7 +225,7 @@ impl Hart {
                 }
                 Selected::Reload(index) => {
                     self.sync_counters(env, count);
-                    self.counters.set_reload(index, value);
+                    self.arch.counters.set_reload(index, value);
                     self.watch_counters(env, count);
                 }
                 // Written by the unit alone.
@@ -238,10 +238,10 @@ impl Hart {
             MPDISCTL | SPDISCTL..=SHPMSAMBADDR => self.write_sampling(env, number, value, count),
             SENVCFG => {
                 let legal = envcfg::legalize(value, self.extensions);
-                self.csrs.senvcfg = legal & envcfg::SUPERVISOR;
+                self.arch.csrs.senvcfg = legal & envcfg::SUPERVISOR;
             }
             MISA | TSELECT..=TDATA3 => {}
-            _ => return self.csrs.set_plain(number, value),
+            _ => return self.arch.csrs.set_plain(number, value),
         }
         Some(())
     }
@@ -249,14 +249,14 @@ impl Hart {
     /// Privilege, counter-enable and trap-virtualisation checks (`None`: illegal instruction).
     fn may_access(&self, number: u16) -> Option<()> {
         let needed = number >> 8 & 3;
-        let privilege = self.privilege;
+        let privilege = self.arch.privilege;
         let machine = privilege == Privilege::Machine;
         let allowed = match number {
-            FFLAGS | FRM | FCSR => self.csrs.mstatus & status::FS != 0,
-            SATP => machine || self.csrs.mstatus & status::TVM == 0,
+            FFLAGS | FRM | FCSR => self.arch.csrs.mstatus & status::FS != 0,
+            SATP => machine || self.arch.csrs.mstatus & status::TVM == 0,
             // `mcounteren.TM` guards `stimecmp` as it guards `time`.
             STIMECMP if !self.extensions.has(Extension::Sstc) => false,
-            STIMECMP => machine || self.csrs.stce() && self.csrs.mcounteren & 2 != 0,
+            STIMECMP => machine || self.arch.csrs.stce() && self.arch.csrs.mcounteren & 2 != 0,
             MCYCLECFG | MINSTRETCFG => self.extensions.has(Extension::Smcntrpmf),
             SCTRCTL | SCTRSTATUS | SCTRDEPTH | MCTRCTL => self.extensions.has(Extension::Smctr),
             MPDISCTL | SPDISCTL..=SPDISAMBADDR | SHPMSPC..=SHPMSAMBADDR => {
@@ -267,8 +267,9 @@ impl Hart {
             MISELECT | SISELECT..=SIREG6 => self.extensions.has(Extension::Smcsrind),
             CYCLE..=HPMCOUNTER31 => {
                 let bit = 1 << counter(number);
-                let by_machine = machine || self.csrs.mcounteren & bit != 0;
-                let by_supervisor = privilege != Privilege::User || self.csrs.scounteren & bit != 0;
+                let by_machine = machine || self.arch.csrs.mcounteren & bit != 0;
+                let by_supervisor =
+                    privilege != Privilege::User || self.arch.csrs.scounteren & bit != 0;
                 by_machine && by_supervisor
             }
             _ => true,
@@ -277,7 +278,7 @@ impl Hart {
     }
 
     fn read_counter<T: TimingModel>(&self, env: &Env<'_, T>, number: u16, count: u64) -> u64 {
-        self.counters.read(counter(number), &self.totals(env, count))
+        self.arch.counters.read(counter(number), &self.totals(env, count))
     }
 
     fn write_counter<T: TimingModel>(
@@ -289,7 +290,7 @@ impl Hart {
     ) {
         self.sync_counters(env, count);
         if let MHPMEVENT3..=MHPMEVENT31 = number
-            && let Some(selection) = self.counters.set_event(counter(number), value)
+            && let Some(selection) = self.arch.counters.set_event(counter(number), value)
         {
             env.timing.select(counter(number) - 3, selection);
         }
@@ -297,23 +298,23 @@ impl Hart {
         let count = if number == MINSTRET { count.wrapping_add(1) } else { count };
         let totals = self.totals(env, count);
         match number {
-            MCOUNTINHIBIT => self.counters.set_inhibit(value),
-            MCYCLECFG | MINSTRETCFG => self.counters.set_filter(fixed(number), value),
+            MCOUNTINHIBIT => self.arch.counters.set_inhibit(value),
+            MCYCLECFG | MINSTRETCFG => self.arch.counters.set_filter(fixed(number), value),
             MHPMEVENT3..=MHPMEVENT31 => {}
-            _ => self.counters.write(counter(number), value, &totals),
+            _ => self.arch.counters.write(counter(number), value, &totals),
         }
-        self.counters.set_privilege(self.privilege, &totals);
+        self.arch.counters.set_privilege(self.arch.privilege, &totals);
         drop(totals);
         if number == MCOUNTINHIBIT {
             self.inhibit_sampling(env, value, count);
         }
         self.watch_counters(env, count);
         // The deadline has to be worked out anew.
-        self.afterwards(after::INTERRUPTS);
+        self.deadlines.afterwards(after::INTERRUPTS);
     }
 
     fn write_fcsr(&mut self, number: u16, value: u64) {
-        let csrs = &mut self.csrs;
+        let csrs = &mut self.arch.csrs;
         csrs.mstatus |= status::FS;
         if number != FRM {
             csrs.fflags = value as u8 & 31;
@@ -332,11 +333,11 @@ impl Hart {
         mask: u64,
         count: u64,
     ) {
-        let old = self.csrs.mstatus;
-        self.csrs.set_mstatus(value, mask);
-        let changed = old ^ self.csrs.mstatus;
+        let old = self.arch.csrs.mstatus;
+        self.arch.csrs.set_mstatus(value, mask);
+        let changed = old ^ self.arch.csrs.mstatus;
         if changed & status::MXR != 0 {
-            self.load_tlb.flush();
+            self.host.load_tlb.flush();
         }
         self.update_rights();
         if changed & (status::SIE | status::MIE) != 0 {
@@ -359,7 +360,7 @@ impl Hart {
         mask: u64,
         count: u64,
     ) {
-        self.csrs.mie = self.csrs.mie & !mask | value & mask;
+        self.arch.csrs.mie = self.arch.csrs.mie & !mask | value & mask;
         self.interrupts_may_be_enabled(env, count);
     }
 
@@ -370,9 +371,9 @@ impl Hart {
         mask: u64,
         count: u64,
     ) {
-        let was = self.csrs.mip_soft;
-        self.csrs.mip_soft = was & !mask | value & mask;
-        if was & !self.csrs.mip_soft & csr::LCOFIP != 0 {
+        let was = self.arch.csrs.mip_soft;
+        self.arch.csrs.mip_soft = was & !mask | value & mask;
+        if was & !self.arch.csrs.mip_soft & csr::LCOFIP != 0 {
             self.overflow_cleared();
         }
         self.interrupts_may_be_enabled(env, count);

@@ -58,12 +58,12 @@ const fn word(window: u16) -> Option<usize> {
 impl Hart {
     /// The counters whose configuration the supervisor has, by bit; `None` as long as `menvcfg.CDE` is clear.
     pub(crate) fn delegated_counters(&self) -> Option<u64> {
-        (self.csrs.menvcfg & envcfg::CDE != 0).then_some(self.csrs.mcounteren)
+        (self.arch.csrs.menvcfg & envcfg::CDE != 0).then_some(self.arch.csrs.mcounteren)
     }
 
     /// What `window` stands for now; `None` if an access is illegal, in machine mode as well.
     pub(crate) fn selected(&self, window: u16) -> Option<Selected> {
-        match self.csrs.siselect {
+        match self.arch.csrs.siselect {
             select @ FIRST_COUNTER..=LAST_COUNTER => {
                 self.delegated_counter(window, (select - FIRST_COUNTER) as u16)
             }
@@ -124,7 +124,7 @@ impl Hart {
         if T::TIMED {
             env.timing.now();
         }
-        let (pc, privilege) = (self.executed.pc, self.privilege as u8);
+        let (pc, privilege) = (self.instruction.executed.pc, self.arch.privilege as u8);
         self.sampling.units.transfer_records.with(|records| {
             records.set_privilege(privilege);
             records.reach(pc);

@@ -1,11 +1,17 @@
 //! The hart: architectural state, and what it needs at hand to execute quickly.
 
 mod activity;
+mod arch;
 mod atomics;
+mod attachments;
 mod check;
+mod deadlines;
 mod debug;
+mod decoded;
 mod fetch;
 mod host_call;
+mod host_translations;
+mod instruction;
 mod memory;
 mod onlooker;
 mod run;
@@ -18,22 +24,27 @@ mod translated;
 mod trap;
 mod untimed;
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 
-use devices::{Bus, RAM_BASE};
-use isa::{Executed, Extension, Extensions, MemAccess, NOWHERE, Operand, Privilege, Reg, StaticId};
+use devices::Bus;
+use isa::{Extension, Extensions, Privilege, Reg};
 use sampling_units::SharedUnits;
 use snapshot::{Archive, Snapshot};
-use translator::{Frame, Translator};
 
-use crate::code_cache::{CodeCache, CodePage, NEVER};
-use crate::counters::Counters;
-use crate::csr::{Csrs, LAMBIP, envcfg, status};
-use crate::mmu_tlb::{DataTlb, FetchTlb, Rights, Superpages};
-use crate::pmp::Pmp;
+use crate::csr::{LAMBIP, envcfg, status};
+use crate::mmu_tlb::Rights;
 use crate::sampling::Sampling;
 
+use arch::{ArchState, Progress};
+use attachments::Attachments;
+use deadlines::Deadlines;
+use decoded::DecodedCode;
+use host_translations::HostTranslations;
+use instruction::{InstructionBeingTimed, Turns};
+use translated::TranslatedCode;
+
+pub(crate) use deadlines::after;
 pub use debug::{DebugStop, Watchpoint};
 pub(crate) use fetch::Spaces;
 pub use host_call::{Caller, HostCalls, HostResult};
@@ -55,126 +66,37 @@ pub(crate) struct Env<'a, T> {
 pub(crate) struct InstPosition {
     /// Virtual address of the instruction.
     pub pc: u64,
-    /// Number of instructions attempted before it; see [`Hart::count`].
+    /// Number of instructions attempted before it; see [`Progress::count`].
     pub count: u64,
 }
 
-/// Bits of [`Hart::after`]: what is left to do once the instruction has retired.
-pub(crate) mod after {
-    /// The privilege changed.
-    pub const PRIVILEGE: u16 = 1;
-    /// Translations changed.
-    pub const TRANSLATION: u16 = 2;
-    /// `wfi` was executed.
-    pub const WAIT: u16 = 4;
-    /// An interrupt may have become pending or enabled.
-    pub const INTERRUPTS: u16 = 8;
-    /// A device register was accessed, or a watched page written.
-    pub const DEVICE: u16 = 16;
-    /// A region trigger was executed, and the run shall end there.
-    pub const REGION: u16 = 32;
-    /// The run ends for the debugger.
-    pub const DEBUG: u16 = 64;
-    /// Exceptions repeat themselves without end, and the run ends for that.
-    pub const STUCK: u16 = 128;
-    /// A trap was taken that freezes the control transfer records.
-    pub const FREEZE: u16 = 256;
-}
-
 /// One RV64GC hart with M, S and U mode, Sv39 and Sv48, Sscofpmf, and the extensions that it is set to.
+///
+/// In memory the groups are in this order: registers at offset 0, and what the loops compare for each run side by side.
+#[repr(C)]
 pub struct Hart {
-    /// Registers by their unified number. Only 64 exist: with 256 places, any [`Reg`] is in bounds.
-    pub(crate) regs: [u64; 256],
-    pub(crate) load_tlb: DataTlb,
-    pub(crate) store_tlb: DataTlb,
-    /// Rights of data accesses, from the privilege and `mstatus`.
-    pub(crate) rights: Rights,
-    /// Cycle in which the loop leaves its fast path.
-    pub(crate) check_at: u64,
-    /// Cycle of the next thing that is known to happen; `check_at` may be earlier.
-    pub(crate) due: u64,
-    pub(crate) after: u16,
-    /// What is known of the current instruction; the hart fills it in and passes it to the timing model.
-    pub(crate) executed: Executed,
-    /// Data access of the current instruction, and those before it in its run.
-    pub(crate) accesses: Accesses,
-    /// Cycle in which the current instruction was decoded; if this is before `exact_from`, it may be later than the real one.
-    pub(crate) decoded_at: u64,
-    pub(crate) exact_from: u64,
-    /// True if the hart takes turns with others under a timing model. Then `reached` is the cycle that the hart has come
-    /// to, and before `alone_until`, nothing younger is decoded than the instruction that has the machine to itself.
-    pub(crate) in_turns: bool,
-    pub(crate) reached: u64,
-    pub(crate) alone_until: u64,
-    /// Room for instructions that are executed and not timed yet. `None` while they are executed: whatever has to be
-    /// seen in its cycle must wait.
-    pub(crate) run: Option<Box<RunBuffer>>,
-    /// Physical address minus host address of RAM.
-    pub(crate) host_to_pa: u64,
-
-    pub(crate) pc: u64,
-    pub(crate) privilege: Privilege,
-    /// Privilege of data accesses (`mstatus.MPRV`).
-    pub(crate) data_privilege: Privilege,
-    /// Number of instructions attempted since reset, plus, as long as runs are untimed, cycles slept: then it is the current
-    /// cycle.
-    pub(crate) count: u64,
-    /// `count` minus the instructions that retired, modulo 2^64.
-    pub(crate) not_retired: u64,
-    /// Cycle at the end of the last run.
-    pub(crate) cycle: u64,
-    /// Value of `count` at which the run ends.
-    pub(crate) stop_count: u64,
-    /// Cycle at which the run ends.
-    pub(crate) stop_cycle: u64,
-    /// True if the run is timed.
-    pub(crate) timed: bool,
-    /// True while the hart sleeps in `wfi`.
-    pub(crate) waiting: bool,
-    /// True if runs end at region triggers.
-    pub(crate) stop_at_regions: bool,
-    /// Number of the last [`Mark`] at which a run had to end.
-    pub(crate) last_mark: u8,
-    pub(crate) csrs: Csrs,
-    pub(crate) pmp: Pmp,
-    pub(crate) counters: Counters,
+    /// What software can see.
+    pub(crate) arch: ArchState,
+    /// Instructions and cycles so far.
+    pub(crate) progress: Progress,
+    /// When the loops leave their fast paths, and what the last instruction left to do.
+    pub(crate) deadlines: Deadlines,
+    /// What the timing model gets of the current instruction or run.
+    pub(crate) instruction: InstructionBeingTimed,
+    /// Where the hart stands among others with which it takes turns.
+    pub(crate) turns: Turns,
+    /// Host pointers and decoded pages by virtual address.
+    pub(crate) host: HostTranslations,
+    /// Decoded instructions and their numbers.
+    pub(crate) decoded: DecodedCode,
+    /// Host code for hot guest code.
+    pub(crate) translations: TranslatedCode,
+    /// Registers of the sampling units.
     pub(crate) sampling: Sampling,
-    /// Cycle before which no counter overflows.
-    pub(crate) counters_due: u64,
-    /// Cycle at which `time` reaches `stimecmp`.
-    pub(crate) stimer_at: u64,
-    /// Interrupt lines as last seen.
-    pub(crate) lines: u64,
-    pub(crate) reservation: Option<atomics::Reservation>,
-    pub(crate) fetch_tlb: FetchTlb,
-    pub(crate) superpages: Superpages,
-    pub(crate) code: CodeCache,
-    /// Number of the last news of pages that the hart has heard, see [`devices::News`].
-    pub(crate) news_read: u64,
-    pub(crate) spaces: Spaces,
-    /// State that the hart shares with translated code: TLB pointers, limits, FP state.
-    pub(crate) frame: Frame,
-    /// What functions that translated code calls work with.
-    pub(crate) fallback_context: translated::FallbackContext,
-    /// Translates hot code.
-    pub(crate) translator: Option<Box<Translator>>,
-    /// Arrivals that make a slot hot, in untimed runs and in timed ones.
-    pub(crate) hot_after: u16,
-    pub(crate) hot_in_runs_after: u16,
-    pub(crate) debug: debug::Debug,
-    pub(crate) exceptions: stuck::Exceptions,
-    /// Number of times that the hart entered user mode since it was made.
-    pub(crate) user_entries: u64,
-    /// The last page that was fetched from one instruction at a time; it is never filled.
-    pub(crate) strict_page: Rc<CodePage>,
+    /// What the host attached to the hart.
+    pub(crate) attachments: Attachments,
     /// Extensions that the hart implements beyond RV64GC.
     pub(crate) extensions: Extensions,
-    /// Carries out the calls of programs that know RISC-V semihosting; without it, they are breakpoints.
-    pub host_calls: Option<Rc<RefCell<dyn HostCalls>>>,
-    /// Looks at the guest in timed runs, from [`count`](Self::count) `look_at` on.
-    onlooker: Option<Box<dyn Onlooker>>,
-    pub(crate) look_at: u64,
-    guest_tag: Rc<Cell<u64>>,
     id: usize,
 }
 
@@ -183,89 +105,29 @@ pub struct Hart {
 impl Snapshot for Hart {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
         let Self {
-            regs,
-            after,
-            pc,
-            privilege,
-            count,
-            not_retired,
-            cycle,
-            reached,
-            due,
-            timed,
-            waiting,
-            last_mark,
-            csrs,
-            pmp,
-            counters,
-            sampling,
-            counters_due,
-            stimer_at,
-            lines,
-            reservation,
-            guest_tag,
             id,
+            arch,
+            progress,
+            deadlines,
+            turns,
+            sampling,
+            attachments,
             // Worked out from the others, or for one run.
-            data_privilege: _,
-            rights: _,
-            check_at: _,
-            executed: _,
-            accesses: _,
-            decoded_at: _,
-            exact_from: _,
-            alone_until: _,
-            run: _,
-            host_to_pa: _,
-            stop_count: _,
-            stop_cycle: _,
-            load_tlb: _,
-            store_tlb: _,
-            fetch_tlb: _,
-            superpages: _,
-            code: _,
-            news_read: _,
-            spaces: _,
-            frame: _,
-            fallback_context: _,
-            strict_page: _,
+            instruction: _,
+            host: _,
+            decoded: _,
+            translations: _,
             // How the hart was set up.
-            in_turns: _,
-            stop_at_regions: _,
-            translator: _,
-            hot_after: _,
-            hot_in_runs_after: _,
-            debug: _,
-            exceptions: _,
-            user_entries: _,
             extensions: _,
-            host_calls: _,
-            onlooker: _,
-            look_at: _,
         } = self;
         archive.same("hart", &id.to_string())?;
-        regs[..usize::from(NOWHERE)].snapshot(archive)?;
-        after.snapshot(archive)?;
-        pc.snapshot(archive)?;
-        privilege.snapshot(archive)?;
-        count.snapshot(archive)?;
-        not_retired.snapshot(archive)?;
-        cycle.snapshot(archive)?;
-        reached.snapshot(archive)?;
-        due.snapshot(archive)?;
-        timed.snapshot(archive)?;
-        waiting.snapshot(archive)?;
-        last_mark.snapshot(archive)?;
-        csrs.snapshot(archive)?;
-        pmp.snapshot(archive)?;
-        counters.snapshot(archive)?;
+        arch.snapshot(archive)?;
+        progress.snapshot(archive)?;
+        deadlines.snapshot(archive)?;
+        turns.snapshot(archive)?;
         sampling.snapshot(archive)?;
-        counters_due.snapshot(archive)?;
-        stimer_at.snapshot(archive)?;
-        lines.snapshot(archive)?;
-        reservation.snapshot(archive)?;
-        guest_tag.snapshot(archive)?;
-        regs[0] = 0;
-        *pc &= !1;
+        attachments.snapshot(archive)?;
+        self.set_pc(self.pc());
         self.update_rights();
         Ok(())
     }
@@ -275,72 +137,17 @@ impl Hart {
     /// Hart number `id` after reset: in machine mode, at the start of RAM.
     pub fn new(id: usize) -> Self {
         Self {
-            regs: [0; 256],
-            load_tlb: DataTlb::new(),
-            store_tlb: DataTlb::new(),
-            rights: Rights::Machine,
-            check_at: 0,
-            due: 0,
-            after: 0,
-            executed: Executed {
-                id: StaticId(0),
-                inst: isa::decode(0),
-                pc: 0,
-                fetch_pa: 0,
-                next_pc: 0,
-                mem: MemAccess::default(),
-                operand: Operand::default(),
-                privilege: Privilege::Machine,
-                trap: None,
-                translated: false,
-            },
-            accesses: Accesses::default(),
-            decoded_at: 0,
-            exact_from: 0,
-            in_turns: false,
-            reached: 0,
-            alone_until: 0,
-            run: Some(Box::default()),
-            host_to_pa: 0,
-            pc: RAM_BASE,
-            privilege: Privilege::Machine,
-            data_privilege: Privilege::Machine,
-            count: 0,
-            not_retired: 0,
-            cycle: 0,
-            stop_count: 0,
-            stop_cycle: 0,
-            timed: false,
-            waiting: false,
-            stop_at_regions: false,
-            last_mark: 0,
-            csrs: Csrs::new(),
-            pmp: Pmp::new(),
-            counters: Counters::new(),
+            arch: ArchState::new(),
+            progress: Progress::default(),
+            deadlines: Deadlines::new(),
+            instruction: InstructionBeingTimed::new(),
+            turns: Turns::default(),
+            host: HostTranslations::new(),
+            decoded: DecodedCode::new(id),
+            translations: TranslatedCode::new(),
             sampling: Sampling::default(),
-            counters_due: u64::MAX,
-            stimer_at: u64::MAX,
-            lines: 0,
-            reservation: None,
-            news_read: 0,
-            fetch_tlb: FetchTlb::new(),
-            superpages: Superpages::new(),
-            code: CodeCache::new(id),
-            spaces: Spaces::new(),
-            frame: Frame::default(),
-            fallback_context: translated::FallbackContext::default(),
-            translator: None,
-            hot_after: NEVER,
-            hot_in_runs_after: NEVER,
-            debug: debug::Debug::default(),
-            exceptions: stuck::Exceptions::default(),
-            user_entries: 0,
-            strict_page: CodePage::uncached(0),
+            attachments: Attachments::default(),
             extensions: Extensions::ALL,
-            host_calls: None,
-            onlooker: None,
-            look_at: u64::MAX,
-            guest_tag: Rc::new(Cell::new(0)),
             id,
         }
     }
@@ -349,13 +156,7 @@ impl Hart {
     pub fn renew(&mut self) {
         let old = std::mem::replace(self, Self::new(self.id));
         self.set_extensions(old.extensions);
-        self.stop_at_regions = old.stop_at_regions;
-        self.debug = old.debug;
-        self.exceptions = old.exceptions;
-        self.user_entries = old.user_entries;
-        self.host_calls = old.host_calls;
-        self.set_onlooker(old.onlooker);
-        self.guest_tag = old.guest_tag;
+        self.attachments.renew(old.attachments);
         self.sampling.renew(old.sampling);
     }
 
@@ -370,76 +171,76 @@ impl Hart {
         // Firmware that knows nothing of it finds it on, as a machine with Svadu but not Svade in its device tree has it
         // (Linux's riscv/extensions.yaml; QEMU does the same).
         let adue = extensions.has(Extension::Svadu);
-        self.csrs.menvcfg = u64::from(adue) * envcfg::ADUE;
+        self.arch.csrs.menvcfg = u64::from(adue) * envcfg::ADUE;
         if !extensions.has(Extension::Smpdis) {
-            self.csrs.mideleg &= !LAMBIP;
+            self.arch.csrs.mideleg &= !LAMBIP;
         }
     }
 
     /// Reserves static instruction ids below `count`, which an earlier stream used; new ids start at `count`.
     pub fn skip_ids(&mut self, count: usize) {
-        self.code.encodings.resize(count, 0);
+        self.decoded.code.encodings.resize(count, 0);
     }
 
     /// Virtual address of the next instruction.
     pub fn pc(&self) -> u64 {
-        self.pc
+        self.arch.pc
     }
 
     /// Sets the address of the next instruction; bit 0 is dropped.
     pub fn set_pc(&mut self, pc: u64) {
-        self.pc = pc & !1;
+        self.arch.pc = pc & !1;
     }
 
     /// Reads a register: 0–31 `x0`–`x31`, 32–63 `f0`–`f31`; others read as zero.
     pub fn reg(&self, reg: Reg) -> u64 {
-        self.regs[usize::from(reg)]
+        self.arch.registers.0[usize::from(reg)]
     }
 
     /// Writes a register; `x0` and numbers above 63 stay zero.
     pub fn set_reg(&mut self, reg: Reg, value: u64) {
         if (1..64).contains(&reg) {
-            self.regs[usize::from(reg)] = value;
+            self.arch.registers.0[usize::from(reg)] = value;
         }
     }
 
     /// Gives every privilege all of memory, by entry 0 of the PMP: as Spike resets a hart, for the sake of programs that
     /// know nothing of protection.
     pub fn permit_all_memory(&mut self) {
-        self.pmp.set_address(0, u64::MAX);
-        self.pmp.set_config(0, 0x1f);
-        self.flush_translations();
+        self.arch.pmp.set_address(0, u64::MAX);
+        self.arch.pmp.set_config(0, 0x1f);
+        self.host.flush();
     }
 
     /// Returns the current privilege.
     pub fn privilege(&self) -> Privilege {
-        self.privilege
+        self.arch.privilege
     }
 
     /// Returns whether the hart sleeps in `wfi`.
     pub fn is_asleep(&self) -> bool {
-        self.waiting
+        self.arch.waiting
     }
 
     /// Returns the cycles since reset, at the end of the last run.
     pub fn cycle(&self) -> u64 {
-        self.cycle
+        self.progress.cycle
     }
 
     /// Returns the number of instructions retired since reset.
     pub fn instructions(&self) -> u64 {
-        self.count.wrapping_sub(self.not_retired)
+        self.progress.retired()
     }
 
     /// Returns the current value of `satp`.
     pub fn satp(&self) -> u64 {
-        self.csrs.satp.0
+        self.arch.csrs.satp.0
     }
 
     /// Returns a cell through which a device tells the hart that the guest switched to another program: user code with another
     /// tag is another address space in a timed run. The cell is read after every access to a device register.
     pub fn guest_tag(&self) -> Rc<Cell<u64>> {
-        self.guest_tag.clone()
+        self.attachments.guest_tag.clone()
     }
 
     /// Returns the hart's sampling units, which its commit stage tells what passes.
@@ -449,21 +250,21 @@ impl Hart {
 
     /// Sets the tag of the guest's program from outside a run.
     pub fn set_guest_tag(&mut self, tag: u64) {
-        self.guest_tag.set(tag);
+        self.attachments.guest_tag.set(tag);
         self.adopt_guest_tag();
     }
 
     /// Lets runs end with [`RunExit::Region`] after each [`Mark`], so that the caller can note it and go
     /// on in another mode. Off at reset: then marks have no effect.
     pub fn stop_at_regions(&mut self, stop: bool) {
-        self.stop_at_regions = stop;
+        self.attachments.stop_at_regions = stop;
     }
 
     /// Notes that a region trigger was executed.
     pub(crate) fn region(&mut self, mark: Mark) {
-        self.last_mark = mark.number();
-        if self.stop_at_regions {
-            self.afterwards(after::REGION);
+        self.deadlines.last_mark = mark.number();
+        if self.attachments.stop_at_regions {
+            self.deadlines.afterwards(after::REGION);
         }
     }
 
@@ -471,39 +272,25 @@ impl Hart {
     #[inline(always)]
     pub(crate) fn put(&mut self, reg: Reg, value: u64) {
         debug_assert_ne!(reg, 0, "decoded to NOWHERE");
-        self.regs[usize::from(reg)] = value;
+        self.arch.registers.0[usize::from(reg)] = value;
     }
 
     #[inline(always)]
     pub(crate) fn get(&self, reg: Reg) -> u64 {
-        self.regs[usize::from(reg)]
+        self.arch.registers.0[usize::from(reg)]
     }
 
     /// Works out the rights of data accesses after `mstatus` or the privilege changed.
     pub(crate) fn update_rights(&mut self) {
-        let mstatus = self.csrs.mstatus;
-        self.data_privilege =
-            if mstatus & status::MPRV != 0 { self.csrs.mpp() } else { self.privilege };
-        self.rights = match self.data_privilege {
+        let mstatus = self.arch.csrs.mstatus;
+        self.host.data_privilege =
+            if mstatus & status::MPRV != 0 { self.arch.csrs.mpp() } else { self.arch.privilege };
+        self.host.rights = match self.host.data_privilege {
             Privilege::User => Rights::User,
             Privilege::Supervisor if mstatus & status::SUM != 0 => Rights::SupervisorSum,
             Privilege::Supervisor => Rights::Supervisor,
             Privilege::Machine => Rights::Machine,
         };
-    }
-
-    /// Asks for [`Self::after`] to be looked at before the next instruction.
-    pub(crate) fn afterwards(&mut self, what: u16) {
-        self.after |= what;
-        self.check_at = 0;
-    }
-
-    /// Drops every cached translation.
-    pub(crate) fn flush_translations(&mut self) {
-        self.load_tlb.flush();
-        self.store_tlb.flush();
-        self.fetch_tlb.flush();
-        self.superpages.clear();
     }
 }
 

@@ -187,9 +187,9 @@ pub(crate) fn walk(
     Err(WalkFault::Page)
 }
 
-/// Who accesses, as far as the leaf's permission bits care.
+/// Privilege under which memory is accessed, as far as the leaf's permission bits depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rights {
+pub(crate) struct EffectivePrivilege {
     /// User mode (else supervisor).
     pub user: bool,
     /// `mstatus.SUM`: the supervisor may touch user pages.
@@ -207,15 +207,15 @@ pub(crate) fn accessed(leaf_pte: u64, access: Access) -> u64 {
 }
 
 /// True if the leaf permits the access (A and D included).
-pub(crate) fn permits(leaf_pte: u64, access: Access, rights: Rights) -> bool {
+pub(crate) fn permits(leaf_pte: u64, access: Access, by: EffectivePrivilege) -> bool {
     let user_page = leaf_pte & pte::U != 0;
-    let reach = match (rights.user, user_page) {
+    let reach = match (by.user, user_page) {
         (true, user_page) => user_page,
         (false, false) => true,
-        (false, true) => rights.sum && access != Access::Fetch,
+        (false, true) => by.sum && access != Access::Fetch,
     };
     let needed = match access {
-        Access::Load if rights.mxr => leaf_pte & (pte::R | pte::X) != 0,
+        Access::Load if by.mxr => leaf_pte & (pte::R | pte::X) != 0,
         Access::Load => leaf_pte & pte::R != 0,
         Access::Store => leaf_pte & (pte::W | pte::D) == pte::W | pte::D,
         Access::Fetch => leaf_pte & pte::X != 0,

@@ -76,9 +76,9 @@ fn memory_types_are_reserved_unless_enabled() {
 
 #[test]
 fn permissions() {
-    let user = Rights { user: true, sum: false, mxr: false };
-    let kernel = Rights { user: false, ..user };
-    let sum = Rights { sum: true, ..kernel };
+    let user = EffectivePrivilege { user: true, sum: false, mxr: false };
+    let kernel = EffectivePrivilege { user: false, ..user };
+    let sum = EffectivePrivilege { sum: true, ..kernel };
     assert!(permits(LEAF | pte::U, Access::Store, user));
     assert!(!permits(LEAF, Access::Load, user));
     assert!(!permits(LEAF | pte::U, Access::Load, kernel));
@@ -89,7 +89,7 @@ fn permissions() {
     assert!(!permits(LEAF & !pte::A, Access::Load, kernel));
     let exec_only = pte::V | pte::X | pte::A;
     assert!(!permits(exec_only, Access::Load, kernel));
-    assert!(permits(exec_only, Access::Load, Rights { mxr: true, ..kernel }));
+    assert!(permits(exec_only, Access::Load, EffectivePrivilege { mxr: true, ..kernel }));
 }
 
 #[test]

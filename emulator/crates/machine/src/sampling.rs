@@ -10,8 +10,8 @@ use crate::csr::{LAMBIP, LCOFIP, number::*};
 use crate::hart::{Env, Hart, after};
 use crate::mmu::Access;
 
-/// Least cycles between two looks at a unit.
-const PATIENCE: u64 = 32;
+/// Least cycles between two checks of a unit.
+const MIN_CHECK_INTERVAL: u64 = 32;
 /// `mcountinhibit[1]` and `scountovf[1]`.
 pub(crate) const PDIS_BIT: u64 = 1 << 1;
 
@@ -53,7 +53,7 @@ pub(crate) struct Sampling {
     /// True if an instruction has been fetched, but has not left: what its fetch met is counted, and is not the last
     /// instruction's.
     pub fetched: bool,
-    /// Number, as [`Hart::count`] has it, of the first instruction by which a counter may overflow, less one, if overflows are
+    /// Number, as the hart's `Progress::count` has it, of the first instruction by which a counter may overflow, less one, if overflows are
     /// attributed.
     pub overflows_at: u64,
 }
@@ -99,7 +99,7 @@ impl Hart {
         match number {
             // Access to these registers goes with the counters that machine mode delegates.
             SHPMSPC..=SHPMSAMBADDR => {
-                let machine = self.privilege == Privilege::Machine;
+                let machine = self.arch.privilege == Privilege::Machine;
                 let delegated = machine || self.delegated_counters().is_some();
                 self.extensions.has(Extension::Sspesa) && delegated
             }
@@ -205,7 +205,7 @@ impl Hart {
     ) {
         self.reach_sampling(env, count);
         let before = self.sampling.units.samplers.is_active();
-        let privilege = self.privilege as u8;
+        let privilege = self.arch.privilege as u8;
         self.sampling.units.samplers.with(|units| {
             units.instructions.set_privilege(privilege);
             act(units);
@@ -215,13 +215,13 @@ impl Hart {
             env.timing.observe(active);
         }
         self.sampling.due = 0;
-        self.afterwards(after::INTERRUPTS);
+        self.deadlines.afterwards(after::INTERRUPTS);
     }
 
     /// Lets all that retired pass the units, and what is on its way to memory get there; the current instruction comes next.
     fn reach_sampling<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) {
         self.now(env, count);
-        let pc = self.executed.pc;
+        let pc = self.instruction.executed.pc;
         self.sampling.units.samplers.with(|units| units.instructions.reach(pc));
         self.sync_counters(env, count);
         if self.sampling.awaits_samples {
@@ -254,15 +254,15 @@ impl Hart {
             (instructions.take_overflow(), instructions.buffer().take_interrupt(), due)
         });
         if overflow {
-            self.csrs.mip_soft |= LCOFIP;
+            self.arch.csrs.mip_soft |= LCOFIP;
         }
         if buffer {
-            self.csrs.mip_soft |= LAMBIP;
+            self.arch.csrs.mip_soft |= LAMBIP;
         }
         // Nothing passes while the hart sleeps, or is not timed.
-        self.sampling.due = match T::TIMED && !self.waiting {
-            true if self.sampling.awaits_samples => now.saturating_add(PATIENCE),
-            true => due.max(now.saturating_add(PATIENCE)),
+        self.sampling.due = match T::TIMED && !self.arch.waiting {
+            true if self.sampling.awaits_samples => now.saturating_add(MIN_CHECK_INTERVAL),
+            true => due.max(now.saturating_add(MIN_CHECK_INTERVAL)),
             false => u64::MAX,
         };
     }
@@ -278,7 +278,7 @@ impl Hart {
         let (leaf, _) = self.translate(env, address, Access::Store, privilege).ok()?;
         let bytes = size_of_val(&words) as u64;
         let allowed = leaf.pa >> 56 == 0
-            && self.pmp.allows(leaf.pa, bytes, Access::Store, privilege)
+            && self.arch.pmp.allows(leaf.pa, bytes, Access::Store, privilege)
             && env.bus.ram.contains(leaf.pa, bytes);
         if !allowed {
             return None;
@@ -308,7 +308,7 @@ impl Hart {
         // A counter that machine mode keeps for itself is none of the supervisor's.
         let delegated = self.delegated_counters().unwrap_or(u64::MAX) as u32;
         let timed = if T::TIMED { u32::MAX } else { 0 };
-        self.counters.set_recorded(in_memory & delegated & timed);
+        self.arch.counters.set_recorded(in_memory & delegated & timed);
         let wanted = attributed || recorded != 0;
         if !T::TIMED || !wanted && !self.sampling.watches_counters {
             return;
@@ -317,7 +317,7 @@ impl Hart {
         self.sampling.attributes_overflows = attributed;
         let now = self.now(env, count);
         let mut cycles = Vec::new();
-        for (counter, watch) in self.counters.watches().into_iter().enumerate() {
+        for (counter, watch) in self.arch.counters.watches().into_iter().enumerate() {
             let number = counter as u8 + 3;
             let watch = watch.filter(|_| attributed || recorded >> number & 1 != 0);
             match watch {
@@ -335,7 +335,7 @@ impl Hart {
     /// Sets up to which instruction no watched counter overflows. The counters are up to date before instruction `count`.
     pub(crate) fn expect_overflow(&mut self, count: u64) {
         let steps = match self.sampling.attributes_overflows {
-            true => self.counters.instructions_to_overflow(),
+            true => self.arch.counters.instructions_to_overflow(),
             false => u64::MAX,
         };
         self.sampling.overflows_at = count.saturating_add(steps);
@@ -345,10 +345,10 @@ impl Hart {
     #[cold]
     #[inline(never)]
     pub(crate) fn look_for_overflow<T: TimingModel>(&mut self, env: &mut Env<'_, T>) {
-        let pending = self.csrs.mip_soft & LCOFIP;
-        self.sync_counters(env, self.count);
-        if self.csrs.mip_soft & LCOFIP != pending {
-            self.afterwards(after::INTERRUPTS);
+        let pending = self.arch.csrs.mip_soft & LCOFIP;
+        self.sync_counters(env, self.progress.count);
+        if self.arch.csrs.mip_soft & LCOFIP != pending {
+            self.deadlines.afterwards(after::INTERRUPTS);
         }
     }
 
@@ -358,11 +358,11 @@ impl Hart {
         if !self.sampling.attributes_overflows {
             return;
         }
-        if self.counters.any_recorded() {
+        if self.arch.counters.any_recorded() {
             self.sampling.units.samplers.with(|units| units.precise.interrupt_instead(overflowed));
         }
         let unknown = |&counter: &usize| {
-            let selection = self.counters.selection(counter);
+            let selection = self.arch.counters.selection(counter);
             overflowed >> counter & 1 != 0 && !selection.is_attributable()
         };
         if let Some(counter) = (3..32).find(unknown) {

@@ -33,7 +33,7 @@ impl Hart {
     pub(crate) fn expect_samples(&mut self, overflowed: &[Awaited]) {
         self.sampling.units.samplers.with(|units| units.precise.expect(overflowed));
         self.sampling.awaits_samples = true;
-        self.afterwards(after::INTERRUPTS);
+        self.deadlines.afterwards(after::INTERRUPTS);
     }
 
     /// Records the samples that are complete, before the instruction at `pc`, and watches for the next overflows.
@@ -60,7 +60,7 @@ impl Hart {
             self.sampling.due = 0;
         }
         if interrupt {
-            self.csrs.mip_soft |= LAMBIP;
+            self.arch.csrs.mip_soft |= LAMBIP;
         }
         self.watch_counters(env, count);
     }
@@ -78,19 +78,19 @@ impl Hart {
             (memory.has_regs(), memory.has_transfers())
         });
         // The firmware's registers and transfers are not shown.
-        let shown = self.privilege != Privilege::Machine;
+        let shown = self.arch.privilege != Privilege::Machine;
         let (regs, transfers) = (regs && shown, transfers && shown);
-        words[6] = sample.info | (self.privilege as u64) << sample_info::PRIVILEGE_SHIFT;
+        words[6] = sample.info | (self.arch.privilege as u64) << sample_info::PRIVILEGE_SHIFT;
         words[7] = sample.periods;
         if regs {
             words[6] |= sample_info::REGS;
             words.push(pc);
-            words.extend_from_slice(&self.regs[1..32]);
+            words.extend_from_slice(&self.arch.registers.integer()[1..]);
         }
         if transfers {
             words[6] |= sample_info::TRANSFERS;
             let depth = self.transfers();
-            let privilege = self.privilege as u8;
+            let privilege = self.arch.privilege as u8;
             self.sampling.units.transfer_records.with(|records| {
                 records.set_privilege(privilege);
                 records.reach(pc);

@@ -56,7 +56,7 @@ impl Counts {
     }
 
     /// Packs everything.
-    pub(crate) fn cool(&mut self) {
+    pub(crate) fn pack_all(&mut self) {
         if !self.hot.is_empty() {
             *self = self.packed().into_owned().into();
         }
@@ -104,7 +104,7 @@ impl<const BITS: u32> OwnedTally<BITS> {
 
     /// Packs the sums of the owners that are cold. As it looks at all sums, it waits until there are twice as many as after the
     /// last time.
-    pub(crate) fn cool(&mut self, is_cold: impl Fn(usize) -> bool) {
+    pub(crate) fn pack_cold(&mut self, is_cold: impl Fn(usize) -> bool) {
         if self.hot.len() >= 2 * self.left.max(WORTH) {
             self.pack(is_cold);
         }
@@ -215,34 +215,34 @@ mod tests {
 
     #[test]
     fn packing_changes_no_count() {
-        let (mut plain, mut cooled) = (Counts::default(), Counts::default());
+        let (mut plain, mut packed) = (Counts::default(), Counts::default());
         for n in 0..1000u32 {
             let (inst, amount) = (InstId(n * n % 777), u64::from(n % 3));
             plain.add(inst, amount);
-            cooled.add(inst, amount);
+            packed.add(inst, amount);
             if n % 100 == 0 {
-                cooled.cool();
+                packed.pack_all();
             }
         }
         let each = [(3, 7), (4, 1), (3, 2), (776, 9)].map(|(inst, amount)| (InstId(inst), amount));
-        cooled.add_each(&each);
+        packed.add_each(&each);
         each.iter().for_each(|(inst, amount)| plain.add(*inst, *amount));
-        assert!(plain.iter().eq(cooled.iter()));
-        assert_eq!(plain.packed(), cooled.packed());
-        assert_eq!(plain.get(InstId(4)), cooled.get(InstId(4)));
+        assert!(plain.iter().eq(packed.iter()));
+        assert_eq!(plain.packed(), packed.packed());
+        assert_eq!(plain.get(InstId(4)), packed.get(InstId(4)));
     }
 
     #[test]
     fn packing_changes_no_sum() {
-        let (mut plain, mut cooled) = (OwnedTally::<5>::default(), OwnedTally::<5>::default());
+        let (mut plain, mut packed) = (OwnedTally::<5>::default(), OwnedTally::<5>::default());
         for n in 0..5000u32 {
             let (owner, inst, what) = (n as usize % 7, InstId(n * n % 777), u64::from(n) % 31);
             plain.add(owner, inst, what, n.into());
-            cooled.add(owner, inst, what, n.into());
+            packed.add(owner, inst, what, n.into());
             if n % 500 == 0 {
-                cooled.pack(|owner| owner % 2 == 0);
+                packed.pack(|owner| owner % 2 == 0);
             }
         }
-        assert_eq!(plain.finish(), cooled.finish());
+        assert_eq!(plain.finish(), packed.finish());
     }
 }

@@ -108,13 +108,13 @@ impl<const BITS: u32, T: Entry> DenseTally<BITS, T> {
     }
 
     /// Packs the sums of `owners`, for which nothing is counted at present.
-    pub(crate) fn cool(
+    pub(crate) fn pack_cold(
         &mut self,
         owners: impl Iterator<Item = usize>,
         is_cold: impl Fn(usize) -> bool,
     ) {
         owners.for_each(|owner| self.pack(owner));
-        self.others.cool(is_cold);
+        self.others.pack_cold(is_cold);
     }
 
     fn pack(&mut self, owner: usize) {
@@ -213,7 +213,7 @@ mod tests {
             plain.add(owner, inst, what, amount);
             dense.add(inst, what, amount);
             if n % 500 == 0 {
-                dense.cool([0, 2].into_iter(), |owner| owner != 1);
+                dense.pack_cold([0, 2].into_iter(), |owner| owner != 1);
             }
         }
         let mut dense = dense.owners();

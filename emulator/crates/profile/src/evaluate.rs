@@ -1,11 +1,11 @@
 //! One pass over a stream: the Oracle and every sampler.
 
-mod anew;
 mod bins;
 mod details;
 mod marked;
 mod owners;
 mod parts;
+mod region_restart;
 mod sink;
 mod so_far;
 
@@ -29,11 +29,11 @@ use crate::{
     ContextWeights, Contexts, CycleStacks, Evaluation, GuestContext, ProcessId, Profile, Sampler,
     SamplerResult,
 };
-use anew::RequestedDetail;
 use details::{CallStacks, Details};
 use marked::MarkedIntervals;
 use owners::owners;
 use parts::Parts;
+use region_restart::RequestedDetail;
 
 /// Which cycles are profiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -59,7 +59,7 @@ pub struct Evaluator {
 impl Evaluator {
     /// An evaluator of the given samplers. Equal schedules share a clock if their filters are equal too.
     pub fn new(samplers: &[Sampler], region: Region) -> Self {
-        let views = anew::views(samplers);
+        let views = region_restart::views(samplers);
         let mut run = Run {
             only_marked: region == Region::Marked,
             profiling: region == Region::Whole,
@@ -264,7 +264,7 @@ impl Evaluator {
             stacks,
             contexts,
             by_context,
-            marked: run.by_mark.then(|| anew::since(marked, run.marked_before)),
+            marked: run.by_mark.then(|| region_restart::since_restart(marked, run.marked_before)),
             samplers: results,
             static_info: run.static_info,
             first_use: run.first_use,
@@ -326,9 +326,9 @@ struct Run {
     views: Vec<View>,
     samplers: Vec<Sampler>,
     requested: RequestedDetail,
-    /// The profile of marked cycles before the region began anew, if unmarked cycles are profiled too.
+    /// The profile of marked cycles before the region restarted, if unmarked cycles are profiled too.
     marked_before: Option<Profile>,
-    /// How often the region has begun anew.
+    /// How often the region has restarted.
     region_restarts: u32,
     stretches: MarkedIntervals,
     /// The profiled cycle whose span or group must be shown to some view; 0: a sample is pending.

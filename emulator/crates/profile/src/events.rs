@@ -114,10 +114,14 @@ impl CycleSignatures {
     }
 
     /// Packs the counts of inactive processes.
-    pub(crate) fn cool(&mut self, processes: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
+    pub(crate) fn pack_cold(
+        &mut self,
+        processes: &[ProcessId],
+        is_cold: impl Fn(ProcessId) -> bool,
+    ) {
         let processes = processes.iter().map(|process| process.0 as usize);
         let is_cold = |process| is_cold(ProcessId(process as u32));
-        self.0.cool(processes, is_cold);
+        self.0.pack_cold(processes, is_cold);
     }
 
     /// The result; `stalls` are each process's, as the Oracle counts them.
@@ -153,8 +157,8 @@ impl SampleSignatures {
     }
 
     /// Packs the counts of inactive processes.
-    pub(crate) fn cool(&mut self, is_cold: impl Fn(ProcessId) -> bool) {
-        self.0.cool(|process| is_cold(ProcessId(process as u32)));
+    pub(crate) fn pack_cold(&mut self, is_cold: impl Fn(ProcessId) -> bool) {
+        self.0.pack_cold(|process| is_cold(ProcessId(process as u32)));
     }
 
     pub(crate) fn finish(self) -> Signatures {
@@ -274,7 +278,7 @@ impl MisplacedCounter {
 
     /// Cuts the places of ended processes. As the search looks at all places, it waits until there are twice as many as after
     /// the last search.
-    pub(crate) fn cool(&mut self, has_ended: impl Fn(ProcessId) -> bool) {
+    pub(crate) fn pack_cold(&mut self, has_ended: impl Fn(ProcessId) -> bool) {
         if self.len() < 2 * self.left.max(WORTH) {
             return;
         }

@@ -106,11 +106,11 @@ impl InactiveProcesses {
         if cold.len() <= self.kept {
             return Some(Vec::new());
         }
-        let cool = |(process, stopped): (ProcessId, &mut Option<u64>)| {
+        let give_out = |(process, stopped): (ProcessId, &mut Option<u64>)| {
             *stopped = None;
             process
         };
-        Some(cold.into_iter().map(cool).collect())
+        Some(cold.into_iter().map(give_out).collect())
     }
 
     /// True if this process was given out as inactive and has not stopped since.

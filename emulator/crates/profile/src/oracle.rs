@@ -205,15 +205,19 @@ impl Oracle {
     }
 
     /// Packs the counts of inactive processes.
-    pub(crate) fn cool(&mut self, processes: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
+    pub(crate) fn pack_cold(
+        &mut self,
+        processes: &[ProcessId],
+        is_cold: impl Fn(ProcessId) -> bool,
+    ) {
         let indices = || {
             let processes = processes.iter().map(|process| 2 * process.0 as usize);
             processes.flat_map(|index| [index, index + 1])
         };
         indices().for_each(|index| self.pack(index));
         let is_cold = |index: usize| is_cold(ProcessId(index as u32 / 2));
-        self.stalls.cool(indices(), is_cold);
-        self.waits.cool(indices(), is_cold);
+        self.stalls.pack_cold(indices(), is_cold);
+        self.waits.pack_cold(indices(), is_cold);
     }
 
     /// Packs what the tables have at an index.

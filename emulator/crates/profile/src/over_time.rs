@@ -137,8 +137,8 @@ impl OracleOverTime {
     }
 
     /// Packs the counts of inactive processes.
-    pub(crate) fn cool(&mut self, newly: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
-        self.before.cool(newly, is_cold);
+    pub(crate) fn pack_cold(&mut self, newly: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
+        self.before.pack_cold(newly, is_cold);
     }
 
     /// Returns the result for the whole run, and by bin. In the last bin the Oracle counted `now`, and `by_context` by calling

@@ -118,16 +118,16 @@ impl Profile {
     }
 
     /// Keeps the weights of a process, which does not run, in few bytes.
-    pub(crate) fn cool(&mut self, process: ProcessId) {
+    pub(crate) fn pack_cold(&mut self, process: ProcessId) {
         if let Some(weights) = self.processes.get_mut(process.0 as usize) {
-            weights.by_inst.cool();
+            weights.by_inst.pack_all();
         }
     }
 
     /// Keeps the weights of all processes in few bytes.
     pub(crate) fn cool_all(&mut self) {
         let weights = self.processes.iter_mut();
-        weights.for_each(|weights| weights.by_inst.cool());
+        weights.for_each(|weights| weights.by_inst.pack_all());
     }
 }
 

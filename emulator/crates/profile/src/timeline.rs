@@ -53,7 +53,7 @@ pub struct Timeline {
     width: u64,
     idle: u64,
     start: Option<u64>,
-    /// How often the region had begun anew at the last batch: see [`commit_trace::Event::RegionAnew`].
+    /// How often the region had restarted at the last batch: see [`commit_trace::Event::RegionAnew`].
     region_restarts: u32,
     windows: Vec<Window>,
 }

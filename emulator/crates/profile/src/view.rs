@@ -382,13 +382,13 @@ impl View {
     }
 
     /// Packs the counts of inactive processes; of those that ended it drops the counts that the result will not have.
-    pub(crate) fn cool(
+    pub(crate) fn pack_cold(
         &mut self,
         newly: &[ProcessId],
         is_cold: impl Fn(ProcessId) -> bool + Copy,
         has_ended: impl Fn(ProcessId) -> bool + Copy,
     ) {
-        self.samplers().for_each(|sampler| sampler.cool(newly, is_cold, has_ended));
+        self.samplers().for_each(|sampler| sampler.pack_cold(newly, is_cold, has_ended));
     }
 
     /// Drops the samples that are pending.

@@ -3,19 +3,15 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use commit_trace::{
-    Commit, CommitRecord, CommitSink, Detail, Event, InstId, RecordError, Recorder, Stages,
-    StaticInfo,
+    Commit, CommitRecord, CommitSink, Detail, Event, InstId, RecordError, Recorder, SampledTotals,
+    Stages, StaticInfo,
 };
 use critical_path::Excerpts;
-use isa::SharedCycle;
+use isa::{InstClass, SharedCycle};
 use sampling_units::{Observed, Outcome, Passed, SharedUnits, StaticKind};
 use snapshot::{Archive, Snapshot};
 use tip_device::{Origin, SideBandRecord, TipUnit};
 use truth::Collector;
-
-/// Encodings of the returns from traps.
-const SRET: u32 = 0x1020_0073;
-const MRET: u32 = 0x3020_0073;
 
 /// The end of a machine's streams: all that they recorded is in the channel, which is closed.
 pub struct StreamClosed {
@@ -366,9 +362,14 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
         self.next_excerpt(cycle)
     }
 
-    fn sampled(&self) -> [u64; 4] {
+    fn sampled(&self) -> SampledTotals {
         let totals = self.units.samplers.with(|units| units.instructions.totals());
-        [totals.samples, totals.collisions, totals.filtered, totals.dropped]
+        SampledTotals {
+            recorded: totals.samples,
+            collided: totals.collisions,
+            filtered: totals.filtered,
+            dropped: totals.dropped,
+        }
     }
 
     fn define(&mut self, static_info: &StaticInfo) {
@@ -379,7 +380,7 @@ impl<const STAGED: bool> CommitSink for Stream<STAGED> {
         self.origins.push(Origin {
             pc: static_info.pc,
             privilege: static_info.privilege,
-            trap_return: matches!(static_info.raw, SRET | MRET),
+            trap_return: isa::decode(static_info.raw).class == InstClass::Xret,
         });
         self.kinds.push(StaticKind::of(static_info.raw));
         self.recorder.define(static_info);

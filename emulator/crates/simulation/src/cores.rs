@@ -1,13 +1,13 @@
 //! The timing cores behind one interface, whatever they record: which one is chosen once, before the run.
 
 use commit_trace::{Event, Recorder};
-use critical_path::Widths;
+use critical_path::CoreDescription;
 use devices::Bus;
 use isa::SharedCycle;
 use machine::{Hart, Limit, RunExit, run_timed_together};
 use sampling_units::SharedUnits;
 use snapshot::{Archive, Snapshot};
-use timing::{Ahead, Core, Lines, Preset, SharedMemory, Stats, run_ahead, run_apart};
+use timing::{Ahead, Core, CoreWiring, Preset, SharedMemory, Stats, run_ahead, run_apart};
 use truth::{Collector, SharedLines};
 
 use crate::commit_stage::{SharedTip, Stream, StreamClosed};
@@ -42,7 +42,7 @@ pub struct StreamOptions {
     /// What samples should say is collected, with these cache lines of all harts.
     pub truth: Option<SharedLines>,
     /// Excerpts are taken, which say this of the core.
-    pub excerpts: Option<Widths>,
+    pub excerpts: Option<CoreDescription>,
     /// Truth and excerpts are of the region of interest between marks, not of all from the start on.
     pub marked: bool,
     /// The means to read what is recorded while the hart or the core would wait.
@@ -107,11 +107,11 @@ impl<const STAGES: bool> Timing<STAGES> {
         let raised = SharedCycle::new(u64::MAX);
         let irq_at = self.core.sink_mut().raise(raised.clone());
         let spare_worker = host.spare_worker.as_ref();
-        let lines = Lines {
-            quiet: &self.core.sink().quiet(),
+        let wiring = CoreWiring {
+            quiet_until: &self.core.sink().quiet(),
             raised: &raised,
             irq_at: &irq_at,
-            spare: &|what| spare_worker.is_some_and(|spare_worker| spare_worker.help(what)),
+            spare_work: &|what| spare_worker.is_some_and(|spare_worker| spare_worker.help(what)),
         };
         let before = hart.instructions();
         let run = |ahead: &mut Ahead<'_>| (hart.run(bus, ahead, limit), ahead.waits());
@@ -121,8 +121,8 @@ impl<const STAGES: bool> Timing<STAGES> {
             Threads::Auto => self.apart && limit.instructions >= WORTH_A_THREAD,
         };
         let (exit, waits) = match apart {
-            true => run_apart(&mut self.core, lines, host.on_core_thread, run),
-            false => run_ahead(&mut self.core, lines, run),
+            true => run_apart(&mut self.core, wiring, host.on_core_thread, run),
+            false => run_ahead(&mut self.core, wiring, run),
         };
         self.apart = hart.instructions() - before > waits * WORTH_WAITING;
         self.core.sink_mut().raise(irq_at);
@@ -155,8 +155,8 @@ impl<const STAGES: bool> Cores<STAGES> {
                 }
                 stream.collect_truth(collector);
             }
-            if let Some(widths) = options.excerpts {
-                stream.take_excerpts(critical_path::Collector::new(widths));
+            if let Some(description) = options.excerpts {
+                stream.take_excerpts(critical_path::Collector::new(description));
             }
             let mut core = Core::sharing(memory, hart, preset, stream).started_at(start);
             if options.all_events {

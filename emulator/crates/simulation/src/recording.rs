@@ -4,7 +4,7 @@ mod consumer;
 
 use std::fs::File;
 
-use critical_path::Widths;
+use critical_path::{CoreDescription, Delays, Widths};
 use profile::Sampler;
 use timing::Preset;
 
@@ -66,11 +66,19 @@ pub struct Profilers {
 }
 
 /// Returns what excerpts say of a core.
-pub(crate) fn widths(preset: &Preset) -> Widths {
-    Widths {
-        decode: preset.decode.width,
-        int: preset.issue.int_width,
-        mem: preset.issue.mem_width,
-        fp: preset.issue.fp_width,
+pub(crate) fn core_description(preset: &Preset) -> CoreDescription {
+    CoreDescription {
+        widths: Widths {
+            decode: preset.decode.width,
+            int: preset.issue.int_width,
+            mem: preset.issue.mem_width,
+            fp: preset.issue.fp_width,
+        },
+        delays: Delays {
+            load_search: timing::delays::LOAD_SEARCH,
+            store_data: timing::delays::STORE_DATA,
+            branch_tag: timing::delays::BRANCH_TAG,
+            register: timing::delays::REGISTER,
+        },
     }
 }

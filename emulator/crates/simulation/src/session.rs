@@ -20,7 +20,7 @@ use crate::engine::Engine;
 use crate::error::SimulationError;
 use crate::laps::Laps;
 use crate::options::Mode;
-use crate::recording::{Consumer, IN_FLIGHT, Recorded, Recording, widths};
+use crate::recording::{Consumer, IN_FLIGHT, Recorded, Recording, core_description};
 use crate::region::{RegionState, RegionSummary, Regions, RunPosition};
 use crate::system::System;
 use crate::units::uncore::UncoreRegion;
@@ -433,7 +433,7 @@ impl Session {
             stages,
             all_events: recording.all_events,
             truth: recording.truth.then(|| self.lines.clone()),
-            excerpts: recording.excerpts.then(|| widths(&self.preset)),
+            excerpts: recording.excerpts.then(|| core_description(&self.preset)),
             marked: recording.region.is_marked(),
             spare_worker: self.consumer.as_ref().map(Consumer::spare_worker),
         };

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use commit_trace::Recorder;
+use devices::memory_map::TIP_UNITS;
 use devices::virtio::{Blk, DiskMode, Fs, Latency, Net, Rng, VirtioConsole};
 use devices::{Bus, Clock, Device, Output};
 use isa::Extensions;
@@ -14,7 +15,7 @@ use machine::{
 };
 use snapshot::{Archive, Snapshot};
 use timing::{Preset, SharedMemory};
-use tip_device::{Reg, TipUnit, place};
+use tip_device::{Reg, TipUnit};
 use truth::UnitTotals;
 
 use crate::cable::Cable;
@@ -159,9 +160,9 @@ impl System {
             let running = Rc::clone(running);
             units.push(Box::new(TipBus::new(tip.clone(), others, tag, running, programs)));
         }
-        let size = place::UNIT_BYTES * units.len() as u64;
-        let (base, irq) = (place::UNITS_BASE, place::FIRST_IRQ);
-        let node = DeviceNode::new("tip", &[place::COMPATIBLE], base, size, Some(irq));
+        let size = TIP_UNITS.size * units.len() as u64;
+        let (base, irq) = (TIP_UNITS.base, TIP_UNITS.first_source);
+        let node = DeviceNode::new("tip", &[tip_device::COMPATIBLE], base, size, irq);
         board.add_units(node, units)?;
         let uncore = Uncore::add_to(&mut board, harts.len(), options.preset)?;
         Ok(Self {

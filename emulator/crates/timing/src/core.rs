@@ -173,8 +173,8 @@ impl<S: CommitSink> TimingModel for Core<S> {
         self.pipeline.idle_until(cycle);
     }
 
-    fn others_ran(&mut self) {
-        self.pipeline.others_ran();
+    fn other_harts_executed(&mut self) {
+        self.pipeline.other_harts_executed();
     }
 
     fn now(&self) -> u64 {

@@ -4,10 +4,11 @@ use commit_trace::{CommitSink, CycleClass};
 use isa::{Exception, InstClass, PerfEvent};
 
 use crate::follow::class_of;
-use crate::mem::Origin;
+use crate::mem::{Lookups, Origin};
 use crate::micro_op::{jump, port};
 use crate::pipeline::Pipeline;
 use crate::predict::Component;
+use crate::schedule::Lane;
 use crate::units::Issued;
 
 impl<S: CommitSink> Pipeline<S> {
@@ -24,17 +25,20 @@ impl<S: CommitSink> Pipeline<S> {
         let (l1d, walk, lower) = (&self.lsu.l1d, &self.lsu.walk, &self.lsu.lower.counts);
         let [data, code] = &walk.counts;
         let Issued { ports, queues } = &self.units.issued;
+        let queue = |queue: Lane| queues[queue as usize];
         let missed = |component: Component| front.misses_by[component as usize];
         let l2 = |origin: Origin| lower.l2[origin as usize];
         let trap = |code: Exception| stats.exceptions_by_code[code as usize % 16];
         let late_loads = |class: CycleClass| lsu.late_loads[class as usize];
         let stalled = |class: CycleClass| stats.stalled[class as usize];
-        let branches = || stats.branch_sums();
-        let jumps = || stats.jump_sums();
-        let control = || branches()[0] + jumps()[0];
-        let [last_level, last_level_loads] = match self.preset().llc.kib {
-            0 => [[lower.l2_accesses(), lower.l2_misses()], l2(Origin::Load)],
-            _ => [[lower.llc_accesses, lower.llc_misses], lower.llc_loads],
+        let branches = || stats.branches();
+        let jumps = || stats.all_jumps();
+        let control = || branches().all + jumps().all;
+        let (last_level, last_level_loads) = match self.preset().llc.kib {
+            0 => {
+                (Lookups { all: lower.l2_accesses(), misses: lower.l2_misses() }, l2(Origin::Load))
+            }
+            _ => (Lookups { all: lower.llc_accesses, misses: lower.llc_misses }, lower.llc_loads),
         };
         let class = |class: I| stats.classes[class as usize];
         let faults = |codes: [Exception; 3]| codes.map(trap).iter().sum::<u64>();
@@ -52,19 +56,19 @@ impl<S: CommitSink> Pipeline<S> {
             E::L1dReads => lsu.all_loads(),
             E::L1dReadMisses => l1d.load_misses - l1d.walk_misses,
             E::Branches => control(),
-            E::BranchMisses => branches()[2] + jumps()[1],
+            E::BranchMisses => branches().mispredicted + jumps().mispredicted,
             E::L1iReads => front.l1i_accesses,
             E::L1iMisses => front.l1i_misses,
-            E::LastLevelReads => last_level[0],
-            E::LastLevelMisses => last_level[1],
+            E::LastLevelReads => last_level.all,
+            E::LastLevelMisses => last_level.misses,
             E::DtlbReads => lsu.all_loads() + lsu.stores,
             E::DtlbMisses => lsu.dtlb_misses,
             E::ItlbReads | E::FetchPackets => front.packets,
             E::ItlbMisses => front.itlb_misses,
-            E::TakenBranches => branches()[1] + jumps()[0],
+            E::TakenBranches => branches().taken + jumps().all,
             E::Exceptions => stats.exceptions,
-            E::CondTaken => branches()[1],
-            E::CondMisses => branches()[2],
+            E::CondTaken => branches().taken,
+            E::CondMisses => branches().mispredicted,
             E::RedirectsF2 => front.redirects_f2,
             E::RedirectsF3 => front.redirects_f3,
             E::L1dWrites => lsu.stores,
@@ -94,10 +98,10 @@ impl<S: CommitSink> Pipeline<S> {
             E::StallsStoreQueue => stalls.store_queue,
             E::StallsIssueQueue => stalls.issue_queue,
             E::StallsSerialize => stalls.serialize,
-            E::StallsMemQueue => stalls.by_lane[0],
-            E::StallsIntQueue => stalls.by_lane[1],
-            E::StallsFpQueue => stalls.by_lane[2],
-            E::StallsTags => stalls.by_lane[3],
+            E::StallsMemQueue => stalls.of_lane(Lane::Mem),
+            E::StallsIntQueue => stalls.of_lane(Lane::Int),
+            E::StallsFpQueue => stalls.of_lane(Lane::Fp),
+            E::StallsTags => stalls.of_lane(Lane::Tag),
             E::StallsFpRegisters => stalls.fp_registers,
             E::Flushes => stats.flushes,
             E::Interrupts => stats.interrupts,
@@ -128,10 +132,10 @@ impl<S: CommitSink> Pipeline<S> {
             E::DecodedLoads => decoded_loads(),
             E::DecodedStores => decoded_stores(),
             E::DecodedLoadsStores => decoded_loads() + decoded_stores() - class(I::Amo),
-            E::SamplesRecorded => self.sink.sampled()[0],
-            E::SampleCollisions => self.sink.sampled()[1],
-            E::SamplesFiltered => self.sink.sampled()[2],
-            E::SamplesDropped => self.sink.sampled()[3],
+            E::SamplesRecorded => self.sink.sampled().recorded,
+            E::SampleCollisions => self.sink.sampled().collided,
+            E::SamplesFiltered => self.sink.sampled().filtered,
+            E::SamplesDropped => self.sink.sampled().dropped,
             E::StoreQueueOccupancy => stats.store_queue_occupancy,
             E::L1dMshrOccupancy => l1d.mshr_busy(),
             E::L2MshrOccupancy => self.lsu.lower.l2_mshr_busy(),
@@ -141,8 +145,8 @@ impl<S: CommitSink> Pipeline<S> {
             E::LlcMshrFull => lower.llc_mshr_full,
             E::LlcMshrOccupancy => lower.llc_mshr_busy,
             E::StoreDataFull => l1d.store_data_full,
-            E::DividerBusy => stats.divider_busy[0],
-            E::FpDividerBusy => stats.divider_busy[1],
+            E::DividerBusy => stats.divider_busy,
+            E::FpDividerBusy => stats.fp_divider_busy,
             E::PendingHits => l1d.pending_hits,
             E::PrefetchHits => l1d.prefetch_hits,
             E::WalkReads => walk.reads,
@@ -156,14 +160,14 @@ impl<S: CommitSink> Pipeline<S> {
             E::StoreReplays => l1d.store_replays,
             E::DelayedStores => lsu.delayed_stores,
             E::FailedStoreConditionals => stats.failed_store_conditionals,
-            E::L2Fetches => l2(Origin::Fetch)[0],
-            E::L2FetchMisses => l2(Origin::Fetch)[1],
-            E::L2Prefetches => l2(Origin::Prefetch)[0],
-            E::L2PrefetchMisses => l2(Origin::Prefetch)[1],
-            E::L2Writes => l2(Origin::Store)[0],
-            E::L2WriteMisses => l2(Origin::Store)[1],
-            E::L2Walks => l2(Origin::Walk)[0],
-            E::L2WalkMisses => l2(Origin::Walk)[1],
+            E::L2Fetches => l2(Origin::Fetch).all,
+            E::L2FetchMisses => l2(Origin::Fetch).misses,
+            E::L2Prefetches => l2(Origin::Prefetch).all,
+            E::L2PrefetchMisses => l2(Origin::Prefetch).misses,
+            E::L2Writes => l2(Origin::Store).all,
+            E::L2WriteMisses => l2(Origin::Store).misses,
+            E::L2Walks => l2(Origin::Walk).all,
+            E::L2WalkMisses => l2(Origin::Walk).misses,
             E::L2PendingHits => lower.l2_pending,
             E::L2Writebacks => lower.l2_writebacks,
             E::L2Evictions => lower.l2_evictions,
@@ -178,8 +182,8 @@ impl<S: CommitSink> Pipeline<S> {
             E::DtlbLoadMisses => lsu.dtlb_misses - lsu.dtlb_store_misses,
             E::DtlbStores => lsu.stores,
             E::DtlbStoreMisses => lsu.dtlb_store_misses,
-            E::LastLevelLoads => last_level_loads[0],
-            E::LastLevelLoadMisses => last_level_loads[1],
+            E::LastLevelLoads => last_level_loads.all,
+            E::LastLevelLoadMisses => last_level_loads.misses,
             E::FetchIcacheCycles => front.l1i_cycles,
             E::FetchBufferCycles => front.buffer_cycles,
             E::FetchTargetCycles => front.target_cycles,
@@ -199,10 +203,10 @@ impl<S: CommitSink> Pipeline<S> {
             E::BtbMisses => control() - front.btb_hits,
             E::MicroBtbHits => control() - front.micro_btb_misses,
             E::MicroBtbMisses => front.micro_btb_misses,
-            E::F2Address => front.redirects_f2 - front.history_redirects[0],
-            E::F2History => front.history_redirects[0],
-            E::F3Address => front.redirects_f3 - front.history_redirects[1],
-            E::F3History => front.history_redirects[1],
+            E::F2Address => front.redirects_f2 - front.history_redirects_f2,
+            E::F2History => front.history_redirects_f2,
+            E::F3Address => front.redirects_f3 - front.history_redirects_f3,
+            E::F3History => front.history_redirects_f3,
             E::ReturnsFull => front.returns_full,
             E::ReturnsEmpty => front.returns_empty,
             E::IssuedInt0 => ports[port::INT as usize],
@@ -214,9 +218,9 @@ impl<S: CommitSink> Pipeline<S> {
             E::IssuedMem1 => ports[port::MEM as usize + 1],
             E::IssuedFp0 => ports[port::FP as usize],
             E::IssuedFp1 => ports[port::FP as usize + 1],
-            E::MemQueueOccupancy => queues[0],
-            E::IntQueueOccupancy => queues[1],
-            E::FpQueueOccupancy => queues[2],
+            E::MemQueueOccupancy => queue(Lane::Mem),
+            E::IntQueueOccupancy => queue(Lane::Int),
+            E::FpQueueOccupancy => queue(Lane::Fp),
             E::IntAlu
             | E::IntMul
             | E::IntDiv
@@ -240,14 +244,14 @@ impl<S: CommitSink> Pipeline<S> {
             | E::SfenceVma
             | E::Xret
             | E::Wfi => class_of(event).map_or(0, |class| stats.of_class(class, lsu)),
-            E::DirectJumps => stats.jumps(jump::DIRECT)[0],
-            E::DirectCalls => stats.jumps(jump::DIRECT_CALL)[0],
-            E::IndirectJumps => stats.jumps(jump::INDIRECT)[0],
-            E::IndirectCalls => stats.jumps(jump::INDIRECT_CALL)[0],
-            E::Returns => stats.jumps(jump::RETURN)[0],
-            E::IndirectMisses => stats.jumps(jump::INDIRECT)[1],
-            E::IndirectCallMisses => stats.jumps(jump::INDIRECT_CALL)[1],
-            E::ReturnMisses => stats.jumps(jump::RETURN)[1],
+            E::DirectJumps => stats.jumps(jump::DIRECT).all,
+            E::DirectCalls => stats.jumps(jump::DIRECT_CALL).all,
+            E::IndirectJumps => stats.jumps(jump::INDIRECT).all,
+            E::IndirectCalls => stats.jumps(jump::INDIRECT_CALL).all,
+            E::Returns => stats.jumps(jump::RETURN).all,
+            E::IndirectMisses => stats.jumps(jump::INDIRECT).mispredicted,
+            E::IndirectCallMisses => stats.jumps(jump::INDIRECT_CALL).mispredicted,
+            E::ReturnMisses => stats.jumps(jump::RETURN).mispredicted,
             E::StalledAlu => stalled(C::Alu),
             E::StalledL1 => stalled(C::LoadL1),
             E::StalledL2 => stalled(C::LoadL2),

@@ -2,7 +2,7 @@
 //! dependence takes. A core has this only if its preset asks for one of the two, and then looks at each instruction
 //! before it executes.
 
-use isa::{InstClass, Op, StaticId, StaticInst};
+use isa::{Extension, InstClass, Op, StaticId, StaticInst};
 
 use crate::Preset;
 use crate::micro_op::{MicroOp, NO_REG};
@@ -80,7 +80,7 @@ impl Dependences {
                 registers: [RegisterValue::default(); NO_REG as usize],
                 open: Vec::new(),
                 joins,
-                mask: if preset.isa.zicond { 0 } else { MASK },
+                mask: if preset.isa.extensions().has(Extension::Zicond) { 0 } else { MASK },
             })
         })
     }

@@ -4,6 +4,7 @@
 use commit_trace::{CommitSink, DispatchWait};
 
 use crate::pipeline::Pipeline;
+use crate::schedule::Lane;
 use crate::stats::Stalls;
 
 /// Instructions of an excerpt, or a few more: it ends with a run.
@@ -77,11 +78,12 @@ impl Stalls {
     /// Returns what an instruction's dispatch waited for last, given what had been counted before it.
     pub(crate) fn since(&self, before: &Self) -> DispatchWait {
         // Dispatch waits for a row of the ROB first, and for issue-queue slots and tags last.
+        let lane = |lane: Lane, wait| (self.of_lane(lane), before.of_lane(lane), wait);
         let waits = [
-            (self.by_lane[3], before.by_lane[3], DispatchWait::Tags),
-            (self.by_lane[2], before.by_lane[2], DispatchWait::FpIssue),
-            (self.by_lane[1], before.by_lane[1], DispatchWait::IntegerIssue),
-            (self.by_lane[0], before.by_lane[0], DispatchWait::MemoryIssue),
+            lane(Lane::Tag, DispatchWait::Tags),
+            lane(Lane::Fp, DispatchWait::FpIssue),
+            lane(Lane::Int, DispatchWait::IntegerIssue),
+            lane(Lane::Mem, DispatchWait::MemoryIssue),
             (self.store_queue, before.store_queue, DispatchWait::StoreQueue),
             (self.load_queue, before.load_queue, DispatchWait::LoadQueue),
             (self.registers, before.registers, DispatchWait::Registers),

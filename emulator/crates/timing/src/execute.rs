@@ -14,6 +14,8 @@ use crate::window::Restart;
 
 /// Issue of a branch to the redirect of the front end: register read, execute, two cycles more.
 const RESOLVE: u64 = 4;
+/// Issue of a branch to the dispatch that can have its tag.
+pub(crate) const TAG_FREE: u64 = RESOLVE + 1;
 /// Cycles of a division beside one per quotient bit: to the unit 2, early-out 1, result and wake-up 4.
 const DIVIDE_FIXED: u64 = 7;
 /// Cycles of a division that finds no leading zeros to skip.
@@ -116,7 +118,7 @@ impl<S: CommitSink> Pipeline<S> {
         self.stats.classes[micro_op.class as usize] += 1;
         let dispatch = self.dispatch(micro_op, 0);
         let ready = self.sources(micro_op, dispatch);
-        let [int_busy, fp_busy] = &mut self.stats.divider_busy;
+        let (int_busy, fp_busy) = (&mut self.stats.divider_busy, &mut self.stats.fp_divider_busy);
         let (free, busy, cycles, overlap) = if micro_op.kind == Kind::Divide {
             let cycles = divide_cycles(operand.dividend_bits, operand.divisor_bits);
             (&mut self.units.divider_free, int_busy, cycles, 0)
@@ -142,7 +144,7 @@ impl<S: CommitSink> Pipeline<S> {
         let ready = (dispatch + 1).max(a).max(b);
         let schedule = &mut self.window.schedule;
         let (issue, port) = schedule.book(ready, micro_op.ports, lane::INT);
-        schedule.release(issue + RESOLVE + 1, micro_op.lanes & lane::TAG);
+        schedule.release(issue + TAG_FREE, micro_op.lanes & lane::TAG);
         self.issued::<COUNTED>(port, lane::INT, dispatch, issue);
         self.write_register(micro_op, issue + 1);
         let behind = u64::from(port == self.units.mul_port) * ALU_BEHIND_MUL;
@@ -176,10 +178,9 @@ impl<S: CommitSink> Pipeline<S> {
         let (dispatch, issue, done) = self.issue_control::<COUNTED>(micro_op);
         let commits = done.max(self.window.committed);
         let missed = self.front.jump(forecast, issue + RESOLVE, commits);
-        let [count, misses] =
-            &mut self.stats.jumps_by_kind[usize::from(micro_op.jump % jump::BOUND)];
-        *count += 1;
-        *misses += u64::from(missed);
+        let totals = &mut self.stats.jumps_by_kind[usize::from(micro_op.jump % jump::BOUND)];
+        totals.all += 1;
+        totals.mispredicted += u64::from(missed);
         self.commit_control::<COUNTED>(micro_op, id, (dispatch, issue, done), missed);
     }
 

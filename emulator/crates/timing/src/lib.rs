@@ -20,6 +20,7 @@ mod ahead;
 mod commit;
 mod core;
 mod count;
+pub mod delays;
 mod dependences;
 mod excerpt;
 mod execute;
@@ -44,8 +45,8 @@ mod window;
 mod without;
 
 pub use crate::core::Core;
-pub use ahead::{Ahead, Lines, Spare, run_ahead, run_apart};
+pub use ahead::{Ahead, CoreWiring, SpareWork, run_ahead, run_apart};
 pub use mem::{Origin, SharedMemory, UncoreCount, UncoreCounts, refresh_period};
 pub use preset::{Preset, PresetError};
-pub use stats::{Stalls, Stats};
+pub use stats::{JumpTotals, Stalls, Stats};
 pub use without::{Cause, Select, Without};

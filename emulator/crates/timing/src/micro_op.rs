@@ -1,7 +1,7 @@
 //! What is known about a static instruction before it runs, in the form in which the stages want it.
 
 use commit_trace::{Class, CycleClass, InstId, StaticInfo};
-use isa::{DecodedInst, InstClass, StaticInst};
+use isa::{DecodedInst, InstClass, Op, StaticInst};
 
 use crate::Preset;
 use crate::schedule::lane;
@@ -199,9 +199,10 @@ impl MicroOp {
         use InstClass as C;
         let d = &inst.inst;
         let exec = &preset.execute;
-        let auipc = d.class == C::IntAlu && d.len == 4 && d.raw & 0x7f == 0x17;
         let (kind, port, lanes, waits) = match d.class {
-            C::IntAlu if auipc => (Kind::Simple, ports.jump, lane::INT, CycleClass::Alu),
+            C::IntAlu if d.op == Op::Auipc => {
+                (Kind::Simple, ports.jump, lane::INT, CycleClass::Alu)
+            }
             C::IntAlu => (Kind::Alu, ports.alu, lane::INT, CycleClass::Alu),
             C::IntMul => (Kind::Simple, ports.mul, lane::INT, CycleClass::Alu),
             C::IntDiv => (Kind::Divide, ports.div, lane::INT, CycleClass::Divider),
@@ -229,8 +230,7 @@ impl MicroOp {
             C::IntMul => (exec.mul, exec.mul),
             C::FpArith | C::FpToInt => (exec.fp, exec.fp),
             C::IntToFp => (exec.int_to_fp, exec.int_to_fp),
-            // FSQRT has funct5 01011 in the OP-FP major opcode.
-            C::FpDivSqrt if d.raw >> 27 == 0b01011 => (exec.fsqrt, exec.fsqrt),
+            C::FpDivSqrt if d.is_square_root() => (exec.fsqrt, exec.fsqrt),
             C::FpDivSqrt => (exec.fdiv, exec.fdiv),
             _ => (1, u32::from(ALU_DONE)),
         };

@@ -427,7 +427,7 @@ impl<S: CommitSink> Pipeline<S> {
     }
 
     /// Does to the caches what other harts asked for, which may have taken lines.
-    pub fn others_ran(&mut self) {
+    pub fn other_harts_executed(&mut self) {
         self.lsu.heed_probes();
     }
 

@@ -14,16 +14,38 @@ const LATEST: u64 = 64;
 /// Cycles that are looked up one by one; more are looked up at once.
 const NEAR: u64 = 16;
 
-/// Lanes of the occupancy word; a constant is one entry of its lane.
-pub(crate) mod lane {
+/// Lanes of the occupancy word, lowest first: the place of each in what is counted by lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
     /// Memory issue queue.
-    pub const MEM: u32 = 1;
+    Mem,
     /// Integer issue queue.
-    pub const INT: u32 = 1 << 8;
+    Int,
     /// Floating-point issue queue.
-    pub const FP: u32 = 1 << 16;
+    Fp,
     /// Branch tags: each branch in flight holds one.
-    pub const TAG: u32 = 1 << 24;
+    Tag,
+}
+
+impl Lane {
+    /// Returns one entry of the lane in the occupancy word.
+    const fn entry(self) -> u32 {
+        1 << (8 * self as u32)
+    }
+}
+
+/// Entries of the occupancy word's lanes, and bits of full lanes.
+pub(crate) mod lane {
+    use super::Lane;
+
+    /// Memory issue queue.
+    pub const MEM: u32 = Lane::Mem.entry();
+    /// Integer issue queue.
+    pub const INT: u32 = Lane::Int.entry();
+    /// Floating-point issue queue.
+    pub const FP: u32 = Lane::Fp.entry();
+    /// Branch tags.
+    pub const TAG: u32 = Lane::Tag.entry();
     /// Number of lanes.
     pub const COUNT: usize = 4;
     /// Number of lanes of issue queues, which come first.

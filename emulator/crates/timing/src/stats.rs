@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::lsu::LsuCounts;
 use crate::micro_op::jump;
+use crate::schedule::{Lane, lane};
 
 /// Everything counted since reset; `run.json` carries it.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -99,9 +100,12 @@ pub struct Stats {
     /// Exceptions by code.
     #[serde(skip)]
     pub exceptions_by_code: [u64; 16],
-    /// Cycles in which the dividers were busy: integer and FP.
+    /// Cycles in which the integer divider was busy.
     #[serde(skip)]
-    pub divider_busy: [u64; 2],
+    pub divider_busy: u64,
+    /// Cycles in which the FP divider was busy.
+    #[serde(skip)]
+    pub fp_divider_busy: u64,
     /// Store-conditionals that failed.
     #[serde(skip)]
     pub failed_store_conditionals: u64,
@@ -114,9 +118,9 @@ pub struct Stats {
     /// Cycles of [`Self::cycles_stalled`], by what the oldest instruction waits for.
     #[serde(skip)]
     pub stalled: [u64; CycleClass::ALL.len()],
-    /// Jumps by kind (direct, direct call, indirect, indirect call, return): how many, and how many were mispredicted.
+    /// Jumps by kind (direct, direct call, indirect, indirect call, return).
     #[serde(skip)]
-    pub jumps_by_kind: [[u64; 2]; jump::BOUND as usize],
+    pub jumps_by_kind: [JumpTotals; jump::BOUND as usize],
     /// Conditional branches that were predicted right (not taken, taken), and that were mispredicted (not
     /// taken, taken).
     #[serde(skip)]
@@ -130,50 +134,58 @@ impl Stats {
     /// Returns the instructions of a class that retired.
     pub(crate) fn of_class(&self, class: InstClass, lsu: &LsuCounts) -> u64 {
         use InstClass as C;
-        let jumps = |kinds: &[u8]| kinds.iter().map(|&kind| self.jumps(kind)[0]).sum();
+        let jumps = |kinds: &[u8]| kinds.iter().map(|&kind| self.jumps(kind).all).sum();
         let (loads, stores) = (lsu.retired_loads(), lsu.stores());
         match class {
-            C::Branch => self.branch_sums()[0],
+            C::Branch => self.branches().all,
             C::Jal => jumps(&[jump::DIRECT, jump::DIRECT_CALL]),
             C::Jalr => jumps(&[jump::INDIRECT, jump::INDIRECT_CALL, jump::RETURN]),
-            C::Load => loads[0],
-            C::FpLoad => loads[1],
-            C::Store => stores[0],
-            C::FpStore => stores[1],
+            C::Load => loads.integer,
+            C::FpLoad => loads.fp,
+            C::Store => stores.integer,
+            C::FpStore => stores.fp,
             // ALU operations are all that are nothing else: they are not counted on their way, which is the shortest.
             C::IntAlu => {
                 let counted = self.classes.iter().sum::<u64>() - self.classes[C::IntAlu as usize];
-                let accesses: u64 = loads.iter().chain(&stores).sum();
-                let control = self.branch_sums()[0] + self.jump_sums()[0];
-                self.instructions - counted - accesses - control
+                let control = self.branches().all + self.all_jumps().all;
+                self.instructions - counted - loads.all() - stores.all() - control
             }
             _ => self.classes[class as usize],
         }
     }
 
-    /// Returns the jumps of a kind: how many, and how many were mispredicted.
-    pub(crate) fn jumps(&self, kind: u8) -> [u64; 2] {
+    /// Returns the jumps of a kind.
+    pub(crate) fn jumps(&self, kind: u8) -> JumpTotals {
         self.jumps_by_kind[usize::from(kind % jump::BOUND)]
     }
 
-    /// Returns the conditional branches, those that were taken, and those that were mispredicted.
-    pub(crate) fn branch_sums(&self) -> [u64; 3] {
-        let [right, taken, missed, missed_taken] = self.branches_by_outcome;
-        let missed = missed + missed_taken;
-        [right + taken + missed, taken + missed_taken, missed]
+    /// Returns the conditional branches.
+    pub(crate) fn branches(&self) -> BranchTotals {
+        let [right, right_taken, missed, missed_taken] = self.branches_by_outcome;
+        let mispredicted = missed + missed_taken;
+        let taken = right_taken + missed_taken;
+        BranchTotals { all: right + right_taken + mispredicted, taken, mispredicted }
     }
 
-    /// Returns the jumps, and those that were mispredicted.
-    pub(crate) fn jump_sums(&self) -> [u64; 2] {
-        let add = |[a, b]: [u64; 2], [c, d]: &[u64; 2]| [a + c, b + d];
-        self.jumps_by_kind.iter().fold([0; 2], add)
+    /// Returns the jumps of all kinds.
+    pub(crate) fn all_jumps(&self) -> JumpTotals {
+        let add = |sum: JumpTotals, kind: &JumpTotals| JumpTotals {
+            all: sum.all + kind.all,
+            mispredicted: sum.mispredicted + kind.mispredicted,
+        };
+        self.jumps_by_kind.iter().fold(JumpTotals::default(), add)
     }
 
     /// Fills in the totals that follow from other fields.
     pub(crate) fn summed(mut self) -> Self {
         self.cycles_stalled = self.stalled.iter().sum();
-        [self.branches, self.branches_taken, self.branch_misses] = self.branch_sums();
-        [self.jumps, self.jump_misses] = self.jump_sums();
+        let branches = self.branches();
+        self.branches = branches.all;
+        self.branches_taken = branches.taken;
+        self.branch_misses = branches.mispredicted;
+        let jumps = self.all_jumps();
+        self.jumps = jumps.all;
+        self.jump_misses = jumps.mispredicted;
         self
     }
 
@@ -184,6 +196,26 @@ impl Stats {
             self.cycles_idle + self.cycles_stalled + self.cycles_flushed + self.cycles_drained;
         self.cycles - without - traps
     }
+}
+
+/// Totals of jumps, calls and returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JumpTotals {
+    /// Jumps that committed.
+    pub all: u64,
+    /// Jumps whose target was mispredicted.
+    pub mispredicted: u64,
+}
+
+/// Totals of conditional branches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct BranchTotals {
+    /// Branches that committed.
+    pub all: u64,
+    /// Branches that were taken.
+    pub taken: u64,
+    /// Branches that were mispredicted.
+    pub mispredicted: u64,
 }
 
 /// Cycles by which dispatch was late, by what it waited for.
@@ -202,14 +234,22 @@ pub struct Stalls {
     /// Cycles in which a serialising instruction waited for an empty ROB and the memory system.
     pub serialize: u64,
     /// Cycles of [`Self::issue_queue`] without a slot of the memory, integer or FP issue queue, or without a branch
-    /// tag.
+    /// tag, by [`Lane`].
     #[serde(skip)]
-    pub by_lane: [u64; 4],
+    pub(crate) by_lane: [u64; lane::COUNT],
     /// Cycles of [`Self::registers`] without a free FP register.
     #[serde(skip)]
     pub fp_registers: u64,
 }
 
+impl Stalls {
+    /// Returns the cycles without room in a lane.
+    pub(crate) fn of_lane(&self, lane: Lane) -> u64 {
+        self.by_lane[lane as usize]
+    }
+}
+
+snapshot::snapshot!(JumpTotals { all, mispredicted });
 snapshot::snapshot!(Stats {
     cycles,
     instructions,
@@ -256,6 +296,7 @@ snapshot::snapshot!(Stats {
     branches_taken,
     exceptions_by_code,
     divider_busy,
+    fp_divider_busy,
     failed_store_conditionals,
     store_queue_occupancy,
     tlb_flushes,

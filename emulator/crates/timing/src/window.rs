@@ -9,7 +9,7 @@ use crate::schedule::Schedule;
 use crate::stats::{Stalls, Stats};
 
 /// Cycles from a commit to the reuse of a register that it freed: the free list, and the pre-selected register.
-const FREE_LIST: u64 = 2;
+pub(crate) const FREE_LIST: u64 = 2;
 
 /// Why the front end was redirected by an instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,14 @@ impl Restart {
     }
 }
 
+/// Physical registers beyond those that hold architectural state, by the cycle from which each is free.
+struct RegisterFiles {
+    integer: Ring,
+    fp: Ring,
+}
+
+snapshot::snapshot!(RegisterFiles { integer, fp });
+
 /// The window of instructions in flight: ROB, registers, queues.
 pub(crate) struct Window {
     /// By ROB row: the cycle from which it is free.
@@ -42,7 +50,7 @@ pub(crate) struct Window {
     row_count: u32,
     /// A register file can run out before the ROB is full.
     scarce: bool,
-    files: Box<[Ring; 2]>,
+    files: Box<RegisterFiles>,
     pub loads: Ring,
     pub stores: Ring,
     pub schedule: Schedule,
@@ -74,14 +82,17 @@ snapshot::snapshot!(Window {
 impl Window {
     pub fn new(preset: &Preset) -> Self {
         let rows = preset.rob.entries / preset.decode.width;
-        let renamed = preset.renamed_registers();
+        let [renamed_integer, renamed_fp] = preset.renamed_registers();
         let issue = &preset.issue;
         Self {
             rows: [0; MAX],
             row: 0,
             row_count: rows,
             scarce: preset.registers_are_scarce(),
-            files: Box::new(renamed.map(Ring::new)),
+            files: Box::new(RegisterFiles {
+                integer: Ring::new(renamed_integer),
+                fp: Ring::new(renamed_fp),
+            }),
             // One entry of each queue stays empty (`lsu/lsu.scala:300`).
             loads: Ring::new(preset.lsu.loads - 1),
             stores: Ring::new(preset.lsu.stores - 1),
@@ -147,8 +158,8 @@ impl Window {
     ) {
         let want = self.dispatched;
         let register = match file {
-            ring::INT if self.scarce => self.files[0].available(),
-            ring::FP if self.scarce => self.files[1].available(),
+            ring::INT if self.scarce => self.files.integer.available(),
+            ring::FP if self.scarce => self.files.fp.available(),
             _ => 0,
         };
         let free = want.max(register).max(entry);
@@ -192,8 +203,8 @@ impl Window {
         self.committed = cycle;
         if self.scarce {
             match micro_op.file {
-                ring::INT => self.files[0].take(cycle + FREE_LIST),
-                ring::FP => self.files[1].take(cycle + FREE_LIST),
+                ring::INT => self.files.integer.take(cycle + FREE_LIST),
+                ring::FP => self.files.fp.take(cycle + FREE_LIST),
                 _ => {}
             }
         }

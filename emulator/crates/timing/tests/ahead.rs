@@ -9,7 +9,7 @@ use devices::{Bus, Clock};
 use isa::SharedCycle;
 use machine::{Hart, Limit, RunExit};
 use random::program;
-use timing::{Ahead, Core, Lines, Preset, run_ahead, run_apart};
+use timing::{Ahead, Core, CoreWiring, Preset, run_ahead, run_apart};
 
 /// Keeps everything; panics at a number of commits.
 #[derive(Default)]
@@ -36,8 +36,8 @@ impl CommitSink for Records {
 }
 
 /// Returns the lines of a core that says nothing.
-fn nothing(never: &SharedCycle) -> Lines<'_> {
-    Lines { quiet: never, raised: never, irq_at: never, spare: &|_| false }
+fn nothing(never: &SharedCycle) -> CoreWiring<'_> {
+    CoreWiring { quiet_until: never, raised: never, irq_at: never, spare_work: &|_| false }
 }
 
 /// Where the core runs.
@@ -60,13 +60,13 @@ fn run(seed: u64, preset: &Preset, way: Way, limits: &[Limit]) -> (Core<Records>
     let never = SharedCycle::new(u64::MAX);
     let mut seen = Vec::new();
     for &limit in limits {
-        let lines = nothing(&never);
+        let wiring = nothing(&never);
         let exit = match way {
             Way::Together => hart.run(&mut bus, &mut core, limit),
-            Way::Ahead => run_ahead(&mut core, lines, |ahead| hart.run(&mut bus, ahead, limit)),
+            Way::Ahead => run_ahead(&mut core, wiring, |ahead| hart.run(&mut bus, ahead, limit)),
             Way::Apart => {
                 let run = |ahead: &mut Ahead<'_>| hart.run(&mut bus, ahead, limit);
-                run_apart(&mut core, lines, || (), run)
+                run_apart(&mut core, wiring, || (), run)
             }
         };
         assert_eq!(exit, RunExit::Limit);

@@ -24,7 +24,7 @@ fn after(first: &str, line: &str) -> Commit {
     run(&mut cores[0], first);
     let [one, two] = &mut cores;
     two.idle_until(one.cycle() + 1000);
-    two.others_ran();
+    two.other_harts_executed();
     run(two, line);
     two.sink().0[0]
 }

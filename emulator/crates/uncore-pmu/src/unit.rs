@@ -1,7 +1,9 @@
 //! The unit.
 
+use register_table::in_field;
+
 use crate::counter::{Counter, RequestFilter, Totals};
-use crate::regs::{self, ALL, COUNTERS, CYCLES, RUN};
+use crate::regs::{self, COUNTERS, CYCLES, control, enable, id, select};
 use crate::{Event, Reg, Unit};
 
 /// Cycles between two looks at a counter for an overflow that is near.
@@ -77,10 +79,10 @@ impl UncorePmu {
         match reg {
             Reg::Id => {
                 regs::MAGIC
-                    | regs::VERSION << 32
-                    | (self.unit as u64) << 40
-                    | (COUNTERS as u64) << 48
-                    | u64::from(self.harts) << 56
+                    | in_field(id::VERSION, regs::VERSION)
+                    | in_field(id::UNIT, self.unit as u64)
+                    | in_field(id::COUNTERS, COUNTERS as u64)
+                    | in_field(id::HARTS, self.harts.into())
             }
             Reg::Clock => self.clock_hz,
             Reg::Events => self.events,
@@ -109,9 +111,9 @@ impl UncorePmu {
         self.follow(cycle, totals);
         match reg {
             Reg::Id | Reg::Clock | Reg::Events => return,
-            Reg::Control => self.run = value & RUN != 0,
-            Reg::Enable => self.enable = value & ALL,
-            Reg::IrqEnable => self.irq_enable = value & ALL,
+            Reg::Control => self.run = value & control::RUN != 0,
+            Reg::Enable => self.enable = value & enable::ALL,
+            Reg::IrqEnable => self.irq_enable = value & enable::ALL,
             Reg::Overflow => self.overflow &= !value,
             Reg::Cycles => self.cycles.value = value,
             Reg::Select | Reg::Count => {
@@ -121,7 +123,7 @@ impl UncorePmu {
                 if reg == Reg::Count {
                     counter.value = value;
                 } else {
-                    let select = value as u32 & 0x3f_ffff;
+                    let select = (value & select::ALL) as u32;
                     if counter.counts && counter.select != select {
                         self.stop(number, cycle, totals);
                     }

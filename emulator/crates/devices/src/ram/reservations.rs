@@ -75,7 +75,7 @@ impl Reservations {
 
     /// True if a hart other than `hart` published a reservation in the page.
     #[inline]
-    pub fn noticed_for(&self, page: u64, hart: usize) -> bool {
+    pub fn stores_need_slow_path_for(&self, page: u64, hart: usize) -> bool {
         let mut others = self.harts.iter().enumerate();
         others.any(|(n, place)| n != hart && place.published == page)
     }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_noticed_as_long_as_anybody_needs_it() {
+    fn stores_take_the_slow_path_as_long_as_anybody_needs_it() {
         let mut all = Reservations::default();
         let publish = |all: &mut Reservations, hart| {
             let Published { free, taken } = all.publish(hart);
@@ -132,7 +132,7 @@ mod tests {
         all.reserve(1, 0x1fff);
         assert_eq!(publish(&mut all, 0), (None, Some(1)));
         assert_eq!(publish(&mut all, 0), (None, None));
-        assert!(all.noticed_for(1, 1) && !all.noticed_for(1, 0));
+        assert!(all.stores_need_slow_path_for(1, 1) && !all.stores_need_slow_path_for(1, 0));
         assert_eq!(publish(&mut all, 1), (None, Some(1)));
         all.release(0);
         assert_eq!(publish(&mut all, 0), (None, None), "the other one is there");

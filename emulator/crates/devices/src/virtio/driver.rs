@@ -1,9 +1,9 @@
 //! A small guest driver, for tests.
 
 use crate::virtio::{Backend, Latency, VIRTIO_SIZE, VirtioMmio};
-use crate::{Bus, Clock, RAM_BASE};
+use crate::{Bus, Clock, RAM_BASE, memory_map};
 
-pub const BASE: u64 = 0x1000_1000;
+pub const BASE: u64 = memory_map::VIRTIO.base;
 pub const LATENCY: Latency = Latency { fixed: 100, per_kib: 1024 };
 pub const SIZE: u16 = 8;
 /// Bytes of memory for requests that are larger than those of Linux.
@@ -33,7 +33,8 @@ impl Driver {
         let mut bus = Bus::new(memory, 1, Clock::default()).unwrap();
         let queues = backend.queues();
         let device = VirtioMmio::new(backend, LATENCY);
-        bus.add_device(BASE, VIRTIO_SIZE, Some(1), Box::new(device)).unwrap();
+        bus.add_device(BASE, VIRTIO_SIZE, memory_map::VIRTIO.first_source, Box::new(device))
+            .unwrap();
         let mut driver = Self { bus, available: vec![0; queues] };
         driver.start();
         driver

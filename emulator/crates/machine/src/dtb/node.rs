@@ -1,5 +1,6 @@
 //! A device in the tree.
 
+use devices::memory_map::Region;
 use vm_fdt::FdtWriter;
 
 use super::{Result, within};
@@ -46,6 +47,12 @@ impl DeviceNode {
             units: 1,
             properties: Vec::new(),
         }
+    }
+
+    /// A device without further properties at place `number`, from 0, of the memory map's `region`.
+    pub fn at(name: &str, compatible: &[&str], region: &Region, number: u32) -> Self {
+        let (base, irq) = (region.base_of(number), region.source_of(number));
+        Self::new(name, compatible, base, region.size, irq)
     }
 
     /// Adds a property.

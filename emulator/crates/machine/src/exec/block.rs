@@ -76,8 +76,10 @@ impl Hart {
 
     /// Below M-mode, `menvcfg` must allow it, in U-mode `senvcfg` too.
     fn enabled(&self, inst: &Slot, enable: u64) -> Result<(), Trap> {
-        let machine = self.privilege == Privilege::Machine || self.csrs.menvcfg & enable != 0;
-        let supervisor = self.privilege != Privilege::User || self.csrs.senvcfg & enable != 0;
+        let machine =
+            self.arch.privilege == Privilege::Machine || self.arch.csrs.menvcfg & enable != 0;
+        let supervisor =
+            self.arch.privilege != Privilege::User || self.arch.csrs.senvcfg & enable != 0;
         if machine && supervisor { Ok(()) } else { Err(illegal(inst)) }
     }
 }

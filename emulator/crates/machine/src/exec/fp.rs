@@ -50,14 +50,14 @@ impl Hart {
     /// An FP instruction that changes no FP state: illegal while `mstatus.FS` is off.
     #[inline(always)]
     pub(crate) fn fp_reads(&self, inst: &Slot) -> Result<(), Trap> {
-        if self.csrs.mstatus & status::FS == 0 { Err(illegal(inst)) } else { Ok(()) }
+        if self.arch.csrs.mstatus & status::FS == 0 { Err(illegal(inst)) } else { Ok(()) }
     }
 
     /// An FP instruction that changes FP registers or flags: makes `mstatus.FS` dirty.
     #[inline(always)]
     pub(crate) fn fp_writes(&mut self, inst: &Slot) -> Result<(), Trap> {
         self.fp_reads(inst)?;
-        self.csrs.mstatus |= status::FS;
+        self.arch.csrs.mstatus |= status::FS;
         Ok(())
     }
 
@@ -66,7 +66,7 @@ impl Hart {
     fn rounding(&self, inst: &Slot) -> Result<Rounding, Trap> {
         const DYNAMIC: u8 = 7;
         let field = (inst.raw() >> 12) as u8 & 7;
-        let mode = if field == DYNAMIC { self.csrs.frm } else { field };
+        let mode = if field == DYNAMIC { self.arch.csrs.frm } else { field };
         Rounding::from_bits(mode).ok_or(illegal(inst))
     }
 
@@ -79,14 +79,14 @@ impl Hart {
     #[inline(always)]
     fn fp_put<F: InRegister>(&mut self, inst: &Slot, (bits, flags): (F::Bits, Flags)) {
         self.put(inst.rd(), F::to_register(bits));
-        self.csrs.fflags |= flags;
+        self.arch.csrs.fflags |= flags;
     }
 
     /// Writes an integer result of an FP operation and accrues its flags.
     #[inline(always)]
     fn fp_put_x(&mut self, inst: &Slot, (value, flags): (u64, Flags)) {
         self.put(inst.rd(), value);
-        self.csrs.fflags |= flags;
+        self.arch.csrs.fflags |= flags;
     }
 }
 
@@ -113,7 +113,7 @@ macro_rules! two_rounded {
     ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
         let rounding = $hart.rounding($inst)?;
         let (a, b) = ($hart.fp_get::<$format>($inst.rs1()), $hart.fp_get::<$format>($inst.rs2()));
-        let result = $function(a, b, rounding, $hart.csrs.fflags);
+        let result = $function(a, b, rounding, $hart.arch.csrs.fflags);
         $hart.fp_put::<$format>($inst, result);
     };
 }
@@ -124,7 +124,7 @@ macro_rules! three_rounded {
         let rounding = $hart.rounding($inst)?;
         let (a, b) = ($hart.fp_get::<$format>($inst.rs1()), $hart.fp_get::<$format>($inst.rs2()));
         let c = $hart.fp_get::<$format>($inst.rs3());
-        let result = $function(a, b, c, rounding, $hart.csrs.fflags);
+        let result = $function(a, b, c, rounding, $hart.arch.csrs.fflags);
         $hart.fp_put::<$format>($inst, result);
     };
 }
@@ -134,7 +134,7 @@ macro_rules! one_rounded {
     ($hart:ident, $inst:ident, $format:ty, $function:expr) => {
         let rounding = $hart.rounding($inst)?;
         let a = $hart.fp_get::<$format>($inst.rs1());
-        $hart.fp_put::<$format>($inst, $function(a, rounding, $hart.csrs.fflags));
+        $hart.fp_put::<$format>($inst, $function(a, rounding, $hart.arch.csrs.fflags));
     };
 }
 

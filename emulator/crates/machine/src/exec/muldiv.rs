@@ -37,7 +37,7 @@ macro_rules! divisions {
             ) -> Next {
                 let ($a, $b) = (self.get(inst.rs1()) as $type, self.get(inst.rs2()) as $type);
                 if T::TIMED {
-                    self.executed.operand = Operand {
+                    self.instruction.executed.operand = Operand {
                         dividend_bits: Significant::bits($a),
                         divisor_bits: Significant::bits($b),
                     };

@@ -86,7 +86,7 @@ impl Hart {
         _: &Slot,
         _: InstPosition,
     ) -> Next {
-        let cause = match self.privilege {
+        let cause = match self.arch.privilege {
             Privilege::User => Exception::EcallU,
             Privilege::Supervisor => Exception::EcallS,
             Privilege::Machine => Exception::EcallM,
@@ -126,7 +126,7 @@ impl Hart {
         inst: &Slot,
         at: InstPosition,
     ) -> Next {
-        if self.privilege != Privilege::Machine {
+        if self.arch.privilege != Privilege::Machine {
             return Err(illegal(inst));
         }
         let to = self.return_from_machine();
@@ -136,7 +136,7 @@ impl Hart {
 
     fn returned<T: TimingModel>(&mut self, env: &mut Env<'_, T>, at: InstPosition) {
         // Even without a timing model: the loop has to look the page up in the new privilege.
-        self.afterwards(after::PRIVILEGE);
+        self.deadlines.afterwards(after::PRIVILEGE);
         self.interrupts_may_be_enabled(env, at.count);
     }
 
@@ -149,7 +149,7 @@ impl Hart {
     ) -> Next {
         // In user mode `wfi` is illegal whenever there is a supervisor mode.
         self.supervisor_only(inst, status::TW)?;
-        self.afterwards(after::WAIT);
+        self.deadlines.afterwards(after::WAIT);
         following(inst, at)
     }
 
@@ -162,16 +162,16 @@ impl Hart {
     ) -> Next {
         self.supervisor_only(inst, status::TVM)?;
         let va = self.get(inst.rs1());
-        let reach = if inst.rs1() == 0 { None } else { self.superpages.reach(va) };
+        let reach = if inst.rs1() == 0 { None } else { self.host.superpages.reach(va) };
         match reach {
-            None => self.flush_translations(),
+            None => self.host.flush(),
             Some(bits) => {
-                self.load_tlb.flush_region(va, bits);
-                self.store_tlb.flush_region(va, bits);
-                self.fetch_tlb.flush_region(va, bits);
+                self.host.load_tlb.flush_region(va, bits);
+                self.host.store_tlb.flush_region(va, bits);
+                self.host.fetch_tlb.flush_region(va, bits);
             }
         }
-        self.afterwards(after::TRANSLATION);
+        self.deadlines.afterwards(after::TRANSLATION);
         following(inst, at)
     }
 
@@ -199,9 +199,9 @@ impl Hart {
 
     /// Machine mode, or supervisor mode unless the `mstatus` bit `trapped` says otherwise.
     fn supervisor_only(&self, inst: &Slot, trapped: u64) -> Result<(), Trap> {
-        match self.privilege {
+        match self.arch.privilege {
             Privilege::Machine => Ok(()),
-            Privilege::Supervisor if self.csrs.mstatus & trapped == 0 => Ok(()),
+            Privilege::Supervisor if self.arch.csrs.mstatus & trapped == 0 => Ok(()),
             _ => Err(illegal(inst)),
         }
     }

@@ -17,7 +17,7 @@ const LASTS: u64 = 64;
 pub(crate) struct Reservation {
     pa: u64,
     value: u64,
-    /// Value of [`Hart::count`] beyond which it is dropped, once its turn is over; 0 before.
+    /// Value of [`Progress::count`](super::arch::Progress::count) beyond which it is dropped, once its turn is over; 0 before.
     ends: u64,
 }
 
@@ -33,7 +33,7 @@ impl Hart {
     /// Makes the hart's reservation known to others, before a run.
     pub(super) fn resume_reservation(&mut self, ram: &mut Ram) {
         self.heed_lost_reservation(ram);
-        match self.reservation {
+        match self.arch.reservation {
             Some(reservation) => ram.reserve(self.id, reservation.pa),
             None => _ = ram.release(self.id),
         }
@@ -44,7 +44,7 @@ impl Hart {
     pub(super) fn heed_lost_reservation(&mut self, ram: &mut Ram) {
         if ram.lost_reservation(self.id) {
             ram.release(self.id);
-            self.reservation = None;
+            self.arch.reservation = None;
         }
     }
 
@@ -54,13 +54,13 @@ impl Hart {
         if !ram.is_shared() {
             return;
         }
-        if let Some(Reservation { ends, .. }) = &mut self.reservation {
-            let over = *ends != 0 && self.count > *ends;
-            if over || self.waiting {
-                self.reservation = None;
+        if let Some(Reservation { ends, .. }) = &mut self.arch.reservation {
+            let over = *ends != 0 && self.progress.count > *ends;
+            if over || self.arch.waiting {
+                self.arch.reservation = None;
                 ram.release(self.id);
             } else if *ends == 0 {
-                *ends = self.count + LASTS;
+                *ends = self.progress.count + LASTS;
             }
         }
         ram.publish_reservation(self.id);
@@ -106,7 +106,7 @@ impl Hart {
     ) -> Result<V, Trap> {
         let pa = self.atomic(env, va, V::SIZE as u8, MemKind::Load)?;
         let value = self.read_atomic::<T, V>(env, va, pa)?;
-        self.reservation = Some(Reservation::new(pa, value));
+        self.arch.reservation = Some(Reservation::new(pa, value));
         env.bus.ram.reserve(self.id, pa);
         Ok(V::from_u64(value))
     }
@@ -123,12 +123,12 @@ impl Hart {
         let pa = self.atomic(env, va, V::SIZE as u8, MemKind::Store)?;
         let current = self.read_atomic::<T, V>(env, va, pa)?;
         let held = env.bus.ram.release(self.id);
-        let reserved = self.reservation.take().filter(|_| held);
+        let reserved = self.arch.reservation.take().filter(|_| held);
         let success = reserved.is_some_and(|r| (r.pa, r.value) == (pa, current));
         if success {
             self.store_ram(env.bus, pa, V::SIZE as u8, value.to_u64());
         } else {
-            *self.accesses.current() = MemAccess::default();
+            *self.instruction.accesses.current() = MemAccess::default();
         }
         Ok(success)
     }
@@ -146,12 +146,12 @@ impl Hart {
             MemKind::Load => (Access::Load, Exception::LoadMisaligned),
             _ => (Access::Store, Exception::StoreMisaligned),
         };
-        let tlb = if access == Access::Load { &self.load_tlb } else { &self.store_tlb };
+        let tlb = if access == Access::Load { &self.host.load_tlb } else { &self.host.store_tlb };
         if !va.is_multiple_of(u64::from(size)) {
             return Err(Trap { cause: misaligned, tval: va });
         }
-        let pa = match tlb.lookup(va, u64::from(size), self.rights) {
-            Some(host) => (host as u64).wrapping_add(self.host_to_pa),
+        let pa = match tlb.lookup(va, u64::from(size), self.host.rights) {
+            Some(host) => self.host.physical(host),
             None => {
                 self.watch(va, size, access)?;
                 let place = self.place(env, va, size, access)?;
@@ -161,7 +161,7 @@ impl Hart {
                 place.pa
             }
         };
-        *self.accesses.current() = MemAccess::new(kind, va, pa, size, false);
+        *self.instruction.accesses.current() = MemAccess::new(kind, va, pa, size, false);
         Ok(pa)
     }
 

@@ -45,7 +45,7 @@ pub(crate) struct Debug {
     breakpoints: Vec<u64>,
     watchpoints: Vec<Watchpoint>,
     stop: Option<DebugStop>,
-    /// [`Hart::count`] at which a breakpoint is passed: it was met there, or the debugger goes on from there.
+    /// Value of [`Progress::count`](super::arch::Progress::count) at which a breakpoint is passed: it was met there, or the debugger goes on from there.
     passes: Option<u64>,
     step: Option<Step>,
     held: bool,
@@ -61,7 +61,7 @@ enum Step {
 }
 
 impl Debug {
-    /// [`Hart::count`] is another number now.
+    /// Follows a change of [`Progress::count`](super::arch::Progress::count) from one number to another.
     pub(super) fn rebase(&mut self, from: u64, to: u64) {
         if self.passes == Some(from) {
             self.passes = Some(to);
@@ -80,64 +80,64 @@ impl Debug {
 impl Hart {
     /// Adds or removes a breakpoint at a virtual address. Between runs.
     pub fn set_breakpoint(&mut self, pc: u64, on: bool) {
-        self.debug.breakpoints.retain(|&other| other != pc);
+        self.attachments.debug.breakpoints.retain(|&other| other != pc);
         if on {
-            self.debug.breakpoints.push(pc);
+            self.attachments.debug.breakpoints.push(pc);
         }
     }
 
     /// Adds or removes a watchpoint. Between runs.
     pub fn set_watchpoint(&mut self, watchpoint: Watchpoint, on: bool) {
-        self.debug.watchpoints.retain(|other| *other != watchpoint);
+        self.attachments.debug.watchpoints.retain(|other| *other != watchpoint);
         if on {
-            self.debug.watchpoints.push(watchpoint);
+            self.attachments.debug.watchpoints.push(watchpoint);
         }
     }
 
     /// Ends the next run with [`DebugStop::Step`] after one instruction of this hart, or where an exception or interrupt leads;
     /// false takes the request back. Between runs.
     pub fn debug_step(&mut self, step: bool) {
-        self.debug.step = step.then_some(Step::Wanted);
+        self.attachments.debug.step = step.then_some(Step::Wanted);
     }
 
     /// Passes the breakpoint of the next instruction: the debugger goes on from there. Between runs.
     pub fn pass_breakpoint(&mut self) {
-        self.debug.passes = Some(self.count);
+        self.attachments.debug.passes = Some(self.progress.count);
     }
 
     /// Keeps this hart still while others go on, or lets it go on. Between runs.
     pub fn hold(&mut self, held: bool) {
-        self.debug.held = held;
+        self.attachments.debug.held = held;
     }
 
     /// Returns whether the hart is kept still.
     pub(super) fn is_held(&self) -> bool {
-        self.debug.held
+        self.attachments.debug.held
     }
 
     /// Ends a single step where an interrupt was taken in place of the next instruction.
     #[inline(always)]
     pub(super) fn interrupted_step(&mut self) {
-        if self.debug.step.is_some() {
-            self.debug.step = Some(Step::Interrupted);
-            self.stop_count = self.count;
+        if self.attachments.debug.step.is_some() {
+            self.attachments.debug.step = Some(Step::Interrupted);
+            self.deadlines.stop_count = self.progress.count;
         }
     }
 
     /// Returns the exit of a run, which may be that of a single step; `slept`: the hart did nothing else.
     pub(super) fn debug_stepped(&mut self, begins: u64, slept: bool, exit: RunExit) -> RunExit {
-        let done = match self.debug.step {
+        let done = match self.attachments.debug.step {
             None => return exit,
             Some(Step::Interrupted) => true,
-            Some(Step::Wanted) => self.count != begins && !slept,
+            Some(Step::Wanted) => self.progress.count != begins && !slept,
         };
         if !done {
             return exit;
         }
-        self.debug.step = None;
+        self.attachments.debug.step = None;
         match exit {
             RunExit::Limit | RunExit::Idle => {
-                self.debug.stopped = true;
+                self.attachments.debug.stopped = true;
                 RunExit::Debug(DebugStop::Step)
             }
             other => other,
@@ -146,12 +146,12 @@ impl Hart {
 
     /// True once if it was this hart that ended the last run for the debugger.
     pub fn take_debug_stopped(&mut self) -> bool {
-        std::mem::take(&mut self.debug.stopped)
+        std::mem::take(&mut self.attachments.debug.stopped)
     }
 
     /// Removes all breakpoints and watchpoints: the debugger is gone.
     pub fn clear_debug(&mut self) {
-        self.debug = Debug::default();
+        self.attachments.debug = Debug::default();
     }
 
     /// Reads memory at a virtual address as far as it is mapped to RAM, whatever its permissions; how many bytes.
@@ -181,15 +181,15 @@ impl Hart {
         if counts(number) {
             return None;
         }
-        self.lines = bus.mip(self.id());
+        self.arch.lines = bus.mip(self.id());
         let pending = self.pending(bus.now);
         match number {
             number::MIP => Some(pending),
-            number::SIP => Some(pending & self.csrs.mideleg),
+            number::SIP => Some(pending & self.arch.csrs.mideleg),
             _ => {
                 let timing = &mut Untimed;
-                self.executed.pc = self.pc;
-                self.csr(&mut Env { bus, timing }, number, self.count)
+                self.instruction.executed.pc = self.arch.pc;
+                self.csr(&mut Env { bus, timing }, number, self.progress.count)
             }
         }
     }
@@ -197,55 +197,57 @@ impl Hart {
     /// Writes a CSR that [`Self::debug_csr`] reads; false if that cannot be done.
     pub fn set_debug_csr(&mut self, bus: &mut Bus, number: u16, value: u64) -> bool {
         let timing = &mut Untimed;
-        self.executed.pc = self.pc;
+        self.instruction.executed.pc = self.arch.pc;
         !counts(number)
-            && self.write_csr(&mut Env { bus, timing }, number, value, self.count).is_some()
+            && self
+                .write_csr(&mut Env { bus, timing }, number, value, self.progress.count)
+                .is_some()
     }
 
     fn debug_place(&self, bus: &mut Bus, va: u64) -> Option<u64> {
-        self.physical(bus, va, self.privilege)
+        self.physical(bus, va, self.arch.privilege)
     }
 
     /// Where a privilege's virtual address is in physical memory.
     pub(super) fn physical(&self, bus: &mut Bus, va: u64, privilege: Privilege) -> Option<u64> {
-        if privilege == Privilege::Machine || self.csrs.satp.levels() == 0 {
+        if privilege == Privilege::Machine || self.arch.csrs.satp.levels() == 0 {
             return Some(va);
         }
         let env = Env { bus, timing: &mut Untimed };
         let read = |pa| env.bus.ram.load(pa, 8);
-        let leaf = mmu::walk(self.csrs.satp, self.page_features(), va, read);
+        let leaf = mmu::walk(self.arch.csrs.satp, self.page_features(), va, read);
         leaf.ok().map(|leaf| leaf.pa)
     }
 
     /// True if the instruction at `pc` must not execute now.
     #[inline(always)]
     pub(super) fn at_breakpoint(&self, pc: u64) -> bool {
-        !self.debug.breakpoints.is_empty()
-            && self.debug.breakpoints.contains(&pc)
-            && self.debug.passes != Some(self.count)
+        !self.attachments.debug.breakpoints.is_empty()
+            && self.attachments.debug.breakpoints.contains(&pc)
+            && self.attachments.debug.passes != Some(self.progress.count)
     }
 
     /// Ends the run before the instruction that [`Self::at_breakpoint`] found.
     pub(super) fn stop_at_breakpoint(&mut self) {
-        self.debug.stop = Some(DebugStop::Breakpoint);
-        self.debug.passes = Some(self.count);
-        self.afterwards(after::DEBUG);
+        self.attachments.debug.stop = Some(DebugStop::Breakpoint);
+        self.attachments.debug.passes = Some(self.progress.count);
+        self.deadlines.afterwards(after::DEBUG);
     }
 
     pub(super) fn has_breakpoint(&self, vpage: u64) -> bool {
-        self.debug.breakpoints.iter().any(|pc| pc & !0xfff == vpage)
+        self.attachments.debug.breakpoints.iter().any(|pc| pc & !0xfff == vpage)
     }
 
     /// True if the page of `va` must stay out of the TLBs.
     pub(super) fn watches_page(&self, va: u64) -> bool {
         let page = va & !0xfff..(va | 0xfff).wrapping_add(1);
-        self.debug.watchpoints.iter().any(|w| overlap(&w.range, &page))
+        self.attachments.debug.watchpoints.iter().any(|w| overlap(&w.range, &page))
     }
 
     /// An access that is about to happen: if it is watched, the run ends after the instruction. In a run of several
     /// it fails, and so is executed alone.
     pub(super) fn watch(&mut self, va: u64, size: u8, access: Access) -> Result<(), Trap> {
-        if self.debug.watchpoints.is_empty() {
+        if self.attachments.debug.watchpoints.is_empty() {
             return Ok(());
         }
         let (range, write) = (va..va.wrapping_add(size.into()), access == Access::Store);
@@ -253,21 +255,21 @@ impl Hart {
             let kind = if write { w.write } else { w.read };
             kind && overlap(&w.range, &range)
         };
-        if !self.debug.watchpoints.iter().any(watched) {
+        if !self.attachments.debug.watchpoints.iter().any(watched) {
             return Ok(());
         }
-        if self.run.is_none() {
+        if self.instruction.run.is_none() {
             return Err(Trap { cause: Exception::LoadAccessFault, tval: va });
         }
-        self.debug.stop = Some(DebugStop::Watchpoint { address: va, write });
-        self.afterwards(after::DEBUG);
+        self.attachments.debug.stop = Some(DebugStop::Watchpoint { address: va, write });
+        self.deadlines.afterwards(after::DEBUG);
         Ok(())
     }
 
     /// Takes the reason why the run ends.
     pub(super) fn debug_exit(&mut self) -> Option<RunExit> {
-        let stop = self.debug.stop.take()?;
-        self.debug.stopped = true;
+        let stop = self.attachments.debug.stop.take()?;
+        self.attachments.debug.stopped = true;
         Some(RunExit::Debug(stop))
     }
 }

@@ -68,7 +68,7 @@ impl Hart {
     /// The page of `pc`, if the hart has it in its hands as runs of this kind need it.
     #[inline(always)]
     pub(super) fn known_page<T: TimingModel>(&self, pc: u64) -> Option<&FetchPage> {
-        let page = self.fetch_tlb.lookup(pc, self.privilege);
+        let page = self.host.fetch_tlb.lookup(pc, self.arch.privilege);
         page.filter(|page| page.ids.is_some() == T::TIMED)
     }
 
@@ -84,22 +84,22 @@ impl Hart {
         }
         let fault = |cause| Trap { cause, tval: pc };
         let (leaf, translated) =
-            self.translate(env, pc, Access::Fetch, self.privilege).map_err(fault)?;
+            self.translate(env, pc, Access::Fetch, self.arch.privilege).map_err(fault)?;
         let pa = leaf.pa & !0xfff;
-        let allowed = self.pmp.allows_page(pa, Access::Fetch, self.privilege);
+        let allowed = self.arch.pmp.allows_page(pa, Access::Fetch, self.arch.privilege);
         // Instructions come from RAM only: nothing maps a ROM that is fetched from.
         if allowed == Some(false) || !env.bus.ram.contains(pa, 4096) {
             return Err(fault(Exception::InstAccessFault));
         }
-        if self.code.is_full() {
-            self.fetch_tlb.flush();
-            self.code.make_room(&mut env.bus.ram);
+        if self.decoded.code.is_full() {
+            self.host.fetch_tlb.flush();
+            self.decoded.code.make_room(&mut env.bus.ram);
         }
         // Numbered as a timing model meets them: untimed runs before it leave no trace.
         let space = match (translated, leaf.pte & (pte::U | pte::G)) {
             _ if !T::TIMED => BARE,
             (false, _) => BARE,
-            (true, pte::U) => self.spaces.user(self.csrs.satp.root(), pc),
+            (true, pte::U) => self.decoded.spaces.user(self.arch.csrs.satp.root(), pc),
             (true, _) => GLOBAL,
         };
         // Protection that differs within the page is looked up for each instruction anew, which
@@ -107,28 +107,27 @@ impl Hart {
         let vpage = pc & !0xfff;
         let strict = allowed.is_none() || self.has_breakpoint(vpage);
         let code = if strict {
-            if self.strict_page.pa != pa {
-                self.strict_page = CodePage::uncached(pa);
+            if self.decoded.strict_page.pa != pa {
+                self.decoded.strict_page = CodePage::uncached(pa);
             }
-            Rc::clone(&self.strict_page)
+            Rc::clone(&self.decoded.strict_page)
         } else {
             self.code_page(env, pa)
         };
-        let ids = T::TIMED.then(|| self.code.ids(space, vpage, &code));
+        let ids = T::TIMED.then(|| self.decoded.code.ids(space, vpage, &code));
         let page = FetchPage { vpage, code, ids, space, translated, strict };
         if !strict {
-            self.superpages.note(pc, leaf.page_bits);
-            self.fetch_tlb.insert(self.privilege, page.clone());
+            self.host.superpages.note(pc, leaf.page_bits);
+            self.host.fetch_tlb.insert(self.arch.privilege, page.clone());
         }
         Ok(page)
     }
 
-    /// The decoded page at `pa`; from now on, stores to it are noticed.
+    /// The decoded page at `pa`; from now on, stores to it take the slow path.
     fn code_page<T>(&mut self, env: &mut Env<'_, T>, pa: u64) -> std::rc::Rc<CodePage> {
-        let (code, unmarked) = self.code.page(pa, &mut env.bus.ram);
+        let (code, unmarked) = self.decoded.code.page(pa, &mut env.bus.ram);
         if unmarked {
-            let host = pa.wrapping_sub(self.host_to_pa) as *mut u8;
-            self.store_tlb.flush_host(host);
+            self.host.flush_stores_to(pa);
         }
         code
     }
@@ -165,7 +164,7 @@ impl Hart {
         if cached {
             // The page may have become data since it was looked up.
             self.code_page(env, pa);
-            page.code.fill((pc & 0xfff) as usize >> 1, inst, &self.code.encodings);
+            page.code.fill((pc & 0xfff) as usize >> 1, inst, &self.decoded.code.encodings);
         }
         Ok((inst, cached))
     }
@@ -183,27 +182,28 @@ impl Hart {
         pa: u64,
         pc: u64,
     ) -> Result<u32, Trap> {
-        let allowed = !page.strict || self.pmp.allows(pa, 2, Access::Fetch, self.privilege);
+        let allowed =
+            !page.strict || self.arch.pmp.allows(pa, 2, Access::Fetch, self.arch.privilege);
         let half = env.bus.ram.load(pa, 2).filter(|_| allowed);
         half.map(|half| half as u32).ok_or(Trap { cause: Exception::InstAccessFault, tval: pc })
     }
 
     /// The address space that a fetch from `pc` at the current privilege would be in, if it worked.
     pub(super) fn space_of_privilege(&mut self, pc: u64) -> u32 {
-        match self.privilege {
-            _ if self.csrs.satp.levels() == 0 => BARE,
+        match self.arch.privilege {
+            _ if self.arch.csrs.satp.levels() == 0 => BARE,
             Privilege::Machine => BARE,
             Privilege::Supervisor => GLOBAL,
-            Privilege::User => self.spaces.user(self.csrs.satp.root(), pc),
+            Privilege::User => self.decoded.spaces.user(self.arch.csrs.satp.root(), pc),
         }
     }
 
     /// Takes the tag over that the guest's driver may have changed.
     pub(super) fn adopt_guest_tag(&mut self) {
-        let tag = self.guest_tag.get();
-        if self.spaces.tag != tag {
-            self.spaces.tag = tag;
-            self.fetch_tlb.flush_user();
+        let tag = self.attachments.guest_tag.get();
+        if self.decoded.spaces.tag != tag {
+            self.decoded.spaces.tag = tag;
+            self.host.fetch_tlb.flush_user();
         }
     }
 }

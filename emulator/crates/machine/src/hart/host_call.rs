@@ -1,5 +1,8 @@
 //! Calls of the host by `ebreak` between two instructions that do nothing (RISC-V Semihosting, 1.0).
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use devices::{Bus, Exit};
 use isa::{Slot, TimingModel};
 
@@ -53,6 +56,11 @@ impl Caller<'_> {
 }
 
 impl Hart {
+    /// Sets who carries out the calls of programs that know RISC-V semihosting; without it, they are breakpoints.
+    pub fn set_host_calls(&mut self, host: Rc<RefCell<dyn HostCalls>>) {
+        self.attachments.host_calls = Some(host);
+    }
+
     /// Carries out a call, if the `ebreak` at `at` is one; false if it is an ordinary breakpoint.
     #[cold]
     pub(crate) fn host_call<T: TimingModel>(
@@ -61,7 +69,7 @@ impl Hart {
         inst: &Slot,
         at: InstPosition,
     ) -> bool {
-        if self.host_calls.is_none() || inst.len() != 4 {
+        if self.attachments.host_calls.is_none() || inst.len() != 4 {
             return false;
         }
         let mut word = [0; 4];
@@ -71,7 +79,7 @@ impl Hart {
                 return false;
             }
         }
-        let Some(host) = self.host_calls.clone() else {
+        let Some(host) = self.attachments.host_calls.clone() else {
             return false;
         };
         env.bus.now = env.bus.now.max(self.now(env, at.count));
@@ -84,7 +92,7 @@ impl Hart {
             }
         }
         // The call may have written code, or ended the run.
-        self.afterwards(after::DEVICE);
+        self.deadlines.afterwards(after::DEVICE);
         true
     }
 }

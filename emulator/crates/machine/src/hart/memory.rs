@@ -5,7 +5,7 @@ use isa::{Exception, Extension, MemAccess, MemKind, PageWalk, Privilege, TimingM
 
 use super::{Env, Hart, after};
 use crate::csr::{envcfg, status};
-use crate::mmu::{self, Access, Leaf, PageFeatures, Rights, WalkFault};
+use crate::mmu::{self, Access, EffectivePrivilege, Leaf, PageFeatures, WalkFault};
 
 /// A value that memory holds, little-endian.
 pub(crate) trait Value: Copy {
@@ -52,7 +52,7 @@ impl Hart {
         va: u64,
         count: u64,
     ) -> Result<V, Trap> {
-        let host = match self.load_tlb.lookup(va, V::SIZE, self.rights) {
+        let host = match self.host.load_tlb.lookup(va, V::SIZE, self.host.rights) {
             Some(host) => Some(host),
             None => self.load_behind(va, V::SIZE),
         };
@@ -78,7 +78,7 @@ impl Hart {
         value: V,
         count: u64,
     ) -> Result<(), Trap> {
-        match self.store_tlb.lookup(va, V::SIZE, self.rights) {
+        match self.host.store_tlb.lookup(va, V::SIZE, self.host.rights) {
             Some(host) => {
                 if T::TIMED {
                     self.note(va, host, V::SIZE, MemKind::Store);
@@ -95,15 +95,15 @@ impl Hart {
     /// Tells the timing model about an access through a host pointer.
     #[inline(always)]
     fn note(&mut self, va: u64, host: *mut u8, size: u64, kind: MemKind) {
-        let pa = (host as u64).wrapping_add(self.host_to_pa);
-        *self.accesses.current() = MemAccess::new(kind, va, pa, size as u8, false);
+        let pa = self.host.physical(host);
+        *self.instruction.accesses.current() = MemAccess::new(kind, va, pa, size as u8, false);
     }
 
     /// Host address of a load that misses the first level of the TLB.
     #[cold]
     #[inline(never)]
     fn load_behind(&mut self, va: u64, size: u64) -> Option<*mut u8> {
-        self.load_tlb.lookup_second_level(va, size, self.rights)
+        self.host.load_tlb.lookup_second_level(va, size, self.host.rights)
     }
 
     /// A load that misses the TLB, crosses a page's end, or is for a device.
@@ -118,7 +118,8 @@ impl Hart {
     ) -> Result<u64, Trap> {
         self.watch(va, size, Access::Load)?;
         let (place, second) = self.places(env, va, size, Access::Load)?;
-        *self.accesses.current() = MemAccess::new(MemKind::Load, va, place.pa, size, !place.ram);
+        *self.instruction.accesses.current() =
+            MemAccess::new(MemKind::Load, va, place.pa, size, !place.ram);
         let fault = Trap { cause: Exception::LoadAccessFault, tval: va };
         if let Some((second, first_size)) = second {
             // Both are RAM.
@@ -129,7 +130,7 @@ impl Hart {
         if place.ram {
             return env.bus.ram.load(place.pa, size).ok_or(fault);
         }
-        if self.run.is_none() {
+        if self.instruction.run.is_none() {
             return Err(fault);
         }
         self.device_access(env, count);
@@ -146,8 +147,10 @@ impl Hart {
         value: u64,
         count: u64,
     ) -> Result<(), Trap> {
-        if let Some(host) = self.store_tlb.lookup_second_level(va, size.into(), self.rights) {
-            let pa = (host as u64).wrapping_add(self.host_to_pa);
+        if let Some(host) =
+            self.host.store_tlb.lookup_second_level(va, size.into(), self.host.rights)
+        {
+            let pa = self.host.physical(host);
             if T::TIMED {
                 self.note(va, host, size.into(), MemKind::Store);
             }
@@ -156,9 +159,10 @@ impl Hart {
         }
         self.watch(va, size, Access::Store)?;
         let (place, second) = self.places(env, va, size, Access::Store)?;
-        *self.accesses.current() = MemAccess::new(MemKind::Store, va, place.pa, size, !place.ram);
+        *self.instruction.accesses.current() =
+            MemAccess::new(MemKind::Store, va, place.pa, size, !place.ram);
         let fault = Trap { cause: Exception::StoreAccessFault, tval: va };
-        if self.run.is_none() {
+        if self.instruction.run.is_none() {
             // Code may be overwritten: what follows is then decoded anew.
             let watched = |pa| env.bus.ram.page_flags(pa) & Ram::WATCHED != 0;
             let plain = |place: &Place| place.ram && !watched(place.pa);
@@ -213,30 +217,30 @@ impl Hart {
         access: Access,
     ) -> Result<Place, Trap> {
         let fault = |cause| Trap { cause, tval: va };
-        let privilege = self.data_privilege;
+        let privilege = self.host.data_privilege;
         let (leaf, _) = self.translate(env, va, access, privilege).map_err(fault)?;
         let pa = leaf.pa;
         let size = u64::from(size);
-        if pa >> 56 != 0 || !self.pmp.allows(pa, size, access, privilege) {
+        if pa >> 56 != 0 || !self.arch.pmp.allows(pa, size, access, privilege) {
             return Err(fault(access.access_fault()));
         }
         let ram = env.bus.ram.contains(pa, size);
         if !ram {
             return Ok(Place { pa, ram });
         }
-        let noticed = access == Access::Store && env.bus.ram.is_noticed(pa, self.id);
+        let slow_path = access == Access::Store && env.bus.ram.stores_need_slow_path(pa, self.id);
         let page = pa & !0xfff;
-        if !noticed
+        if !slow_path
             && !self.watches_page(va)
-            && self.pmp.allows_page(page, access, privilege) == Some(true)
+            && self.arch.pmp.allows_page(page, access, privilege) == Some(true)
         {
             let host = env.bus.ram.as_mut_ptr().wrapping_add((page - RAM_BASE) as usize);
             let tlb = match access {
-                Access::Store => &mut self.store_tlb,
-                Access::Load | Access::Fetch => &mut self.load_tlb,
+                Access::Store => &mut self.host.store_tlb,
+                Access::Load | Access::Fetch => &mut self.host.load_tlb,
             };
-            tlb.insert(va, self.rights, host);
-            self.superpages.note(va, leaf.page_bits);
+            tlb.insert(va, self.host.rights, host);
+            self.host.superpages.note(va, leaf.page_bits);
         }
         Ok(Place { pa, ram })
     }
@@ -250,7 +254,7 @@ impl Hart {
         access: Access,
         privilege: Privilege,
     ) -> Result<(Leaf, bool), Exception> {
-        let satp = self.csrs.satp;
+        let satp = self.arch.csrs.satp;
         if privilege == Privilege::Machine || satp.levels() == 0 {
             return Ok((mmu::bare(va), false));
         }
@@ -262,27 +266,27 @@ impl Hart {
                 *entry = pa;
                 read.levels += 1;
             }
-            let allowed = self.pmp.allows(pa, 8, Access::Load, Privilege::Supervisor);
+            let allowed = self.arch.pmp.allows(pa, 8, Access::Load, Privilege::Supervisor);
             env.bus.ram.load(pa, 8).filter(|_| allowed)
         });
         if T::TIMED {
             read.page_bits = leaf.as_ref().map_or(12, |leaf| leaf.page_bits);
             env.timing.translated(va, &read);
         }
-        let rights = Rights {
+        let by = EffectivePrivilege {
             user: privilege == Privilege::User,
-            sum: self.csrs.mstatus & status::SUM != 0,
-            mxr: self.csrs.mstatus & status::MXR != 0,
+            sum: self.arch.csrs.mstatus & status::SUM != 0,
+            mxr: self.arch.csrs.mstatus & status::MXR != 0,
         };
         match leaf {
-            Ok(leaf) if mmu::permits(leaf.pte, access, rights) => Ok((leaf, true)),
-            Ok(leaf) if self.csrs.menvcfg & envcfg::ADUE != 0 => {
+            Ok(leaf) if mmu::permits(leaf.pte, access, by) => Ok((leaf, true)),
+            Ok(leaf) if self.arch.csrs.menvcfg & envcfg::ADUE != 0 => {
                 // Not modelled: the time of this write.
                 let pte = mmu::accessed(leaf.pte, access);
-                if !mmu::permits(pte, access, rights) {
+                if !mmu::permits(pte, access, by) {
                     return Err(access.page_fault());
                 }
-                if !self.pmp.allows(leaf.at, 8, Access::Store, Privilege::Supervisor) {
+                if !self.arch.pmp.allows(leaf.at, 8, Access::Store, Privilege::Supervisor) {
                     return Err(access.access_fault());
                 }
                 self.store_ram(env.bus, leaf.at, 8, pte);
@@ -297,7 +301,7 @@ impl Hart {
     pub(super) fn page_features(&self) -> PageFeatures {
         PageFeatures {
             napot: self.extensions.has(Extension::Svnapot),
-            types: self.csrs.menvcfg & envcfg::PBMTE != 0,
+            types: self.arch.csrs.menvcfg & envcfg::PBMTE != 0,
         }
     }
 
@@ -310,22 +314,23 @@ impl Hart {
         // SAFETY: callers have checked that `size` bytes at `pa` are RAM and in one page, and
         // `size` is at most 8. `Ram::store` would do, but counts as a device's write.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), host, usize::from(size)) };
-        if flags & Ram::HAS_CODE != 0 && self.code.stored(pa, u64::from(size), &mut bus.ram) {
+        if flags & Ram::HAS_CODE != 0 && self.decoded.code.stored(pa, u64::from(size), &mut bus.ram)
+        {
             // The store may have emptied the slot of its own instruction: the loop must not look at that again.
-            self.afterwards(after::DEVICE);
+            self.deadlines.afterwards(after::DEVICE);
         }
         if flags & Ram::RESERVED != 0 {
             bus.ram.stored_by(self.id, pa, size.into());
         }
         if flags & Ram::WATCHED != 0 {
             bus.watched_store(pa);
-            self.afterwards(after::DEVICE);
+            self.deadlines.afterwards(after::DEVICE);
         }
     }
 
     /// Before an access to a device: it sees the current cycle, and may do anything to the lines.
     fn device_access<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) {
         env.bus.now = env.bus.now.max(self.now(env, count));
-        self.afterwards(after::DEVICE);
+        self.deadlines.afterwards(after::DEVICE);
     }
 }

@@ -46,23 +46,22 @@ pub trait Onlooker {
 impl Hart {
     /// Sets who looks at the guest in timed runs.
     pub fn set_onlooker(&mut self, onlooker: Option<Box<dyn Onlooker>>) {
-        self.look_at = if onlooker.is_some() { 0 } else { u64::MAX };
-        self.onlooker = onlooker;
+        self.attachments.set_onlooker(onlooker);
     }
 
     /// Lets the onlooker look.
     #[cold]
     #[inline(never)]
     pub(super) fn look<T: TimingModel>(&mut self, env: &mut Env<'_, T>) {
-        let Some(mut onlooker) = self.onlooker.take() else {
-            self.look_at = u64::MAX;
+        let Some(mut onlooker) = self.attachments.onlooker.take() else {
+            self.attachments.look_at = u64::MAX;
             return;
         };
         let view =
-            GuestView { ram: &env.bus.ram, csrs: &self.csrs, features: self.page_features() };
+            GuestView { ram: &env.bus.ram, csrs: &self.arch.csrs, features: self.page_features() };
         let timing = &mut *env.timing;
         let after = onlooker.look(&view, &mut |kind, bytes| timing.note(kind, bytes));
-        self.look_at = self.count.saturating_add(after.max(1));
-        self.onlooker = Some(onlooker);
+        self.attachments.look_at = self.progress.count.saturating_add(after.max(1));
+        self.attachments.onlooker = Some(onlooker);
     }
 }

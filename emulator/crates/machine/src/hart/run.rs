@@ -77,55 +77,55 @@ impl Hart {
 
     /// Executes up to a limit, after [`Self::enter`].
     pub(super) fn go_on<T: TimingModel>(&mut self, env: &mut Env<'_, T>, limit: Limit) -> RunExit {
-        let (begins, waited) = (self.count, self.waiting);
-        let most = self.debug.most(limit.instructions);
-        self.stop_count = self.count.saturating_add(most);
-        self.stop_cycle = limit.cycle;
+        let (begins, waited) = (self.progress.count, self.arch.waiting);
+        let most = self.attachments.debug.most(limit.instructions);
+        self.deadlines.stop_count = self.progress.count.saturating_add(most);
+        self.deadlines.stop_cycle = limit.cycle;
         // The world may have changed since the last run.
-        self.read_news(&mut env.bus.ram);
-        self.afterwards(after::DEVICE | after::INTERRUPTS);
-        if self.waiting {
-            self.afterwards(after::WAIT);
+        self.apply_page_events(&mut env.bus.ram);
+        self.deadlines.afterwards(after::DEVICE | after::INTERRUPTS);
+        if self.arch.waiting {
+            self.deadlines.afterwards(after::WAIT);
         }
         let exit = if T::TIMED { self.run_timed(env) } else { self.run_untimed(env) };
         self.keep_reservation(&mut env.bus.ram);
-        self.sync_counters(env, self.count);
-        self.cycle = self.now(env, self.count);
-        if self.in_turns {
+        self.sync_counters(env, self.progress.count);
+        self.progress.cycle = self.now(env, self.progress.count);
+        if self.turns.in_turns {
             self.decode_exactly(env);
-            let slept = if self.waiting { self.stop_cycle } else { 0 };
-            let reached = self.decoded_at.max(self.alone_until).max(slept);
-            self.reached = self.reached.max(reached);
+            let slept = if self.arch.waiting { self.deadlines.stop_cycle } else { 0 };
+            let reached = self.instruction.decoded_at.max(self.turns.alone_until).max(slept);
+            self.turns.reached = self.turns.reached.max(reached);
         }
-        self.debug_stepped(begins, waited && self.waiting, exit)
+        self.debug_stepped(begins, waited && self.arch.waiting, exit)
     }
 
     /// Begins a run, for which the bus stays borrowed.
     pub(super) fn enter<T: TimingModel>(&mut self, env: &mut Env<'_, T>) {
         if self.sampling.units.transfer_records.is_active() {
-            let (pc, privilege) = (self.pc, self.privilege as u8);
+            let (pc, privilege) = (self.arch.pc, self.arch.privilege as u8);
             self.sampling.units.transfer_records.with(|records| {
                 records.set_privilege(privilege);
                 records.reach(pc);
             });
         }
         // Host pointers in the TLBs are valid only while the bus is borrowed.
-        self.flush_translations();
-        self.host_to_pa = RAM_BASE.wrapping_sub(env.bus.ram.as_mut_ptr() as u64);
-        let was_timed = std::mem::replace(&mut self.timed, T::TIMED);
+        self.host.flush();
+        self.host.host_to_pa = RAM_BASE.wrapping_sub(env.bus.ram.as_mut_ptr() as u64);
+        let was_timed = std::mem::replace(&mut self.progress.timed, T::TIMED);
         if T::TIMED {
             // A timed run that goes on from a timed one leaves no trace in the timing.
             if !was_timed {
-                env.timing.idle_until(self.cycle);
-                self.reached = self.cycle;
-                env.timing.privilege(self.privilege);
+                env.timing.idle_until(self.progress.cycle);
+                self.turns.reached = self.progress.cycle;
+                env.timing.privilege(self.arch.privilege);
             }
         } else {
-            // `count` is the cycle again, as `Hart::count` says.
-            let ahead = self.cycle.wrapping_sub(self.count);
-            self.debug.rebase(self.count, self.cycle);
-            self.count = self.cycle;
-            self.not_retired = self.not_retired.wrapping_add(ahead);
+            // `count` is the cycle again, as `Progress::count` says.
+            let ahead = self.progress.cycle.wrapping_sub(self.progress.count);
+            self.attachments.debug.rebase(self.progress.count, self.progress.cycle);
+            self.progress.count = self.progress.cycle;
+            self.progress.not_retired = self.progress.not_retired.wrapping_add(ahead);
         }
         self.resume_reservation(&mut env.bus.ram);
         self.rebase_counters(env, was_timed);

@@ -4,7 +4,7 @@ use devices::Bus;
 use isa::{Exception, Privilege, Trap};
 
 use super::{Hart, after};
-use crate::mmu::{self, Access, Rights, pte};
+use crate::mmu::{self, Access, EffectivePrivilege, pte};
 
 /// An exception as a hart took it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,18 +66,18 @@ impl Hart {
     /// Lets a run end with [`crate::RunExit::Stuck`] when exceptions repeat themselves without end: once for each such
     /// loop, and the next run goes on in it. Off at reset.
     pub fn stop_when_stuck(&mut self, stop: bool) {
-        self.exceptions = Exceptions { watched: stop, ..Exceptions::default() };
+        self.attachments.exceptions = Exceptions { watched: stop, ..Exceptions::default() };
     }
 
     /// An exception was taken: from now on `next` is executed. `own`: the handler of the privilege that it was raised in.
     pub(super) fn note_exception(&mut self, taken: TakenException, own: Option<u64>, next: u64) {
-        if !self.exceptions.watched {
+        if !self.attachments.exceptions.watched {
             return;
         }
-        let same_privilege = self.privilege == taken.privilege;
+        let same_privilege = self.arch.privilege == taken.privilege;
         let in_handler = own == Some(taken.pc);
-        let registers = self.regs.first_chunk::<32>().expect("it has 256");
-        let exceptions = &mut self.exceptions;
+        let registers = self.arch.registers.integer();
+        let exceptions = &mut self.attachments.exceptions;
         let again = exceptions.last == Some(taken);
         if !(in_handler || same_privilege) {
             (exceptions.first, exceptions.last) = (Some(taken), None);
@@ -108,20 +108,20 @@ impl Hart {
                 repeated: taken,
                 handler: next,
             });
-            self.afterwards(after::STUCK);
+            self.deadlines.afterwards(after::STUCK);
         }
     }
 
     /// A trap's handler returns to `pc`: elsewhere than to where the last exception came from is progress.
     pub(super) fn note_return(&mut self, pc: u64) {
-        if self.exceptions.last.is_some_and(|last| last.pc != pc) {
-            self.exceptions.last = None;
+        if self.attachments.exceptions.last.is_some_and(|last| last.pc != pc) {
+            self.attachments.exceptions.last = None;
         }
     }
 
     /// Why the run ends, once.
     pub(super) fn take_stuck(&mut self) -> Option<Stuck> {
-        self.exceptions.found.take()
+        self.attachments.exceptions.found.take()
     }
 
     /// If nothing but clear bits of its page-table entry raised a page fault: their names. Hardware that writes them
@@ -133,14 +133,15 @@ impl Hart {
             Exception::StorePageFault => Access::Store,
             _ => return None,
         };
-        if self.csrs.satp.levels() == 0 {
+        if self.arch.csrs.satp.levels() == 0 {
             return None;
         }
         let (va, read) = (taken.trap.tval, |pa| bus.ram.load(pa, 8));
-        let leaf = mmu::walk(self.csrs.satp, self.page_features(), va, read).ok()?;
-        let rights = Rights { user: taken.privilege == Privilege::User, sum: true, mxr: true };
+        let leaf = mmu::walk(self.arch.csrs.satp, self.page_features(), va, read).ok()?;
+        let by =
+            EffectivePrivilege { user: taken.privilege == Privilege::User, sum: true, mxr: true };
         let (before, after) = (leaf.pte, mmu::accessed(leaf.pte, access));
-        let permitted = |entry| mmu::permits(entry, access, rights);
+        let permitted = |entry| mmu::permits(entry, access, by);
         if permitted(before) || !permitted(after) {
             return None;
         }
@@ -154,7 +155,7 @@ impl Hart {
     /// The next instruction is a jump to itself: nothing but an interrupt leads away from it.
     pub fn jumps_to_itself(&self, bus: &mut Bus) -> bool {
         // `j .`, compressed and not.
-        matches!(self.instruction(bus, self.pc(), self.privilege), Some(0xa001 | 0x6f))
+        matches!(self.instruction(bus, self.pc(), self.arch.privilege), Some(0xa001 | 0x6f))
     }
 
     /// The instruction that raised an exception; `None` if it could not be fetched, or is no longer where it was.

@@ -38,34 +38,34 @@ struct Fetched<'a> {
 impl Hart {
     pub(super) fn run_timed<T: TimingModel>(&mut self, env: &mut Env<'_, T>) -> RunExit {
         let irq_at = env.bus.irq_at.clone();
-        let mut pc = self.pc;
-        let mut page = FetchPage::elsewhere(pc, Rc::clone(&self.strict_page));
-        self.decoded_at = 0;
-        self.exact_from = 0;
+        let mut pc = self.arch.pc;
+        let mut page = FetchPage::elsewhere(pc, Rc::clone(&self.decoded.strict_page));
+        self.instruction.decoded_at = 0;
+        self.instruction.exact_from = 0;
         loop {
             // Every change of privilege or translation comes by here, so that the page stays right.
-            if self.after != 0 {
-                self.pc = pc;
+            if self.deadlines.after != 0 {
+                self.arch.pc = pc;
                 if let Some(exit) = self.settle(env) {
                     return exit;
                 }
-                self.arm();
+                self.deadlines.arm(self.progress.timed);
                 page.forget(pc);
             }
-            if self.count >= self.stop_count || self.is_over() {
-                self.pc = pc;
+            if self.progress.count >= self.deadlines.stop_count || self.is_over() {
+                self.arch.pc = pc;
                 return RunExit::Limit;
             }
-            if self.count >= self.look_at {
+            if self.progress.count >= self.attachments.look_at {
                 self.look(env);
             }
             if self.at_breakpoint(pc) {
                 self.stop_at_breakpoint();
                 continue;
             }
-            if self.count >= self.sampling.overflows_at {
+            if self.progress.count >= self.sampling.overflows_at {
                 self.look_for_overflow(env);
-                if self.after != 0 {
+                if self.deadlines.after != 0 {
                     continue;
                 }
             }
@@ -75,7 +75,7 @@ impl Hart {
                 page = known.clone();
             }
             if T::RUNS
-                && self.decodes_before(env, self.check_at.min(irq_at.get()))
+                && self.decodes_before(env, self.deadlines.check_at.min(irq_at.get()))
                 && let Some(next) = self.run_on(env, &irq_at, &page, pc)
             {
                 pc = next;
@@ -91,31 +91,31 @@ impl Hart {
     /// From this cycle on, it matters in which one an instruction is decoded.
     #[inline(always)]
     pub(super) fn deadline(&self, irq_at: &SharedCycle) -> u64 {
-        self.check_at.min(irq_at.get()).min(self.stop_cycle)
+        self.deadlines.check_at.min(irq_at.get()).min(self.deadlines.stop_cycle)
     }
 
     /// The last instruction was decoded before `cycle`.
     #[inline(always)]
     fn decodes_before<T: TimingModel>(&mut self, env: &mut Env<'_, T>, cycle: u64) -> bool {
-        self.decoded_at < cycle || {
+        self.instruction.decoded_at < cycle || {
             self.decode_exactly(env);
-            self.decoded_at < cycle
+            self.instruction.decoded_at < cycle
         }
     }
 
     /// Has the model say exactly when the last instruction was decoded, if it need not have.
     #[inline(always)]
     pub(super) fn decode_exactly<T: TimingModel>(&mut self, env: &mut Env<'_, T>) {
-        if self.decoded_at < self.exact_from {
-            self.decoded_at = env.timing.exactly(self.decoded_at);
-            self.exact_from = 0;
+        if self.instruction.decoded_at < self.instruction.exact_from {
+            self.instruction.decoded_at = env.timing.exactly(self.instruction.decoded_at);
+            self.instruction.exact_from = 0;
         }
     }
 
     /// The run's last cycle is reached. It was a deadline, so that the answer is exact.
     #[inline(always)]
     fn is_over(&self) -> bool {
-        self.decoded_at.max(self.alone_until) >= self.stop_cycle
+        self.instruction.decoded_at.max(self.turns.alone_until) >= self.deadlines.stop_cycle
     }
 
     /// Times and executes one instruction. Gives the next pc.
@@ -129,13 +129,14 @@ impl Hart {
     ) -> u64 {
         let Fetched { slot, id, pa, translated, fault } = fetched;
         let hart = self;
-        hart.executed.inst = slot.get();
-        let inst = &hart.executed.inst;
-        hart.exact_from = hart.deadline(irq_at);
-        hart.decoded_at = env.timing.fetch(id, inst, pc, pa, translated, hart.exact_from);
+        hart.instruction.executed.inst = slot.get();
+        let inst = &hart.instruction.executed.inst;
+        hart.instruction.exact_from = hart.deadline(irq_at);
+        hart.instruction.decoded_at =
+            env.timing.fetch(id, inst, pc, pa, translated, hart.instruction.exact_from);
         let fetched;
         let mut slot = slot;
-        if !hart.decodes_before(env, hart.check_at.min(irq_at.get())) {
+        if !hart.decodes_before(env, hart.deadlines.check_at.min(irq_at.get())) {
             if let Some(interrupt) = hart.check_timed(env, pc) {
                 let handler = hart.interrupt(interrupt, pc);
                 env.timing.interrupt(id, pc, handler);
@@ -143,40 +144,40 @@ impl Hart {
                 return handler;
             }
             // A device may have overwritten the page just now, and emptied the slot: this one was fetched before.
-            fetched = Slot::new(hart.executed.inst);
+            fetched = Slot::new(hart.instruction.executed.inst);
             slot = &fetched;
         }
 
-        hart.executed.id = id;
-        hart.executed.pc = pc;
-        hart.executed.fetch_pa = pa;
-        hart.executed.privilege = hart.privilege;
-        hart.executed.translated = translated;
-        hart.executed.trap = None;
-        hart.accesses.begin();
-        hart.executed.operand = Operand::default();
+        hart.instruction.executed.id = id;
+        hart.instruction.executed.pc = pc;
+        hart.instruction.executed.fetch_pa = pa;
+        hart.instruction.executed.privilege = hart.arch.privilege;
+        hart.instruction.executed.translated = translated;
+        hart.instruction.executed.trap = None;
+        hart.instruction.accesses.begin();
+        hart.instruction.executed.operand = Operand::default();
         let mut region = None;
         let next = 'done: {
             let trap = 'trapped: {
                 if let Some(trap) = fault {
                     break 'trapped trap;
                 }
-                let at = InstPosition { pc, count: hart.count };
+                let at = InstPosition { pc, count: hart.progress.count };
                 isa::for_each_op!(dispatch, hart, env, slot, at, 'done, 'trapped)
             };
-            region = mark_of(&hart.executed.inst);
+            region = mark_of(&hart.instruction.executed.inst);
             if region.is_some() {
                 break 'done pc.wrapping_add(4);
             }
-            hart.executed.trap = Some(trap);
+            hart.instruction.executed.trap = Some(trap);
             hart.trap(trap, pc)
         };
-        hart.executed.next_pc = next;
-        hart.executed.mem = *hart.accesses.current();
-        env.timing.retire(&hart.executed);
-        hart.count += 1;
-        if hart.in_turns && hart.executed.inst.class.serialises() {
-            hart.alone_until = env.timing.now();
+        hart.instruction.executed.next_pc = next;
+        hart.instruction.executed.mem = *hart.instruction.accesses.current();
+        env.timing.retire(&hart.instruction.executed);
+        hart.progress.count += 1;
+        if hart.turns.in_turns && hart.instruction.executed.inst.class.serialises() {
+            hart.turns.alone_until = env.timing.now();
         }
         if let Some(mark) = region {
             hart.region(mark);
@@ -187,11 +188,11 @@ impl Hart {
     #[cold]
     #[inline(never)]
     fn check_timed<T: TimingModel>(&mut self, env: &mut Env<'_, T>, pc: u64) -> Option<Interrupt> {
-        self.pc = pc;
+        self.arch.pc = pc;
         self.sampling.fetched = true;
-        let interrupt = self.check(env, self.decoded_at);
+        let interrupt = self.check(env, self.instruction.decoded_at);
         self.sampling.fetched = false;
-        self.arm();
+        self.deadlines.arm(self.progress.timed);
         interrupt
     }
 
@@ -254,7 +255,7 @@ impl Hart {
         }
         let known = page.ids.as_ref().map_or(NO_ID, |page| page.ids[index].get());
         // The id of an instruction that is not cached may be that of an earlier one in its place.
-        let same = cached || self.code.encodings.get(known as usize) == Some(&inst.raw);
+        let same = cached || self.decoded.code.encodings.get(known as usize) == Some(&inst.raw);
         if known != NO_ID && same {
             return Ok((inst, StaticId(known), cached));
         }
@@ -273,9 +274,9 @@ impl Hart {
     ) -> (DecodedInst, StaticId) {
         let inst = isa::decode(0);
         let space = self.space_of_privilege(pc);
-        let known = self.spaces.fault(space, pc);
+        let known = self.decoded.spaces.fault(space, pc);
         let id = known.unwrap_or_else(|| self.define(env, space, pc, inst));
-        self.spaces.set_fault(space, pc, id);
+        self.decoded.spaces.set_fault(space, pc, id);
         (inst, id)
     }
 
@@ -287,11 +288,11 @@ impl Hart {
         pc: u64,
         inst: DecodedInst,
     ) -> StaticId {
-        let id = StaticId(self.code.encodings.len() as u32);
-        self.code.encodings.push(inst.raw);
+        let id = StaticId(self.decoded.code.encodings.len() as u32);
+        self.decoded.code.encodings.push(inst.raw);
         // A trigger's slot holds another operation than the instruction has.
         let inst = self.decode(inst.raw);
-        env.timing.define(&StaticInst { id, space, pc, inst, privilege: self.privilege });
+        env.timing.define(&StaticInst { id, space, pc, inst, privilege: self.arch.privilege });
         id
     }
 }

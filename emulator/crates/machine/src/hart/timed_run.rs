@@ -21,10 +21,10 @@ macro_rules! dispatch_in_run {
                 match $hart.$method($env, $slot, $at) {
                     Ok(next) => {
                         if const { Op::$variant.class().accesses_memory() } {
-                            $hart.accesses.keep();
+                            $hart.instruction.accesses.keep();
                         }
                         if const { matches!(Op::$variant.class(), InstClass::IntDiv) } {
-                            $buffer.set_operand($length.operands, $hart.executed.operand);
+                            $buffer.set_operand($length.operands, $hart.instruction.executed.operand);
                             $length.operands += 1;
                         }
                         if const { Op::$variant.class().is_control_flow() } && $hart.is_hot_in_run($page, next) {
@@ -56,14 +56,17 @@ impl Hart {
     ) -> Option<u64> {
         let hart = self;
         let ids = page.ids.as_ref()?;
-        let mut buffer = hart.run.take()?;
-        let left = hart.stop_count.min(hart.sampling.overflows_at) - hart.count;
-        let due = hart.check_at.min(irq_at.get()).min(hart.stop_cycle);
-        let most =
-            if hart.decoded_at.saturating_add(SOON) < due { RUN_STEPS } else { STEPS_BEFORE_DUE };
+        let mut buffer = hart.instruction.run.take()?;
+        let left = hart.deadlines.stop_count.min(hart.sampling.overflows_at) - hart.progress.count;
+        let due = hart.deadlines.check_at.min(irq_at.get()).min(hart.deadlines.stop_cycle);
+        let most = if hart.instruction.decoded_at.saturating_add(SOON) < due {
+            RUN_STEPS
+        } else {
+            STEPS_BEFORE_DUE
+        };
         let most = usize::try_from(left).map_or(most, |left| left.min(most));
         let mut length = RunLength::default();
-        hart.accesses.begin();
+        hart.instruction.accesses.begin();
         let mut pc = pc;
         let mut is_hot = hart.is_hot_in_run(page, pc);
         loop {
@@ -80,20 +83,20 @@ impl Hart {
         }
         let run = Run {
             steps: &buffer.steps[..length.steps],
-            accesses: &hart.accesses.accesses[..hart.accesses.kept],
+            accesses: &hart.instruction.accesses.accesses[..hart.instruction.accesses.kept],
             operands: &buffer.operands[..length.operands],
             next_pc: pc,
             vpage: page.vpage,
             page: page.code.pa,
-            privilege: hart.privilege,
+            privilege: hart.arch.privilege,
             translated: page.translated,
         };
         if length.steps != 0 {
-            hart.exact_from = hart.deadline(irq_at);
-            hart.decoded_at = env.timing.run(&run, hart.exact_from);
+            hart.instruction.exact_from = hart.deadline(irq_at);
+            hart.instruction.decoded_at = env.timing.run(&run, hart.instruction.exact_from);
         }
-        hart.run = Some(buffer);
-        hart.count += length.steps as u64;
+        hart.instruction.run = Some(buffer);
+        hart.progress.count += length.steps as u64;
         (length.steps != 0).then_some(pc)
     }
 
@@ -101,7 +104,7 @@ impl Hart {
     #[inline(always)]
     fn is_hot_in_run(&self, page: &FetchPage, pc: u64) -> bool {
         let index = page.slot(pc);
-        index < SLOTS && page.code.is_hot(index, self.hot_in_runs_after)
+        index < SLOTS && page.code.is_hot(index, self.translations.hot_in_runs_after)
     }
 
     /// Executes what of a run is decoded, until it is as long as it may be, or goes on where [`Self::is_hot_in_run`]; the next
@@ -119,7 +122,7 @@ impl Hart {
         let hart = self;
         let ids: &[Cell<u32>; SLOTS] = &ids.ids;
         let slots: &[Slot; SLOTS] = &page.code.slots;
-        let (vpage, count) = (page.vpage, hart.count);
+        let (vpage, count) = (page.vpage, hart.progress.count);
         // Spares a check for each.
         let most = most.min(RUN_STEPS);
         let mut pc = pc;

@@ -53,7 +53,7 @@ fn take_turns(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
             exit => return exit,
         }
         if harts.iter().all(|hart| hart.is_held() || hart.waits(env.bus)) {
-            let wake = harts.iter().map(|hart| hart.due).min();
+            let wake = harts.iter().map(|hart| hart.deadlines.due).min();
             let wake = wake.unwrap_or(u64::MAX).min(env.bus.irq_at.get());
             if wake == u64::MAX && end == u64::MAX {
                 return RunExit::Idle;
@@ -91,11 +91,11 @@ fn take_timed_turns<T: TimingModel>(
 ) -> RunExit {
     bus.ram.share();
     for (hart, timing) in harts.iter_mut() {
-        hart.in_turns = true;
+        hart.turns.in_turns = true;
         hart.enter(&mut Env { bus, timing: *timing });
     }
     let executed = |harts: &[(&mut Hart, &mut T)]| -> u64 {
-        let counts = harts.iter().map(|(hart, _)| hart.count);
+        let counts = harts.iter().map(|(hart, _)| hart.progress.count);
         counts.fold(0, u64::wrapping_add)
     };
     let start = executed(harts);
@@ -110,22 +110,22 @@ fn take_timed_turns<T: TimingModel>(
         }
         if now >= limit.cycle || executed(harts).wrapping_sub(start) >= limit.instructions {
             // Timing models of harts that sleep hear of the time when the harts wake: a stop changes nothing.
-            for (hart, _) in harts.iter_mut().filter(|(hart, _)| hart.waiting) {
-                hart.cycle = hart.cycle.max(now.min(limit.cycle));
+            for (hart, _) in harts.iter_mut().filter(|(hart, _)| hart.arch.waiting) {
+                hart.progress.cycle = hart.progress.cycle.max(now.min(limit.cycle));
             }
             return RunExit::Limit;
         }
         let (hart, timing) = &mut harts[next];
-        timing.others_ran();
+        timing.other_harts_executed();
         let until = Limit::cycle((now / TIMED_TURN + 1) * TIMED_TURN);
         let exit = hart.go_on(&mut Env { bus, timing: *timing }, until);
         if exit != RunExit::Limit {
             return exit;
         }
         for (hart, timing) in harts.iter_mut() {
-            if hart.waiting && !hart.waits(bus) {
+            if hart.arch.waiting && !hart.waits(bus) {
                 hart.sleeps_until(*timing, bus.now);
-                hart.waiting = false;
+                hart.arch.waiting = false;
                 hart.resume_sampling();
             }
         }
@@ -137,30 +137,29 @@ impl Hart {
     fn turn(&self, irq_at: u64) -> u64 {
         if self.is_held() {
             u64::MAX
-        } else if self.waiting {
-            self.reached.max(self.due.min(irq_at))
+        } else if self.arch.waiting {
+            self.turns.reached.max(self.deadlines.due.min(irq_at))
         } else {
-            self.reached
+            self.turns.reached
         }
     }
 
     /// Lets cycles pass in which the hart waits under its timing model.
     fn sleeps_until<T: TimingModel>(&mut self, timing: &mut T, cycle: u64) {
         timing.idle_until(cycle);
-        self.cycle = timing.now();
-        self.reached = self.reached.max(cycle);
+        self.progress.cycle = timing.now();
+        self.turns.reached = self.turns.reached.max(cycle);
     }
 
     /// Returns whether the hart waits, and what happened on the bus since it began to does not wake it.
     fn waits(&self, bus: &Bus) -> bool {
-        self.waiting && (bus.mip(self.id) | self.csrs.mip_soft) & self.csrs.mie == 0
+        self.arch.waiting && (bus.mip(self.id) | self.arch.csrs.mip_soft) & self.arch.csrs.mie == 0
     }
 
     /// Lets cycles pass in which the hart waits without timing.
     fn sleep_until(&mut self, cycle: u64) {
-        let slept = cycle.saturating_sub(self.cycle);
-        self.count += slept;
-        self.not_retired = self.not_retired.wrapping_add(slept);
-        self.cycle += slept;
+        let slept = cycle.saturating_sub(self.progress.cycle);
+        self.progress.sleep(slept);
+        self.progress.cycle += slept;
     }
 }

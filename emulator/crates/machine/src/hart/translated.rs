@@ -7,10 +7,11 @@ use std::mem::offset_of;
 use devices::RAM_BASE;
 use isa::TimingModel;
 use translator::{
-    Call, CodeKind, DONE, Entry, Layout, Page, TRAPPED, TlbLayout, Translator, TranslatorError,
+    Call, CodeKind, DONE, Entry, Frame, Layout, Page, TRAPPED, TlbLayout, Translator,
+    TranslatorError,
 };
 
-use super::{Accesses, Env, Hart, RunBuffer, RunLength};
+use super::{Env, Hart, RunBuffer, RunLength};
 use crate::code_cache::{IdPage, NEVER};
 use crate::csr::status;
 use crate::fp;
@@ -31,13 +32,13 @@ const PAGE_IN_KEY: u32 = 28;
 
 /// All that translated code reads and writes of a hart beside its frame.
 const LAYOUT: Layout = Layout {
-    registers: offset_of!(Hart, regs) as i32,
-    pc: offset_of!(Hart, pc) as i32,
-    count: offset_of!(Hart, count) as i32,
-    frame: offset_of!(Hart, frame) as i32,
-    access_count: (offset_of!(Hart, accesses) + offset_of!(Accesses, kept)) as i32,
-    accesses: (offset_of!(Hart, accesses) + offset_of!(Accesses, accesses)) as i32,
-    host_to_pa: offset_of!(Hart, host_to_pa) as i32,
+    registers: offset_of!(Hart, arch.registers.0) as i32,
+    pc: offset_of!(Hart, arch.pc) as i32,
+    count: offset_of!(Hart, progress.count) as i32,
+    frame: offset_of!(Hart, translations.frame) as i32,
+    access_count: offset_of!(Hart, instruction.accesses.kept) as i32,
+    accesses: offset_of!(Hart, instruction.accesses.accesses) as i32,
+    host_to_pa: offset_of!(Hart, host.host_to_pa) as i32,
     tlb: TlbLayout {
         entries: mmu_tlb::TLB_ENTRIES,
         entry_size: size_of::<mmu_tlb::Entry>(),
@@ -60,18 +61,45 @@ pub enum Translate {
     Everything,
 }
 
+/// A hart's translator, and what its code and the hart share.
+pub(crate) struct TranslatedCode {
+    /// State that the hart shares with translated code: TLB pointers, limits, FP state.
+    pub frame: Frame,
+    /// What functions that translated code calls work with.
+    pub fallback_context: FallbackContext,
+    /// Translates hot code; `None` if everything is interpreted.
+    pub translator: Option<Box<Translator>>,
+    /// Arrivals that make a slot hot in untimed runs.
+    pub hot_after: u16,
+    /// Arrivals that make a slot hot in timed runs.
+    pub hot_in_runs_after: u16,
+}
+
+impl TranslatedCode {
+    /// Returns the state without a translator.
+    pub fn new() -> Self {
+        Self {
+            frame: Frame::default(),
+            fallback_context: FallbackContext::default(),
+            translator: None,
+            hot_after: NEVER,
+            hot_in_runs_after: NEVER,
+        }
+    }
+}
+
 impl Hart {
     /// Says which code is translated to host code; none, at reset. The guest cannot tell.
     ///
     /// # Errors
     /// There is no translator for this host; nothing is translated.
     pub fn set_translate(&mut self, what: Translate) -> Result<(), TranslatorError> {
-        self.translator = None;
-        (self.hot_after, self.hot_in_runs_after) = (NEVER, NEVER);
-        self.code.forget_heat();
+        self.translations.translator = None;
+        (self.translations.hot_after, self.translations.hot_in_runs_after) = (NEVER, NEVER);
+        self.decoded.code.forget_heat();
         if what != Translate::Nothing {
-            self.translator = Some(Box::new(Translator::new(LAYOUT)?));
-            (self.hot_after, self.hot_in_runs_after) = match what {
+            self.translations.translator = Some(Box::new(Translator::new(LAYOUT)?));
+            (self.translations.hot_after, self.translations.hot_in_runs_after) = match what {
                 Translate::Hot => (HOT_AFTER, HOT_IN_RUNS_AFTER),
                 _ => (0, EVERYTHING_IN_RUNS_AFTER),
             };
@@ -113,23 +141,23 @@ impl Hart {
         pc: u64,
         count: u64,
     ) -> Option<bool> {
-        if self.hot_after == 0 {
+        if self.translations.hot_after == 0 {
             self.decode_ahead(env, page, index, pc);
         }
         let (call, code) = self.translated(page, index, pc, CodeKind::Untimed)?;
-        self.frame.execute = Some(fallback::execute::<T>);
+        self.translations.frame.execute = Some(fallback::execute::<T>);
         // Nothing changes it without that the region is left.
-        self.frame.limit = self.check_at;
-        let left = self.check_at - count;
-        self.fallback_context.env = std::ptr::from_mut(env).cast();
+        self.translations.frame.limit = self.deadlines.check_at;
+        let left = self.deadlines.check_at - count;
+        self.translations.fallback_context.env = std::ptr::from_mut(env).cast();
         // SAFETY: `code` is a region of this hart's translator, compiled for [`LAYOUT`] and what `pc` holds now; the environment
         // is the one that `fallback::execute::<T>` takes. Regions access the hart, and RAM through its TLBs, as the
         // interpreter does, which waits meanwhile.
         let result = unsafe { call(std::ptr::from_mut(self).cast(), pc, left, code) };
-        let trap = self.fallback_context.trap.take().filter(|_| result == TRAPPED);
+        let trap = self.translations.fallback_context.trap.take().filter(|_| result == TRAPPED);
         if let Some(trap) = trap {
-            self.pc = self.trap(trap, self.pc);
-            self.count += 1;
+            self.arch.pc = self.trap(trap, self.arch.pc);
+            self.progress.count += 1;
         }
         Some(trap.is_some())
     }
@@ -137,7 +165,7 @@ impl Hart {
     /// How many regions there are.
     #[cfg(test)]
     pub(crate) fn regions(&self) -> usize {
-        self.translator.as_ref().map_or(0, |translator| translator.regions())
+        self.translations.translator.as_ref().map_or(0, |translator| translator.regions())
     }
 
     /// Executes what of a run is translated, from `pc`, at slot `index` of `page`; the next pc, and whether there may be code
@@ -153,22 +181,23 @@ impl Hart {
         most: usize,
     ) -> Option<(u64, bool)> {
         let (call, code) = self.translated(page, index, pc, CodeKind::Runs)?;
-        let count = self.count;
-        self.frame.execute = Some(fallback::execute_in_run::<T>);
-        self.frame.limit = count + most as u64;
-        self.frame.ids = (&raw const *ids.ids).cast();
-        self.frame.steps_end = buffer.steps_up_to(most).cast();
-        self.fallback_context.run = buffer;
-        self.fallback_context.operands = run.operands;
-        self.fallback_context.env = std::ptr::from_mut(env).cast();
+        let count = self.progress.count;
+        self.translations.frame.execute = Some(fallback::execute_in_run::<T>);
+        self.translations.frame.limit = count + most as u64;
+        self.translations.frame.ids = (&raw const *ids.ids).cast();
+        self.translations.frame.steps_end = buffer.steps_up_to(most).cast();
+        self.translations.fallback_context.run = buffer;
+        self.translations.fallback_context.operands = run.operands;
+        self.translations.fallback_context.env = std::ptr::from_mut(env).cast();
         let left = (most - run.steps) as u64;
         // SAFETY: as in `run_translated`, with `fallback::execute_in_run::<T>`. The region writes as many steps as are left,
         // which the run has room for, and no more accesses, of which there is as much room; numbers of instructions it reads at the
         // slots of the page.
         let result = unsafe { call(std::ptr::from_mut(self).cast(), pc, left, code) };
-        let executed = std::mem::replace(&mut self.count, count) - count;
-        (run.steps, run.operands) = (executed as usize, self.fallback_context.operands);
-        Some((self.pc, result == DONE))
+        let executed = std::mem::replace(&mut self.progress.count, count) - count;
+        (run.steps, run.operands) =
+            (executed as usize, self.translations.fallback_context.operands);
+        Some((self.arch.pc, result == DONE))
     }
 
     /// The code for a slot, and what calls it, with all in the frame that both kinds of code need.
@@ -180,24 +209,24 @@ impl Hart {
         pc: u64,
         kind: CodeKind,
     ) -> Option<(Call, *const u8)> {
-        let translator = self.translator.as_mut()?;
+        let translator = self.translations.translator.as_mut()?;
         if translator.prepare(kind) {
-            self.code.drop_translations();
+            self.decoded.code.drop_translations();
         }
-        let generation = self.code.generation() + self.fetch_tlb.generation();
-        let key = generation << 2 | self.privilege as u64;
+        let generation = self.decoded.code.generation() + self.host.fetch_tlb.generation();
+        let key = generation << 2 | self.arch.privilege as u64;
         // Numbers of instructions are those of the page that is fetched from, even if a guest has mapped another one there
         // without saying so.
         let key = match kind {
             CodeKind::Untimed => key,
             CodeKind::Runs => key | (page.code.pa - RAM_BASE) << PAGE_IN_KEY,
         };
-        let entry = self.frame.entry(pc);
+        let entry = self.translations.frame.entry(pc);
         if (entry.pc, entry.key) != (pc, key) {
             if !page.code.may_be_translated() {
                 return None;
             }
-            self.code.translates(&page.code);
+            self.decoded.code.translates(&page.code);
             let source = Page {
                 pa: page.code.pa,
                 version: page.code.version(),
@@ -212,19 +241,19 @@ impl Hart {
         }
         let code = entry.code;
         let call = translator.call();
-        self.frame.load_base = self.load_tlb.base(self.rights);
-        self.frame.store_base = self.store_tlb.base(self.rights);
-        self.frame.key = key;
+        self.translations.frame.load_base = self.host.load_tlb.base(self.host.rights);
+        self.translations.frame.store_base = self.host.store_tlb.base(self.host.rights);
+        self.translations.frame.key = key;
         self.update_fp_state();
         Some((call, code))
     }
 
     /// Says in the frame what the FP state allows.
     fn update_fp_state(&mut self) {
-        let dirty = self.csrs.mstatus & status::FS == status::FS;
+        let dirty = self.arch.csrs.mstatus & status::FS == status::FS;
         // Why that is enough is said by `fp::host`.
-        let ready = dirty && self.csrs.frm == 0 && self.csrs.fflags & fp::NX != 0;
-        self.frame.fp_dirty = dirty.into();
-        self.frame.fp_ready = ready.into();
+        let ready = dirty && self.arch.csrs.frm == 0 && self.arch.csrs.fflags & fp::NX != 0;
+        self.translations.frame.fp_dirty = dirty.into();
+        self.translations.frame.fp_ready = ready.into();
     }
 }

@@ -28,13 +28,13 @@ impl Hart {
     #[cold]
     #[inline(never)]
     pub(crate) fn trap(&mut self, trap: Trap, pc: u64) -> u64 {
-        self.not_retired = self.not_retired.wrapping_add(1);
+        self.progress.not_retired = self.progress.not_retired.wrapping_add(1);
         let code = trap.cause as u64;
-        let delegated = self.csrs.medeleg >> code & 1 != 0;
-        let privilege = self.privilege;
+        let delegated = self.arch.csrs.medeleg >> code & 1 != 0;
+        let privilege = self.arch.privilege;
         let own = match privilege {
-            Privilege::Machine => Some(self.csrs.mtvec & !3),
-            Privilege::Supervisor => Some(self.csrs.stvec & !3),
+            Privilege::Machine => Some(self.arch.csrs.mtvec & !3),
+            Privilege::Supervisor => Some(self.arch.csrs.stvec & !3),
             Privilege::User => None,
         };
         let next = self.enter_handler(code, delegated, trap.tval, pc);
@@ -45,7 +45,7 @@ impl Hart {
 
     /// Takes an interrupt in place of the instruction at `pc`. Gives the handler's address.
     pub(super) fn interrupt(&mut self, interrupt: Interrupt, pc: u64) -> u64 {
-        let delegated = self.csrs.mideleg & bit(interrupt) != 0;
+        let delegated = self.arch.csrs.mideleg & bit(interrupt) != 0;
         self.enter_handler(INTERRUPT | interrupt as u64, delegated, 0, pc)
     }
 
@@ -53,8 +53,8 @@ impl Hart {
         if let BREAKPOINT | COUNTER_OVERFLOW = cause {
             self.may_freeze(cause);
         }
-        let csrs = &mut self.csrs;
-        let from = self.privilege;
+        let csrs = &mut self.arch.csrs;
+        let from = self.arch.privilege;
         let vector = if delegated && from != Privilege::Machine {
             csrs.sepc = pc;
             csrs.scause = cause;
@@ -68,7 +68,7 @@ impl Hart {
             }
             csrs.mstatus = mstatus;
             self.set_privilege(Privilege::Supervisor);
-            self.csrs.stvec
+            self.arch.csrs.stvec
         } else {
             csrs.mepc = pc;
             csrs.mcause = cause;
@@ -79,7 +79,7 @@ impl Hart {
             }
             csrs.mstatus = mstatus | (from as u64) << status::MPP_SHIFT;
             self.set_privilege(Privilege::Machine);
-            self.csrs.mtvec
+            self.arch.csrs.mtvec
         };
         let vectored = vector & 1 != 0 && cause & INTERRUPT != 0;
         (vector & !3).wrapping_add(if vectored { 4 * (cause & !INTERRUPT) } else { 0 })
@@ -93,14 +93,14 @@ impl Hart {
             _ => control::LCOFIFRZ,
         };
         if self.sampling.units.transfer_records.with(|records| records.control() & by != 0) {
-            self.afterwards(after::FREEZE);
+            self.deadlines.afterwards(after::FREEZE);
         }
     }
 
     /// `mret`: gives the address to return to.
     pub(crate) fn return_from_machine(&mut self) -> u64 {
-        let mstatus = self.csrs.mstatus;
-        let to = self.csrs.mpp();
+        let mstatus = self.arch.csrs.mstatus;
+        let to = self.arch.csrs.mpp();
         let mut new = mstatus & !(status::MIE | status::MPP) | status::MPIE;
         if mstatus & status::MPIE != 0 {
             new |= status::MIE;
@@ -108,51 +108,51 @@ impl Hart {
         if to != Privilege::Machine {
             new &= !status::MPRV;
         }
-        self.csrs.mstatus = new;
+        self.arch.csrs.mstatus = new;
         self.set_privilege(to);
-        self.note_return(self.csrs.mepc);
-        self.csrs.mepc
+        self.note_return(self.arch.csrs.mepc);
+        self.arch.csrs.mepc
     }
 
     /// `sret`: gives the address to return to.
     pub(crate) fn return_from_supervisor(&mut self) -> u64 {
-        let mstatus = self.csrs.mstatus;
+        let mstatus = self.arch.csrs.mstatus;
         let supervisor = mstatus & status::SPP != 0;
         let mut new = mstatus & !(status::SIE | status::SPP | status::MPRV) | status::SPIE;
         if mstatus & status::SPIE != 0 {
             new |= status::SIE;
         }
-        self.csrs.mstatus = new;
+        self.arch.csrs.mstatus = new;
         self.set_privilege(if supervisor { Privilege::Supervisor } else { Privilege::User });
-        self.note_return(self.csrs.sepc);
-        self.csrs.sepc
+        self.note_return(self.arch.csrs.sepc);
+        self.arch.csrs.sepc
     }
 
     fn set_privilege(&mut self, privilege: Privilege) {
-        let changed = self.privilege != privilege;
-        self.privilege = privilege;
-        self.user_entries += u64::from(changed && privilege == Privilege::User);
+        let changed = self.arch.privilege != privilege;
+        self.arch.privilege = privilege;
+        self.attachments.user_entries += u64::from(changed && privilege == Privilege::User);
         self.update_rights();
-        if changed && (self.timed || self.counters.filtered()) {
-            self.afterwards(after::PRIVILEGE);
+        if changed && (self.progress.timed || self.arch.counters.filtered()) {
+            self.deadlines.afterwards(after::PRIVILEGE);
         }
     }
 
     /// The interrupt to take now, given `mip`.
     pub(super) fn choose(&self, mip: u64) -> Option<Interrupt> {
-        let pending = mip & self.csrs.mie;
+        let pending = mip & self.arch.csrs.mie;
         if pending == 0 {
             return None;
         }
-        let mstatus = self.csrs.mstatus;
-        let machine = self.privilege != Privilege::Machine || mstatus & status::MIE != 0;
-        let supervisor = match self.privilege {
+        let mstatus = self.arch.csrs.mstatus;
+        let machine = self.arch.privilege != Privilege::Machine || mstatus & status::MIE != 0;
+        let supervisor = match self.arch.privilege {
             Privilege::User => true,
             Privilege::Supervisor => mstatus & status::SIE != 0,
             Privilege::Machine => false,
         };
-        let to_machine = if machine { pending & !self.csrs.mideleg } else { 0 };
-        let to_supervisor = if supervisor { pending & self.csrs.mideleg } else { 0 };
+        let to_machine = if machine { pending & !self.arch.csrs.mideleg } else { 0 };
+        let to_supervisor = if supervisor { pending & self.arch.csrs.mideleg } else { 0 };
         // All interrupts to a more privileged mode come before those to a less privileged one.
         let taken = if to_machine != 0 { to_machine } else { to_supervisor };
         PRIORITY.into_iter().find(|&interrupt| taken & bit(interrupt) != 0)

@@ -21,9 +21,9 @@ macro_rules! step {
                     const CLASS: InstClass = Op::$variant.class();
                     $count += 1;
                     let checks = const { CLASS.is_control_flow() || CLASS.serialises() };
-                    let noticed = const { CLASS.accesses_memory() } && $hart.after != 0;
+                    let deferred = const { CLASS.accesses_memory() } && $hart.deadlines.after != 0;
                     $index += $slot.len() as usize / 2;
-                    if checks || noticed || $index >= $end {
+                    if checks || deferred || $index >= $end {
                         $pc = next;
                         continue $checked;
                     }
@@ -38,20 +38,20 @@ macro_rules! step {
 impl Hart {
     pub(super) fn run_untimed<T: TimingModel>(&mut self, env: &mut Env<'_, T>) -> RunExit {
         let hart = self;
-        let mut pc = hart.pc;
-        let mut count = hart.count;
-        let mut page = FetchPage::elsewhere(pc, Rc::clone(&hart.strict_page));
+        let mut pc = hart.arch.pc;
+        let mut count = hart.progress.count;
+        let mut page = FetchPage::elsewhere(pc, Rc::clone(&hart.decoded.strict_page));
         loop {
             let (trap, at) = 'exec: {
                 'checked: loop {
-                    if count >= hart.check_at {
-                        hart.pc = pc;
-                        hart.count = count;
+                    if count >= hart.deadlines.check_at {
+                        hart.arch.pc = pc;
+                        hart.progress.count = count;
                         if let Some(exit) = hart.pause(env) {
                             return exit;
                         }
-                        pc = hart.pc;
-                        count = hart.count;
+                        pc = hart.arch.pc;
+                        count = hart.progress.count;
                         page.forget(pc);
                     }
                     let mut index = page.slot(pc);
@@ -68,11 +68,11 @@ impl Hart {
                     }
                     // To the end of the page nothing has to be looked at between instructions that follow each
                     // other, unless something is due before: then it is, after each.
-                    let end = if hart.check_at - count > SLOTS as u64 {
-                        if page.code.is_hot(index, hart.hot_after)
+                    let end = if hart.deadlines.check_at - count > SLOTS as u64 {
+                        if page.code.is_hot(index, hart.translations.hot_after)
                             && let Some(trapped) = hart.run_translated(env, &page, index, pc, count)
                         {
-                            (pc, count) = (hart.pc, hart.count);
+                            (pc, count) = (hart.arch.pc, hart.progress.count);
                             if trapped {
                                 page.forget(pc);
                             }
@@ -106,21 +106,21 @@ impl Hart {
     #[cold]
     #[inline(never)]
     fn pause<T: TimingModel>(&mut self, env: &mut Env<'_, T>) -> Option<RunExit> {
-        if self.after != 0
+        if self.deadlines.after != 0
             && let Some(exit) = self.settle(env)
         {
             return Some(exit);
         }
-        if self.count >= self.stop_count.min(self.stop_cycle) {
+        if self.progress.count >= self.deadlines.stop_count.min(self.deadlines.stop_cycle) {
             return Some(RunExit::Limit);
         }
-        if self.count >= self.due
-            && let Some(interrupt) = self.check(env, self.count)
+        if self.progress.count >= self.deadlines.due
+            && let Some(interrupt) = self.check(env, self.progress.count)
         {
-            self.pc = self.interrupt(interrupt, self.pc);
+            self.arch.pc = self.interrupt(interrupt, self.arch.pc);
             self.interrupted_step();
         }
-        self.arm();
+        self.deadlines.arm(self.progress.timed);
         None
     }
 
@@ -135,7 +135,7 @@ impl Hart {
         trap: Trap,
         at: InstPosition,
     ) -> Option<u64> {
-        self.count = at.count;
+        self.progress.count = at.count;
         if self.at_breakpoint(at.pc) {
             self.stop_at_breakpoint();
             return None;

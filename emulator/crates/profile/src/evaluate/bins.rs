@@ -30,19 +30,19 @@ impl Run {
     }
 
     /// Packs the counts of processes that have not run for a while; `newly` are those since the last call.
-    pub(super) fn cool(&mut self, newly: &[ProcessId]) {
+    pub(super) fn pack_cold(&mut self, newly: &[ProcessId]) {
         let processes = self.context.processes();
         let is_cold = |process| process != self.process && self.inactive.is_cold(process);
         let has_ended = |process: ProcessId| {
             let entity = processes.get(process.0 as usize);
             is_cold(process) && entity.is_some_and(|entity| entity.end_cycle.is_some())
         };
-        self.oracle.cool(newly, is_cold);
+        self.oracle.pack_cold(newly, is_cold);
         if let Some(details) = &mut self.details {
-            details.cool(newly, is_cold);
+            details.pack_cold(newly, is_cold);
         }
         for view in &mut self.views {
-            view.cool(newly, is_cold, has_ended);
+            view.pack_cold(newly, is_cold, has_ended);
         }
     }
 }

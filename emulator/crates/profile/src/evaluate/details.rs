@@ -165,10 +165,10 @@ impl Details {
     }
 
     /// Packs the counts of inactive processes.
-    pub fn cool(&mut self, newly: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool + Copy) {
-        self.slots.cool(newly, is_cold);
-        self.signatures.cool(newly, is_cold);
-        self.over_time.cool(newly, is_cold);
+    pub fn pack_cold(&mut self, newly: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool + Copy) {
+        self.slots.pack_cold(newly, is_cold);
+        self.signatures.pack_cold(newly, is_cold);
+        self.over_time.pack_cold(newly, is_cold);
     }
 
     /// Counts a profiled span; true if a bin of [`Self::over_time`] ended before it.

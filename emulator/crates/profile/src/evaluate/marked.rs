@@ -16,8 +16,8 @@ impl MarkedIntervals {
         }
     }
 
-    /// Begins the region anew at `cycle`: no stretch before is part of it.
-    pub fn begin_anew(&mut self, cycle: u64) {
+    /// Restarts the region at `cycle`: no stretch before is part of it.
+    pub fn restart_region(&mut self, cycle: u64) {
         self.0.clear();
         self.mark(cycle, true);
     }

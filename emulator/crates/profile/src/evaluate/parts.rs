@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use commit_trace::Span;
 
-use super::anew::since;
+use super::region_restart::since_restart;
 use crate::block::Block;
 use crate::oracle::Oracle;
 use crate::{Filter, ProcessId, Profile, ThreadPart};
@@ -17,7 +17,7 @@ struct Part {
     name: String,
     is_open: bool,
     oracle: Oracle,
-    /// Profile of the cycles that were marked before the region began anew.
+    /// Profile of the cycles that were marked before the region restarted.
     marked_before: Option<Profile>,
 }
 
@@ -39,8 +39,8 @@ impl Parts {
         }
     }
 
-    /// Begins the region anew: cycles that were marked so far are no part of it.
-    pub fn begin_anew(&mut self) {
+    /// Restarts the region: cycles that were marked so far are no part of it.
+    pub fn restart_region(&mut self) {
         for part in &mut self.0 {
             part.marked_before = Some(part.oracle.clone().finish().marked);
         }
@@ -65,7 +65,7 @@ impl Parts {
             let charged = part.oracle.finish();
             let part_of = ThreadPart {
                 whole: charged.profile,
-                marked: since(charged.marked, part.marked_before),
+                marked: since_restart(charged.marked, part.marked_before),
             };
             (part.name, part_of)
         };

@@ -136,7 +136,7 @@ impl SpanSink for Run {
                 if let Some(cold) =
                     self.inactive.look(self.process, cycle).filter(|cold| !cold.is_empty())
                 {
-                    self.cool(&cold);
+                    self.pack_cold(&cold);
                 }
                 if let Some(stacks) = &mut self.stacks {
                     if let Some(new) = self.context.take_forked() {
@@ -153,8 +153,8 @@ impl SpanSink for Run {
                 }
             }
             Event::RegionAnew => {
-                self.stretches.begin_anew(cycle);
-                self.begin_anew();
+                self.stretches.restart_region(cycle);
+                self.restart_region();
             }
             Event::Region(inside) => {
                 self.scripts.interrupt();

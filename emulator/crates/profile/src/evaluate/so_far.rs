@@ -12,7 +12,7 @@ impl Evaluator {
         (charged.profile, charged.stacks, by_context.unwrap_or_default())
     }
 
-    /// Returns how often the region has begun anew. Cycles before the last time are no part of it.
+    /// Returns how often the region has restarted. Cycles before the last time are no part of it.
     pub(crate) fn region_restarts(&self) -> u32 {
         self.run.region_restarts
     }

@@ -156,12 +156,12 @@ proptest! {
     }
 
     #[test]
-    fn a_region_that_begins_anew_is_as_if_there_had_been_none_before(
+    fn a_region_that_restarts_is_as_if_there_had_been_none_before(
         words in prop::collection::vec(any::<u32>(), 1..600),
         width in 1..=8usize,
         period in 1..200u64,
         first in any::<prop::sample::Index>(),
-        anew in any::<prop::sample::Index>(),
+        restart in any::<prop::sample::Index>(),
     ) {
         // The synthetic stream's own marks (252) make place for ours.
         let words: Vec<u32> = words.iter().map(|word| word & !(4 << 24)).collect();
@@ -170,14 +170,14 @@ proptest! {
             let number = at.index(batches.len());
             batches[number].events.insert(0, (0, event));
         };
-        marked(&mut batches, &anew, Event::Region(true));
+        marked(&mut batches, &restart, Event::Region(true));
         let alone = batches.clone();
         batches.iter_mut().flat_map(|batch| &mut batch.events).for_each(|(_, event)| {
             if *event == Event::Region(true) {
                 *event = Event::RegionAnew;
             }
         });
-        let earlier = first.index(anew.index(batches.len()) + 1);
+        let earlier = first.index(restart.index(batches.len()) + 1);
         batches[earlier].events.insert(0, (0, Event::Region(true)));
 
         let mut samplers = samplers(period, 1);
@@ -193,9 +193,9 @@ proptest! {
                 batches.iter().for_each(|batch| evaluator.batch(batch).unwrap());
                 evaluator.finish()
             };
-            let (anew, alone) = (of(&batches), of(&alone));
-            prop_assert_eq!(&anew.samplers, &alone.samplers);
-            prop_assert_eq!(anew, alone);
+            let (restarted, alone) = (of(&batches), of(&alone));
+            prop_assert_eq!(&restarted.samplers, &alone.samplers);
+            prop_assert_eq!(restarted, alone);
         }
         let mut timeline = Timeline::new(Evaluator::new(&[], Region::Marked), 50);
         batches.iter().for_each(|batch| timeline.batch(batch).unwrap());

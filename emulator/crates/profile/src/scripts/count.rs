@@ -79,7 +79,7 @@ impl ScriptSamples {
     }
 
     /// Forgets all samples, but not what functions are.
-    pub fn begin_anew(&mut self) {
+    pub fn restart_region(&mut self) {
         self.window = None;
         self.processes.clear();
         self.entries = 0;

@@ -213,10 +213,14 @@ impl Counter {
     }
 
     /// Packs the counts of inactive processes.
-    pub(crate) fn cool(&mut self, processes: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
+    pub(crate) fn pack_cold(
+        &mut self,
+        processes: &[ProcessId],
+        is_cold: impl Fn(ProcessId) -> bool,
+    ) {
         let processes = processes.iter().map(|process| process.0 as usize);
         let is_cold = |process| is_cold(ProcessId(process as u32));
-        self.lost.cool(processes, is_cold);
+        self.lost.pack_cold(processes, is_cold);
     }
 
     /// The result; `commits` and `stalls` are each process's, by instruction, as the Oracle counts them.

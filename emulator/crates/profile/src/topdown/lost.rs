@@ -74,7 +74,7 @@ mod tests {
             plain.add(other, inst, slot as u64, slots);
             lost.add_to(other, inst, slot, slots);
             if n % 500 == 0 {
-                lost.cool([0, 2].into_iter(), |process| process != 1);
+                lost.pack_cold([0, 2].into_iter(), |process| process != 1);
             }
         }
         let mut lost = lost.owners();

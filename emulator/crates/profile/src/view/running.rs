@@ -214,19 +214,19 @@ impl Running {
     }
 
     /// See [`super::View::cool`].
-    pub fn cool(
+    pub fn pack_cold(
         &mut self,
         newly: &[ProcessId],
         is_cold: impl Fn(ProcessId) -> bool,
         has_ended: impl Fn(ProcessId) -> bool,
     ) {
         self.note_fresh();
-        newly.iter().for_each(|process| self.profile.cool(*process));
+        newly.iter().for_each(|process| self.profile.pack_cold(*process));
         if let Some(signatures) = &mut self.signatures {
-            signatures.cool(is_cold);
+            signatures.pack_cold(is_cold);
         }
         if let Some(misplaced) = &mut self.misplaced {
-            misplaced.cool(has_ended);
+            misplaced.pack_cold(has_ended);
         }
     }
 

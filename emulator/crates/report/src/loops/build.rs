@@ -103,9 +103,9 @@ impl<'a> Builder<'a> {
         let mut order: Vec<usize> =
             (0..found.len()).filter(|&at| share(own[at], process(at)) >= NOTICEABLE).collect();
         order.sort_by(|&a, &b| own[b].total_cmp(&own[a]).then(a.cmp(&b)));
-        let list = &self.excerpts.list;
+        let Excerpts { delays, list, .. } = self.excerpts;
         let graphs: Vec<Graph<'_>> =
-            list.iter().map(|excerpt| Graph::new(&self.code, excerpt)).collect();
+            list.iter().map(|excerpt| Graph::new(&self.code, *delays, excerpt)).collect();
         let mut loops = Vec::new();
         for at in order {
             let iterations =

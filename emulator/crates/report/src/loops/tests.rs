@@ -45,6 +45,7 @@ fn excerpts() -> Excerpts {
     Excerpts {
         widths: Widths { decode: 4, int: 4, mem: 2, fp: 2 },
         list: vec![Excerpt { from: 900, rows }],
+        ..Excerpts::default()
     }
 }
 

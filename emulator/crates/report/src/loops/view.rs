@@ -108,7 +108,7 @@ impl View {
 
 #[cfg(test)]
 mod tests {
-    use critical_path::{Code, Excerpt, Row};
+    use critical_path::{Code, Delays, Excerpt, Row};
 
     use super::*;
 
@@ -116,7 +116,7 @@ mod tests {
     fn a_picture_says_how_many_rows_it_leaves_out() {
         let code = Code::new(&[]);
         let excerpt = Excerpt { rows: vec![Row::default(); 200], ..Excerpt::default() };
-        let graph = Graph::new(&code, &excerpt);
+        let graph = Graph::new(&code, Delays::default(), &excerpt);
         let view = |rows| {
             let iteration = Iteration { excerpt: 0, rows, cycles: 1 };
             View::new(&graph, &iteration, &|_| Default::default()).json()

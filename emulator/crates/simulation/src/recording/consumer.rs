@@ -39,7 +39,7 @@ use commit_trace::{
     TraceSummary, TraceWriter, Written,
 };
 use profile::{Evaluation, Evaluator};
-use timing::Spare;
+use timing::SpareWork;
 
 use super::{Profilers, TraceOutput};
 use crate::commit_stage::StreamClosed;
@@ -129,20 +129,20 @@ pub struct SpareWorker {
 impl SpareWorker {
     /// Works on a part of a batch, or compresses a piece of the trace, unless somebody else is at it. Returns false if there
     /// was nothing to do.
-    pub fn help(&self, what: Spare) -> bool {
+    pub fn help(&self, what: SpareWork) -> bool {
         let enough = match what {
-            Spare::Any => 1,
-            Spare::Urgent => URGENT_BATCHES,
+            SpareWork::Any => 1,
+            SpareWork::Urgent => URGENT_BATCHES,
         };
         if self.backlog.batches() < enough {
-            return what == Spare::Any && self.compress();
+            return what == SpareWork::Any && self.compress();
         }
         let done = match self.reader.try_lock() {
             Ok(mut reader) => {
                 self.helps.store(true, Relaxed);
                 reader.do_part()
             }
-            Err(_) => return what == Spare::Any && self.compress(),
+            Err(_) => return what == SpareWork::Any && self.compress(),
         };
         // With a piece for each batch, a chunk is compressed long before the next one is full.
         if done == Ok(Part::Last) {

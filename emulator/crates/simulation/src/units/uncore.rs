@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use devices::memory_map::UNCORE_PMUS;
 use devices::{AccessFault, Cx, Device};
 use machine::{Board, DeviceNode};
 use serde_json::{Map, Value, json};
@@ -10,12 +11,6 @@ use snapshot::{Archive, Snapshot};
 use timing::{Origin, Preset, UncoreCount, UncoreCounts, refresh_period};
 use uncore_pmu::{Event, ORIGINS, Reg, RequestFilter, Totals, UncorePmu, Unit, regs};
 
-/// Address of the unit of the last-level cache; the memory controller's is on the next page.
-const UNCORE_BASE: u64 = 0x1004_8000;
-/// Size of a unit's page.
-const UNCORE_SIZE: u64 = 0x1000;
-/// PLIC source of the first unit's interrupt line; the other's follows.
-const UNCORE_IRQ: u32 = 40;
 /// Bytes of a line.
 const LINE_BYTES: u64 = 64;
 /// Filter that takes requests of all harts and origins.
@@ -176,13 +171,8 @@ impl Uncore {
             (unit, Rc::new(RefCell::new(pmu)))
         });
         for (n, ((_, unit), (_, compatible))) in (0..).zip(units.iter().zip(kinds)) {
-            let base = UNCORE_BASE + UNCORE_SIZE * u64::from(n);
-            let irq = Some(UNCORE_IRQ + n);
             let device = UncoreBus { unit: Rc::clone(unit), counted: counted.clone() };
-            board.add(
-                DeviceNode::new("pmu", &[compatible], base, UNCORE_SIZE, irq),
-                Box::new(device),
-            )?;
+            board.add(DeviceNode::at("pmu", &[compatible], &UNCORE_PMUS, n), Box::new(device))?;
         }
         Ok(Self { units, counted })
     }

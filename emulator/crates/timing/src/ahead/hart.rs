@@ -8,8 +8,8 @@ use isa::{
 };
 
 use super::batch::{Answer, Batch, Call, Question};
+use super::cycle_bound::CycleBound;
 use super::link::{BATCHES, BatchChannel};
-use super::reach::Reach;
 use crate::path::Path;
 
 /// Instructions of a batch, about: some ten microseconds of the core's work.
@@ -25,11 +25,11 @@ pub struct Ahead<'a>(RefCell<Queue<'a>>);
 
 /// What core and machine say to each other beside the timing model's calls.
 #[derive(Clone, Copy)]
-pub struct Lines<'a> {
+pub struct CoreWiring<'a> {
     /// Cycle up to which no commit does anything to the machine that the hart could see; `u64::MAX`: no commit ever
     /// does. The machine may change it while the core has nothing to do. The core's sink may change it after that cycle
     /// and, unless it is `u64::MAX`, at a change of privilege.
-    pub quiet: &'a SharedCycle,
+    pub quiet_until: &'a SharedCycle,
     /// Cycle in which an interrupt becomes pending, as the core's sink tells; `u64::MAX`: none does.
     pub raised: &'a SharedCycle,
     /// The machine's cycle of the next interrupt. The hart brings it forward to [`Self::raised`] when it waits for the
@@ -37,12 +37,12 @@ pub struct Lines<'a> {
     pub irq_at: &'a SharedCycle,
     /// Does some microseconds of other work, unless there is none that the other thread does not do already; returns
     /// true if there was some. With two threads, the one that waits for the other calls it.
-    pub spare: &'a (dyn Fn(Spare) -> bool + Sync),
+    pub spare_work: &'a (dyn Fn(SpareWork) -> bool + Sync),
 }
 
 /// Other work that the hart's or core's thread does while it waits for the other, by urgency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spare {
+pub enum SpareWork {
     /// Whatever there is.
     Any,
     /// What cannot wait.
@@ -64,9 +64,9 @@ struct Queue<'a> {
     until: [u64; BATCHES as usize],
     /// Number of the last batch whose finish cycle is known.
     known: u64,
-    reach: Reach,
-    lines: Lines<'a>,
-    /// [`Lines::quiet`], as it was when the core had nothing to do.
+    bound: CycleBound,
+    wiring: CoreWiring<'a>,
+    /// [`CoreWiring::quiet_until`], as it was when the core had nothing to do.
     quiet: u64,
     /// The core's last answer, while the core has nothing to do.
     answer: Option<Answer>,
@@ -80,7 +80,7 @@ impl<'a> Ahead<'a> {
     pub(super) fn new(
         path: &'a mut Path,
         channel: &'a mut dyn BatchChannel,
-        lines: Lines<'a>,
+        wiring: CoreWiring<'a>,
         cycle: u64,
     ) -> Self {
         Self(RefCell::new(Queue {
@@ -92,9 +92,9 @@ impl<'a> Ahead<'a> {
             instructions: 0,
             until: [0; BATCHES as usize],
             known: 0,
-            reach: Reach::new(cycle),
+            bound: CycleBound::new(cycle),
             quiet: 0,
-            lines,
+            wiring,
             answer: None,
             exact: false,
             waits: 0,
@@ -119,7 +119,7 @@ impl<'a> Ahead<'a> {
 impl Queue<'_> {
     /// Sends the batch to the core.
     fn send(&mut self) {
-        self.look_whether_quiet();
+        self.refresh_quiet();
         self.channel.send(&mut self.batch, self.instructions);
         self.batch.clear();
         self.most = (2 * self.most).min(STEPS);
@@ -137,7 +137,7 @@ impl Queue<'_> {
         self.known += 1;
         let cycle = self.channel.finish_cycle(self.known);
         let until = self.until[(self.known % BATCHES) as usize];
-        self.reach.learn(cycle, until);
+        self.bound.learn(cycle, until);
     }
 
     /// Waits until the core has done everything that it was given; returns its answer.
@@ -158,7 +158,7 @@ impl Queue<'_> {
         let answer = self.channel.answer();
         self.answer = Some(answer);
         self.most = FIRST_STEPS;
-        let Lines { raised, irq_at, .. } = self.lines;
+        let CoreWiring { raised, irq_at, .. } = self.wiring;
         if raised.get() != u64::MAX {
             irq_at.set(irq_at.get().min(raised.get()));
             raised.set(u64::MAX);
@@ -166,10 +166,10 @@ impl Queue<'_> {
         answer
     }
 
-    /// Reads [`Lines::quiet`] if the core has nothing to do; while the core works, its sink may change it.
-    fn look_whether_quiet(&mut self) {
+    /// Reads [`CoreWiring::quiet_until`] if the core has nothing to do; while the core works, its sink may change it.
+    fn refresh_quiet(&mut self) {
         if self.answer.is_some() {
-            self.quiet = self.lines.quiet.get();
+            self.quiet = self.wiring.quiet_until.get();
         }
     }
 
@@ -183,11 +183,11 @@ impl Queue<'_> {
     /// happen until then that the hart has to know.
     #[inline]
     fn reaches(&mut self, before: u64) -> Option<u64> {
-        self.look_whether_quiet();
+        self.refresh_quiet();
         // A commit in the quiet cycle itself is quiet, too.
         let deadline = before.min(self.quiet.saturating_add(1));
         loop {
-            let cycle = self.reach.after(self.instructions);
+            let cycle = self.bound.after(self.instructions);
             if cycle < deadline {
                 return Some(cycle);
             }
@@ -272,7 +272,7 @@ impl TimingModel for Ahead<'_> {
         queue.path.flush();
         queue.note(Call::IdleUntil(cycle));
         queue.ask();
-        queue.reach.sleep(cycle);
+        queue.bound.sleep(cycle);
     }
 
     fn now(&self) -> u64 {
@@ -283,7 +283,7 @@ impl TimingModel for Ahead<'_> {
         let queue = self.0.borrow();
         match queue.answer {
             Some(answer) if queue.batch.is_empty() => answer.now,
-            _ => queue.reach.after(queue.instructions),
+            _ => queue.bound.after(queue.instructions),
         }
     }
 
@@ -323,7 +323,7 @@ impl TimingModel for Ahead<'_> {
     fn privilege(&mut self, privilege: Privilege) {
         let queue = self.0.get_mut();
         queue.note(Call::Privilege(privilege));
-        if queue.lines.quiet.get() != u64::MAX {
+        if queue.wiring.quiet_until.get() != u64::MAX {
             // The change may move the quiet cycle, to a later or an earlier one.
             queue.ask();
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use commit_trace::CommitSink;
 
-use super::Spare;
+use super::SpareWork;
 use super::batch::{Answer, Batch, Server};
 use crate::pipeline::Pipeline;
 
@@ -88,7 +88,7 @@ pub(super) struct Link<'a> {
     hart: Line<HartSide>,
     sleep: Line<Sleep>,
     hart_thread: Thread,
-    spare: &'a (dyn Fn(Spare) -> bool + Sync),
+    spare_work: &'a (dyn Fn(SpareWork) -> bool + Sync),
 }
 
 #[repr(align(128))]
@@ -155,15 +155,15 @@ fn spin_or_yield_until(mut condition: impl FnMut() -> bool) -> bool {
 }
 
 impl<'a> Link<'a> {
-    /// Returns the link of the hart on `hart_thread`. `spare`: see [`Lines::spare`](super::Lines::spare).
-    pub fn new(hart_thread: Thread, spare: &'a (dyn Fn(Spare) -> bool + Sync)) -> Self {
+    /// Returns the link of the hart on `hart_thread`. `spare_work`: see [`CoreWiring::spare_work`](super::CoreWiring::spare_work).
+    pub fn new(hart_thread: Thread, spare_work: &'a (dyn Fn(SpareWork) -> bool + Sync)) -> Self {
         Self {
             slots: std::array::from_fn(|_| Line(Slot::default())),
             core: Line(CoreSide::default()),
             hart: Line(HartSide::default()),
             sleep: Line(Sleep::default()),
             hart_thread,
-            spare,
+            spare_work,
         }
     }
 
@@ -203,7 +203,7 @@ impl Sender<'_> {
 
     /// Does spare work as long as the core has at least `instructions` instructions to do.
     fn spend(&self, instructions: u64) {
-        while self.left() >= instructions && (self.link.spare)(Spare::Any) {}
+        while self.left() >= instructions && (self.link.spare_work)(SpareWork::Any) {}
     }
 
     /// Waits until `batches` batches are done.
@@ -222,7 +222,7 @@ impl Sender<'_> {
         // Set now, so that the core's thread leaves spare work to this one.
         let waits = &self.link.hart.0.waits;
         waits.store(true, Relaxed);
-        let spare = || (self.link.spare)(Spare::Any);
+        let spare = || (self.link.spare_work)(SpareWork::Any);
         while !is_done() && self.left() >= WAITING_BACKLOG {
             if spare() {
                 continue;
@@ -315,7 +315,7 @@ pub(super) fn serve<S: CommitSink>(pipeline: &mut Pipeline<S>, link: &Link<'_>) 
         done += 1;
         // While the hart's thread waits, spare work would hold it up, too.
         let waits = || link.hart.0.waits.load(Relaxed);
-        while !waits() && (link.spare)(Spare::Urgent) {
+        while !waits() && (link.spare_work)(SpareWork::Urgent) {
             spin_loop();
         }
         let (cycle, answer) = server.serve(&link.batch(done));
@@ -342,7 +342,7 @@ fn wait_for_batch(link: &Link<'_>, number: u64) -> bool {
             // Read after the end was seen: a batch that was sent before it counts.
             return is_sent();
         }
-        if !(link.spare)(Spare::Any) {
+        if !(link.spare_work)(SpareWork::Any) {
             break;
         }
     }

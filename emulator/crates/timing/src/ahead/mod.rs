@@ -4,15 +4,15 @@
 //! and gives the pipeline what it has to know, a [`Batch`](batch::Batch) at a time. The hart needs the core's cycle
 //! only for what depends on it: counters, device registers, `wfi`, and interrupts. It waits for the core at the first
 //! three, and where the next interrupt, device event or TIP sample might fall within the batches that the core has not
-//! done yet ([`reach`]). Nothing that the hart sees depends on how quick a thread is, or on whether there are two: with
+//! done yet ([`cycle_bound`]). Nothing that the hart sees depends on how quick a thread is, or on whether there are two: with
 //! one, a batch is timed when it is given.
 //!
 //! Not used with several harts, which take turns of a few cycles.
 
 mod batch;
+mod cycle_bound;
 mod hart;
 mod link;
-mod reach;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::thread;
@@ -20,19 +20,19 @@ use std::thread;
 use commit_trace::CommitSink;
 
 use crate::Core;
-pub use hart::{Ahead, Lines, Spare};
+pub use hart::{Ahead, CoreWiring, SpareWork};
 use link::Link;
 
 /// Calls `run` with a timing model that stands for `core`, on this thread.
 pub fn run_ahead<S: CommitSink, R>(
     core: &mut Core<S>,
-    lines: Lines<'_>,
+    wiring: CoreWiring<'_>,
     run: impl FnOnce(&mut Ahead<'_>) -> R,
 ) -> R {
     let cycle = core.cycle();
     let Core { path, pipeline, .. } = core;
     let mut here = link::SameThread::new(pipeline);
-    let mut ahead = Ahead::new(path, &mut here, lines, cycle);
+    let mut ahead = Ahead::new(path, &mut here, wiring, cycle);
     let result = run(&mut ahead);
     ahead.finish();
     result
@@ -45,13 +45,13 @@ pub fn run_ahead<S: CommitSink, R>(
 /// As `run` does, and if the core does.
 pub fn run_apart<S: CommitSink + Send, R>(
     core: &mut Core<S>,
-    lines: Lines<'_>,
+    wiring: CoreWiring<'_>,
     starts: fn(),
     run: impl FnOnce(&mut Ahead<'_>) -> R,
 ) -> R {
     let cycle = core.cycle();
     let Core { path, pipeline, .. } = core;
-    let link = Link::new(thread::current(), lines.spare);
+    let link = Link::new(thread::current(), wiring.spare_work);
     thread::scope(|scope| {
         let worker = thread::Builder::new().name("core".to_owned()).spawn_scoped(scope, || {
             starts();
@@ -63,7 +63,7 @@ pub fn run_apart<S: CommitSink + Send, R>(
         };
         let result = catch_unwind(AssertUnwindSafe(|| {
             let mut sender = link.sender(worker.thread().clone());
-            let mut ahead = Ahead::new(path, &mut sender, lines, cycle);
+            let mut ahead = Ahead::new(path, &mut sender, wiring, cycle);
             let result = run(&mut ahead);
             ahead.finish();
             result

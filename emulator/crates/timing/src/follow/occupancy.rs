@@ -61,14 +61,14 @@ impl OccupancyWatch {
         while let Some(&(last, weight)) = self.inside.front()
             && last < cycle
         {
-            self.tell(last + 1);
+            self.notify_watch(last + 1);
             self.level -= weight;
             self.inside.pop_front();
         }
-        self.tell(cycle);
+        self.notify_watch(cycle);
     }
 
-    fn tell(&mut self, cycle: u64) {
+    fn notify_watch(&mut self, cycle: u64) {
         if cycle > self.next {
             self.watch.span(self.next, cycle, self.level);
             self.next = cycle;

@@ -370,7 +370,7 @@ impl Slots {
         }
         match self.heads {
             Some(_) => self.tell_apart(from, to, records),
-            None => tell(&mut self.watches, self.width, (from, to), COMMIT),
+            None => notify_watches(&mut self.watches, self.width, (from, to), COMMIT),
         }
     }
 
@@ -396,8 +396,8 @@ impl Slots {
             let ends = stall.commit.min(to);
             let kind = (SlotKind::Waits as usize + usize::from(stall.class)).min(KINDS - 1);
             self.totals[kind] += (ends - stalls) * u64::from(width);
-            tell(&mut self.watches, width, (from, stalls), COMMIT);
-            tell(&mut self.watches, width, (stalls, ends), kind);
+            notify_watches(&mut self.watches, width, (from, stalls), COMMIT);
+            notify_watches(&mut self.watches, width, (stalls, ends), kind);
             from = ends;
         }
     }
@@ -406,7 +406,7 @@ impl Slots {
     #[inline]
     fn empty(&mut self, from: u64, to: u64, kind: SlotKind) {
         self.totals[kind as usize] += (to - from) * u64::from(self.width);
-        tell(&mut self.watches, self.width, (from, to), kind as usize);
+        notify_watches(&mut self.watches, self.width, (from, to), kind as usize);
     }
 
     /// Tells the watches now of the cycles up to the last commit, whose instruction changed the privilege, if it
@@ -460,7 +460,7 @@ fn recovers(restart: Restart, from: u64, decode: u64, window: &Window) -> u64 {
 
 /// Tells watches that all slots from cycle `from` to before `to` are of a kind.
 #[inline]
-fn tell(watches: &mut [DecodeWatch], width: u32, (from, to): (u64, u64), kind: usize) {
+fn notify_watches(watches: &mut [DecodeWatch], width: u32, (from, to): (u64, u64), kind: usize) {
     for DecodeWatch { weights, watch, .. } in watches {
         if from < to {
             watch.span(from, to, weights.slots[kind] * width);

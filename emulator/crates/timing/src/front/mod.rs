@@ -38,8 +38,10 @@ pub(crate) struct FrontCounts {
     pub buffer_cycles: u64,
     /// Cycles by which packets were late for want of room in the fetch target queue.
     pub target_cycles: u64,
-    /// Restarts by F2 and F3 only for a branch that is not taken, which the stage before had missed.
-    pub history_redirects: [u64; 2],
+    /// Restarts by F2 only for a branch that is not taken, which F1 had missed.
+    pub history_redirects_f2: u64,
+    /// Restarts by F3 only for a branch that is not taken, which F2 had missed.
+    pub history_redirects_f3: u64,
     /// Mispredictions, by the [`Component`] that predicted.
     pub misses_by: [u64; Component::COUNT],
     pub btb_hits: u64,
@@ -62,7 +64,8 @@ snapshot::snapshot!(FrontCounts {
     l1i_cycles,
     buffer_cycles,
     target_cycles,
-    history_redirects,
+    history_redirects_f2,
+    history_redirects_f3,
     misses_by,
     btb_hits,
     micro_btb_misses,

@@ -77,10 +77,10 @@ impl FrontEnd {
             let view = &self.view;
             self.counts.redirects_f2 += u64::from(distance == 2);
             self.counts.redirects_f3 += u64::from(distance == 3);
-            let elsewhere = [!one | view.left1, !two | view.left2];
-            let [f2, f3] = &mut self.counts.history_redirects;
-            *f2 += u64::from(distance == 2 && !elsewhere[0]);
-            *f3 += u64::from(distance == 3 && !elsewhere[1]);
+            let left_in_f1 = !one | view.left1;
+            let left_in_f2 = !two | view.left2;
+            self.counts.history_redirects_f2 += u64::from(distance == 2 && !left_in_f1);
+            self.counts.history_redirects_f3 += u64::from(distance == 3 && !left_in_f2);
         }
     }
 

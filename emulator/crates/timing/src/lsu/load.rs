@@ -4,7 +4,7 @@ use commit_trace::{CycleClass, TeaEvents};
 use isa::MemAccess;
 
 use super::queue::Store;
-use super::{ANSWER, Access, Answer, BANKS, Issued, Lsu, RETRY, S0, STORE_PORT, class_of};
+use super::{ANSWER, Access, Answer, BANKS, Issued, Lsu, RETRY, S0, SEARCH, STORE_PORT, class_of};
 use crate::mem::{LINE_BITS, Origin};
 use crate::micro_op::{MicroOp, ring};
 use crate::path::WalkReads;
@@ -65,7 +65,7 @@ impl Lsu {
         }
         // Integer loads that go through at once wake their dependents early, FP loads never do.
         let early = u64::from(s0 == first && micro_op.file == ring::INT);
-        match self.stores.find(load.store, s0 + 1) {
+        match self.stores.find(load.store, s0 + SEARCH) {
             Some(store) => self.behind(&store, load, s0, early, tea),
             None => self.read_cache(load.pa, s0, early, tea),
         }
@@ -96,7 +96,7 @@ impl Lsu {
         early: u64,
         tea: TeaEvents,
     ) -> Answer {
-        if store.address <= s0 + 1 {
+        if store.address <= s0 + SEARCH {
             return self.forward(store, load.store.covers, s0, early, tea);
         }
         Answer { failed: Some(store.address + REPORT), ..self.read_cache(load.pa, s0, early, tea) }

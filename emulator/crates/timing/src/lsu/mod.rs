@@ -5,7 +5,7 @@
 
 mod load;
 mod queue;
-mod store;
+pub(crate) mod store;
 
 use isa::{MemAccess, StaticId};
 
@@ -20,6 +20,8 @@ use queue::Stores;
 
 /// Cycles from issue to S0, the first stage of the data cache's pipeline.
 pub(crate) const S0: u64 = 2;
+/// Cycles from S0 to a load's search of the store queue.
+pub(crate) const SEARCH: u64 = 1;
 /// S0 to the first commit of a load, and to the issue of dependents that were not woken early.
 const ANSWER: u64 = 3;
 /// Cycles between two tries of a load that waits for a store, and between a refused and a repeated access.
@@ -108,6 +110,22 @@ pub(crate) struct LsuCounts {
     pub delayed_stores: u64,
 }
 
+/// Accesses by the register file that data comes from or goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ByRegisterFile {
+    /// Accesses of integer registers, or of none.
+    pub integer: u64,
+    /// Accesses of FP registers.
+    pub fp: u64,
+}
+
+impl ByRegisterFile {
+    /// Returns the accesses of both.
+    pub fn all(self) -> u64 {
+        self.integer + self.fp
+    }
+}
+
 impl LsuCounts {
     /// Returns the loads that were tried again, once for each reason.
     pub fn replays(&self) -> u64 {
@@ -143,19 +161,19 @@ impl LsuCounts {
     }
 
     /// Returns the integer and FP loads that retired.
-    pub fn retired_loads(&self) -> [u64; 2] {
+    pub fn retired_loads(&self) -> ByRegisterFile {
         let of = |file: u8| self.loads[usize::from(file)] - self.failed[usize::from(file)];
-        [of(ring::NONE) + of(ring::INT), of(ring::FP)]
+        ByRegisterFile { integer: of(ring::NONE) + of(ring::INT), fp: of(ring::FP) }
     }
 
     /// Returns the loads that retired and that the L1 or a store answered.
     pub fn early_loads(&self) -> u64 {
-        self.retired_loads().iter().sum::<u64>() - self.late_loads.iter().sum::<u64>()
+        self.retired_loads().all() - self.late_loads.iter().sum::<u64>()
     }
 
     /// Integer and FP stores.
-    pub fn stores(&self) -> [u64; 2] {
-        [self.stores - self.fp_stores, self.fp_stores]
+    pub fn stores(&self) -> ByRegisterFile {
+        ByRegisterFile { integer: self.stores - self.fp_stores, fp: self.fp_stores }
     }
 
     /// Takes back a load that failed its order.

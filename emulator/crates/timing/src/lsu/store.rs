@@ -9,12 +9,12 @@ use crate::micro_op::{MicroOp, port};
 use crate::schedule::{Schedule, lane};
 use crate::units::Issued;
 
-/// Cycles from issue to the first commit: S0, search, the ROB's busy bit.
-const STORE_DONE: u64 = 5;
 /// Cycles from issue to the one in which address or data are in the queue.
 const IN_QUEUE: u64 = 3;
-/// Cycles from FP data in the queue to the first commit.
-const FP_DATA_DONE: u64 = 2;
+/// Cycles from the data in the queue to the first commit: search, the ROB's busy bit.
+pub(crate) const STORE_DATA_DONE: u64 = 2;
+/// Cycles from issue to the first commit.
+const STORE_DONE: u64 = IN_QUEUE + STORE_DATA_DONE;
 /// Cycles from S0 of the write to the entry's reuse.
 const WRITTEN: u64 = 4;
 
@@ -79,7 +79,7 @@ impl Lsu {
                 // FP data goes through the FP pipeline's port 0.
                 let data_in = data + latency;
                 let ports = [first, second];
-                (address, data, ports, data_in, data_in + FP_DATA_DONE)
+                (address, data, ports, data_in, data_in + STORE_DATA_DONE)
             }
         };
         let first = address + S0;

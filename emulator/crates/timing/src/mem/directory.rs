@@ -143,7 +143,7 @@ impl Directory {
 
     /// Adds a probe for the L1 of a hart, whose L2 dropped the line on an instruction's behalf: the L1 has to do the
     /// same.
-    pub fn tell(&mut self, hart: usize, probe: Probe) {
+    pub fn push_probe(&mut self, hart: usize, probe: Probe) {
         self.probes[hart].push(probe);
     }
 

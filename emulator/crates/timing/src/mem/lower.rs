@@ -38,19 +38,30 @@ impl Level {
     }
 }
 
+/// Lines that were looked up in a cache.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lookups {
+    /// Lookups, hits and misses.
+    pub all: u64,
+    /// Lookups that missed.
+    pub misses: u64,
+}
+
+snapshot::snapshot!(Lookups { all, misses });
+
 /// Hits and misses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
-    /// Accesses and misses of the L2, by [`Origin`].
-    pub l2: [[u64; 2]; Origin::COUNT],
+    /// Lookups of the L2, by [`Origin`].
+    pub l2: [Lookups; Origin::COUNT],
     /// Hits of the L2 in lines that were still on their way.
     pub l2_pending: u64,
     pub l2_evictions: u64,
     pub l2_writebacks: u64,
     pub llc_accesses: u64,
     pub llc_misses: u64,
-    /// Accesses and misses of the LLC by loads.
-    pub llc_loads: [u64; 2],
+    /// Lookups of the LLC by loads.
+    pub llc_loads: Lookups,
     pub writebacks: u64,
     pub upgrades: u64,
     pub transfers: u64,
@@ -81,12 +92,12 @@ snapshot::snapshot!(Counts {
 impl Counts {
     /// Returns the accesses of the L2.
     pub fn l2_accesses(&self) -> u64 {
-        self.l2.iter().map(|[accesses, _]| accesses).sum()
+        self.l2.iter().map(|lookups| lookups.all).sum()
     }
 
     /// Returns the misses of the L2.
     pub fn l2_misses(&self) -> u64 {
-        self.l2.iter().map(|[_, misses]| misses).sum()
+        self.l2.iter().map(|lookups| lookups.misses).sum()
     }
 }
 
@@ -171,7 +182,7 @@ impl Lower {
             && let Some(directory) = &mut self.shared.lock().directory
         {
             // Nobody has told the L1 data cache, which the directory takes to be without the line.
-            directory.tell(self.hart, Probe { line, drop: true });
+            directory.push_probe(self.hart, Probe { line, drop: true });
         }
         (ready, level)
     }
@@ -209,7 +220,7 @@ impl Lower {
         origin: Origin,
         evicted: impl FnOnce(u64) -> bool,
     ) -> (u64, Level, Option<u64>) {
-        self.counts.l2[origin as usize][0] += 1;
+        self.counts.l2[origin as usize].all += 1;
         let start = self.l2_port.serve(cycle, self.l2_interval);
         if let Some(filled) = self.l2.hit(line, start, false) {
             let ready = (start + self.l2_latency).max(filled);
@@ -223,7 +234,7 @@ impl Lower {
             }
             return (ready, Level::L2, None);
         }
-        self.counts.l2[origin as usize][1] += 1;
+        self.counts.l2[origin as usize].misses += 1;
         let asked = start;
         let (register, start) = self.l2_mshrs.choose(asked);
         self.counts.l2_mshr_full += start - asked;

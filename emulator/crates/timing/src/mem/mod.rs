@@ -18,7 +18,7 @@ pub(crate) use cache::Cache;
 pub use counts::{UncoreCount, UncoreCounts};
 pub use dram::refresh_period;
 pub(crate) use l1d::L1d;
-pub(crate) use lower::{Level, Lower};
+pub(crate) use lower::{Level, Lookups, Lower};
 pub use origin::Origin;
 pub use shared::SharedMemory;
 pub(crate) use walk::{TlbSide, Walk};

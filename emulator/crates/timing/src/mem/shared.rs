@@ -180,13 +180,13 @@ impl Shared {
         };
         let of_load = u64::from(origin == Origin::Load);
         counts.llc_accesses += 1;
-        counts.llc_loads[0] += of_load;
+        counts.llc_loads.all += of_load;
         account.count(UncoreCount::Lookups);
         if let Some(filled) = llc.hit(line, cycle, false) {
             return ((cycle + self.llc_latency).max(filled), Level::Llc);
         }
         counts.llc_misses += 1;
-        counts.llc_loads[1] += of_load;
+        counts.llc_loads.misses += of_load;
         account.count(UncoreCount::Misses);
         let (register, start) = self.llc_mshrs.choose(cycle);
         let ready = self.dram.read(line, start + self.llc_latency, account);

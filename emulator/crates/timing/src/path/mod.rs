@@ -202,7 +202,7 @@ impl Path {
             Role::Load | Role::Store => {
                 passed.found = state.access(mem, translated && !mem.mmio(), data_walks);
             }
-            Role::Flush | Role::Calm => {
+            Role::Flush | Role::SerialWithoutFlush => {
                 // An atomic finds no store in the queue.
                 let accesses = mem.kind() != MemKind::None && !mem.mmio();
                 let walks = accesses && translated && state.walks(mem.va, data_walks);
@@ -247,7 +247,7 @@ impl State {
     #[inline(always)]
     fn in_page(&mut self, packet: Packet, translated: bool, walks: &mut Vec<WalkReads>) -> Packet {
         match self.start >> 12 != self.page && translated && self.fetch_page(walks) {
-            true => packet.that_walks(),
+            true => packet.with_itlb_miss(),
             false => packet,
         }
     }
@@ -422,7 +422,7 @@ impl State {
         }
         self.close(bank, Outcome::None);
         let forecast = self.predictor.jump(at, next, last);
-        forecast.that_falls(falls).with_returns(full, empty)
+        forecast.with_fall_through(falls).with_returns(full, empty)
     }
 
     /// Ends the packet with an instruction of `bank`, and updates the history by what that did to it.

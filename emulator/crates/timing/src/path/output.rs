@@ -34,7 +34,7 @@ impl Packet {
 
     /// Returns the packet as one whose page is not in the ITLB.
     #[inline(always)]
-    pub(super) fn that_walks(self) -> Self {
+    pub(super) fn with_itlb_miss(self) -> Self {
         Self(self.0 | Self::WALKS)
     }
 

@@ -29,7 +29,7 @@ pub(super) enum Role {
     /// Serialising instruction, which flushes when it commits, or traps.
     Flush,
     /// Serialising instruction that does not flush ([`Cause::Flush`]).
-    Calm,
+    SerialWithoutFlush,
     /// Conditional branch that is not mispredicted ([`Cause::Mispredict`], [`Cause::Select`]).
     Foreseen,
 }
@@ -56,7 +56,7 @@ impl Role {
             Self::Branch if has(causes, Cause::Mispredict) || has(causes, Cause::Select) => {
                 Self::Foreseen
             }
-            Self::Flush if has(causes, Cause::Flush) => Self::Calm,
+            Self::Flush if has(causes, Cause::Flush) => Self::SerialWithoutFlush,
             role => role,
         }
     }

@@ -111,7 +111,7 @@ impl Forecast {
 
     /// Returns the forecast with what F3 does in the end.
     #[inline(always)]
-    pub fn in_the_end(self, last: Last) -> Self {
+    pub fn with_f3_outcome(self, last: Last) -> Self {
         self.with(Self::WRONG, last == Last::Wrong).with(Self::AS_F2, last == Last::AsF2)
     }
 
@@ -130,7 +130,7 @@ impl Forecast {
 
     /// Returns the forecast of a jump that goes to the packet that follows in memory, if `falls`.
     #[inline(always)]
-    pub fn that_falls(self, falls: bool) -> Self {
+    pub fn with_fall_through(self, falls: bool) -> Self {
         self.with(Self::FALLS, falls)
     }
 

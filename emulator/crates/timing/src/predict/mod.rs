@@ -232,7 +232,7 @@ impl Predictor {
             return forecast;
         }
         self.clock.missed();
-        forecast.by(by_tage, direction != given).in_the_end(Last::Wrong)
+        forecast.by(by_tage, direction != given).with_f3_outcome(Last::Wrong)
     }
 
     /// Looks up a jump, and has training with its target follow. What F3 does is `last`.
@@ -251,7 +251,7 @@ impl Predictor {
             self.btb.write(self.clock.trains(), at, &jump);
         }
         let forecast = Forecast::new(at, &jump, base, found);
-        forecast.in_the_end(last)
+        forecast.with_f3_outcome(last)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Values that parse but describe no core: what parameters may be, and how they depend on each other.
 
+use isa::Extension;
+
 use super::limits::HasLimits;
 use super::{Preset, PresetError};
 use crate::without::Without;
@@ -59,24 +61,15 @@ impl Preset {
                 return bad(key, format!("{low} to {high}"), found);
             }
         }
-        let isa = &self.isa;
-        let needs = [
-            ("isa.zcb", isa.zcb, isa.zba && isa.zbb, "isa.zba and isa.zbb"),
-            ("isa.zfh", isa.zfh, isa.zfhmin, "isa.zfhmin"),
-            ("isa.smcdeleg", isa.smcdeleg, isa.smcsrind, "isa.smcsrind"),
-            ("isa.smctr", isa.smctr, isa.smcsrind, "isa.smcsrind"),
-            ("isa.smpdis", isa.smpdis, isa.smcsrind, "isa.smcsrind"),
-            ("isa.sspesa", isa.sspesa, isa.smcdeleg, "isa.smcdeleg"),
-        ];
-        for (key, on, present, what) in needs {
-            if on && !present {
-                return Err(PresetError::Value {
-                    file: file.to_owned(),
-                    key: key.to_owned(),
-                    expected: format!("false without {what}"),
-                    found: "true".to_owned(),
-                });
-            }
+        if let Some(extension) = self.isa.incomplete() {
+            let key = |extension: &Extension| format!("isa.{}", extension.name());
+            let needs: Vec<_> = extension.needs().iter().map(key).collect();
+            return Err(PresetError::Value {
+                file: file.to_owned(),
+                key: key(&extension),
+                expected: format!("false without {}", needs.join(" and ")),
+                found: "true".to_owned(),
+            });
         }
         let multiples = [("rob.entries", self.rob.entries), ("fetch.buffer", self.fetch.buffer)];
         for (key, found) in multiples {

@@ -2,9 +2,9 @@
 //! `presets/boom-4w.toml`, which [`super::Preset::describe`] prints.
 #![expect(missing_docs, reason = "each key is documented in presets/boom-4w.toml")]
 
-use isa::{Extension, Extensions};
 use serde::{Deserialize, Serialize};
 
+use super::extensions::Isa;
 use super::limits::{HasLimits, Limit, LimitKind, key_path};
 
 /// What a number may be, beside its key: `[Range LOW to HIGH]`, `[PowerOfTwo LOW to HIGH]` for a power of two, or
@@ -58,11 +58,6 @@ sections! {
         dram: Dram,
         mmio: Mmio,
         what_if: WhatIf,
-    }
-    /// Extensions beyond RV64GC.
-    Isa {
-        zicbom: bool, zicboz: bool, zicond: bool, zacas: bool, zawrs: bool, zfa: bool,
-        zfh: bool, zfhmin: bool, zba: bool, zbb: bool, zbc: bool, zbs: bool, zcb: bool, smcntrpmf: bool, smcsrind: bool, smcdeleg: bool, smctr: bool, smpdis: bool, sspesa: bool, sstc: bool, sv48: bool, svadu: bool, svinval: bool, svnapot: bool, svpbmt: bool,
     }
     /// Clock.
     Clock {
@@ -192,41 +187,6 @@ sections! {
     /// What no core has.
     WhatIf {
         without: Vec<String>,
-    }
-}
-
-impl Isa {
-    /// The set of them.
-    pub fn extensions(&self) -> Extensions {
-        use Extension as E;
-        let keys = [
-            (E::Zicbom, self.zicbom),
-            (E::Zicboz, self.zicboz),
-            (E::Zicond, self.zicond),
-            (E::Zacas, self.zacas),
-            (E::Zawrs, self.zawrs),
-            (E::Zfa, self.zfa),
-            (E::Zfh, self.zfh),
-            (E::Zfhmin, self.zfhmin),
-            (E::Zba, self.zba),
-            (E::Zbb, self.zbb),
-            (E::Zbc, self.zbc),
-            (E::Zbs, self.zbs),
-            (E::Zcb, self.zcb),
-            (E::Smcntrpmf, self.smcntrpmf),
-            (E::Smcsrind, self.smcsrind),
-            (E::Smcdeleg, self.smcdeleg),
-            (E::Smctr, self.smctr),
-            (E::Smpdis, self.smpdis),
-            (E::Sspesa, self.sspesa),
-            (E::Sstc, self.sstc),
-            (E::Sv48, self.sv48),
-            (E::Svadu, self.svadu),
-            (E::Svinval, self.svinval),
-            (E::Svnapot, self.svnapot),
-            (E::Svpbmt, self.svpbmt),
-        ];
-        keys.into_iter().fold(Extensions::NONE, |set, (e, on)| set.with(e, on))
     }
 }
 

@@ -38,14 +38,14 @@ fn an_overflow_interrupts_in_its_cycle() {
         jal(0, -4),
     ]);
     machine.write(handler, &[csrr(4, MHPMCOUNTER3), csrr(5, MHPMEVENT3), jal(0, 0)]);
-    let csrs = &mut machine.hart.csrs;
+    let csrs = &mut machine.hart.arch.csrs;
     csrs.mtvec = handler;
     csrs.mie = bit(Interrupt::CounterOverflow);
     csrs.mstatus |= status::MIE;
     machine.steps(53);
-    assert_eq!(machine.hart.csrs.mcause, 0);
+    assert_eq!(machine.hart.arch.csrs.mcause, 0);
     machine.steps(2);
-    assert_eq!(machine.hart.csrs.mcause, 1 << 63 | Interrupt::CounterOverflow as u64);
+    assert_eq!(machine.hart.arch.csrs.mcause, 1 << 63 | Interrupt::CounterOverflow as u64);
     assert_eq!(machine.x(4), 0, "read in the first cycle of the handler, 50 cycles on");
     assert_eq!(machine.x(5), 1 << 63 | 1);
 }
@@ -67,9 +67,9 @@ fn filtered(filter: u64, lower: &[u32], handler: &[u32]) -> Machine {
     machine.write(LOWER, lower);
     machine.write(HANDLER, handler);
     let hart = &mut machine.hart;
-    hart.csrs.mtvec = HANDLER;
-    hart.pmp.set_address(0, u64::MAX);
-    hart.pmp.set_config(0, 0x1f);
+    hart.arch.csrs.mtvec = HANDLER;
+    hart.arch.pmp.set_address(0, u64::MAX);
+    hart.arch.pmp.set_config(0, 0x1f);
     hart.set_reg(1, filter);
     hart.set_reg(2, LOWER);
     machine
@@ -101,7 +101,7 @@ fn filters_count_alike_interpreted_translated_and_timed() {
             MRET,
         ];
         let mut machine = filtered(filter, &lower, &handler);
-        machine.hart.csrs.mstatus |= u64::from(supervisor) << 11; // MPP
+        machine.hart.arch.csrs.mstatus |= u64::from(supervisor) << 11; // MPP
         machine.hart.set_reg(7, 3);
         machine
     };
@@ -150,9 +150,9 @@ fn supervisor_cycles_can_be_left_out() {
     machine.write(user, &[addi(3, 3, 1), addi(3, 3, 1), ECALL]);
     machine.write(RAM_BASE + 0x3000, &[addi(4, 4, 1), addi(4, 4, 1), csrr(5, MHPMCOUNTER3)]);
     let hart = &mut machine.hart;
-    hart.csrs.mtvec = RAM_BASE + 0x3000;
-    hart.pmp.set_address(0, u64::MAX);
-    hart.pmp.set_config(0, 0x1f);
+    hart.arch.csrs.mtvec = RAM_BASE + 0x3000;
+    hart.arch.pmp.set_address(0, u64::MAX);
+    hart.arch.pmp.set_config(0, 0x1f);
     hart.set_reg(1, 1 << 62 | 1); // MINH
     hart.set_reg(2, user);
     machine.steps(9);

@@ -17,9 +17,9 @@ const COUNTER_3: u64 = 0x43;
 fn machine(delegated: u64) -> Machine {
     let mut machine = Machine::new(&[]);
     machine.hart.permit_all_memory();
-    machine.hart.csrs.menvcfg = CDE;
-    machine.hart.csrs.mcounteren = delegated;
-    machine.hart.privilege = Privilege::Supervisor;
+    machine.hart.arch.csrs.menvcfg = CDE;
+    machine.hart.arch.csrs.mcounteren = delegated;
+    machine.hart.arch.privilege = Privilege::Supervisor;
     machine
 }
 
@@ -29,15 +29,15 @@ impl Machine {
         self.write(RAM_BASE, &[instruction]);
         let hart = &mut self.hart;
         hart.set_pc(RAM_BASE);
-        hart.privilege = privilege;
+        hart.arch.privilege = privilege;
         hart.update_rights();
-        hart.csrs.mcause = u64::MAX;
+        hart.arch.csrs.mcause = u64::MAX;
         self.steps(1);
-        match self.hart.csrs.mcause {
+        match self.hart.arch.csrs.mcause {
             u64::MAX => true,
             cause => {
                 assert_eq!(cause, Exception::IllegalInst as u64);
-                assert_eq!(self.hart.csrs.mtval, instruction.into());
+                assert_eq!(self.hart.arch.csrs.mtval, instruction.into());
                 false
             }
         }
@@ -74,15 +74,15 @@ fn windows_open_on_delegated_counters_alone() {
     let without = |set: Extensions, extension| set.with(extension, false);
     machine.hart.set_extensions(others.into_iter().fold(Extensions::ALL, without));
     for cde in [false, true] {
-        machine.hart.csrs.menvcfg = if cde { CDE } else { 0 };
+        machine.hart.arch.csrs.menvcfg = if cde { CDE } else { 0 };
         for select in [0..=0x80u64, 0x1ff..=0x201, 0xfff..=0xfff].into_iter().flatten() {
-            machine.hart.csrs.siselect = select;
+            machine.hart.arch.csrs.siselect = select;
             let own = 1u64 << (select & 31);
             for (delegated, window) in [0, own, !own & 0xffff_ffff]
                 .into_iter()
                 .flat_map(|delegated| (0x150..=0x158).map(move |window| (delegated, window)))
             {
-                machine.hart.csrs.mcounteren = delegated;
+                machine.hart.arch.csrs.mcounteren = delegated;
                 let counter = cde && (0x40..=0x5f).contains(&select) && select != 0x41;
                 let open = counter && delegated == own && [0x151, 0x152].contains(&window);
                 let selector = window == 0x150;
@@ -105,10 +105,10 @@ fn windows_open_on_delegated_counters_alone() {
 fn counters_go_on_from_what_their_supervisor_says_alone() {
     use Privilege::{Machine, Supervisor, User};
     let mut machine = machine(0);
-    machine.hart.csrs.menvcfg = CDE;
-    machine.hart.csrs.mcounteren = 1 << 4 | 1 << 2;
+    machine.hart.arch.csrs.menvcfg = CDE;
+    machine.hart.arch.csrs.mcounteren = 1 << 4 | 1 << 2;
     for (counter, delegated) in [(2, false), (3, false), (4, true)] {
-        machine.hart.csrs.siselect = 1 << 63 | (0x40 + counter);
+        machine.hart.arch.csrs.siselect = 1 << 63 | (0x40 + counter);
         for (privilege, window, legal) in [
             (User, 0x151, false),
             (Supervisor, 0x151, delegated),
@@ -154,7 +154,7 @@ fn without_the_extensions_there_is_nothing() {
         (Extension::Smcdeleg, &[SIREG, SIREG2, SCOUNTINHIBIT]),
     ] {
         let mut machine = machine(0);
-        machine.hart.csrs.siselect = COUNTER_3;
+        machine.hart.arch.csrs.siselect = COUNTER_3;
         machine.hart.set_extensions(Extensions::ALL.with(missing, false));
         assert!(machine.writes(machine_mode, MENVCFG, CDE));
         assert!(machine.writes(machine_mode, MCOUNTEREN, u64::MAX));
@@ -174,7 +174,7 @@ fn filters_of_fixed_counters_need_smcntrpmf() {
     for present in [false, true] {
         let mut machine = machine(u64::MAX);
         machine.hart.set_extensions(Extensions::ALL.with(Extension::Smcntrpmf, present));
-        machine.hart.csrs.menvcfg = CDE;
+        machine.hart.arch.csrs.menvcfg = CDE;
         for (select, expected) in [(0x40, present), (0x42, present), (0x43, true)] {
             machine.write_csr(SISELECT, select);
             assert_eq!(machine.reads(Privilege::Supervisor, SIREG2).is_some(), expected);
@@ -189,7 +189,7 @@ fn windows_are_the_counters_and_their_configuration() {
     let machine_mode = Privilege::Machine;
     let mut machine = machine(u64::MAX);
     // All counters stand still, so that what is read is what was written.
-    machine.hart.counters.set_inhibit(u64::MAX);
+    machine.hart.arch.counters.set_inhibit(u64::MAX);
     let fixed = [(0x40, MCYCLE, MCYCLECFG), (0x42, MINSTRET, MINSTRETCFG)];
     let programmable = (3..=31).map(|n| (0x40 + n, MCYCLE + n as u16, MHPMEVENT3 - 3 + n as u16));
     for (select, counter, configuration) in fixed.into_iter().chain(programmable) {
@@ -237,7 +237,7 @@ fn scountinhibit_has_the_bits_of_delegated_counters() {
     machine.write_csr(SCOUNTINHIBIT, 0);
     assert_eq!(machine.reads(Privilege::Machine, MCOUNTINHIBIT), Some(1 << 4));
     assert_eq!(machine.reads(Privilege::User, SCOUNTINHIBIT), None);
-    machine.hart.csrs.menvcfg = 0;
+    machine.hart.arch.csrs.menvcfg = 0;
     for privilege in [Privilege::Supervisor, Privilege::Machine] {
         assert_eq!(machine.reads(privilege, SCOUNTINHIBIT), None);
         assert!(!machine.writes(privilege, SCOUNTINHIBIT, 0));
@@ -252,7 +252,7 @@ fn scountovf_shows_what_may_be_read() {
         assert!(machine.writes(Privilege::Machine, event, OF));
     }
     for cde in [0, CDE] {
-        machine.hart.csrs.menvcfg = cde;
+        machine.hart.arch.csrs.menvcfg = cde;
         assert_eq!(machine.read(SCOUNTOVF), 1 << 3);
         assert_eq!(machine.reads(Privilege::Machine, SCOUNTOVF), Some(3 << 3));
     }

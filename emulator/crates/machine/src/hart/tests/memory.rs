@@ -14,13 +14,13 @@ const HANDLER: u64 = RAM_BASE + 0x4000;
 /// The machine with register 1 set, and traps going to a handler.
 fn machine(address: u64, program: &[u32]) -> Machine {
     let mut machine = Machine::new(program);
-    machine.hart.csrs.mtvec = HANDLER;
+    machine.hart.arch.csrs.mtvec = HANDLER;
     machine.hart.set_reg(1, address);
     machine
 }
 
 fn cause(machine: &Machine) -> (u64, u64) {
-    (machine.hart.csrs.mcause, machine.hart.csrs.mtval)
+    (machine.hart.arch.csrs.mcause, machine.hart.arch.csrs.mtval)
 }
 
 #[test]
@@ -90,10 +90,10 @@ fn translated(bits: u64, program: &[u32]) -> Machine {
     ram.store(table(1), 8, pointer(2)).unwrap();
     ram.store(table(2), 8, (DATA >> 12 << 10) | bits).unwrap();
     let hart = &mut machine.hart;
-    hart.pmp.set_address(0, u64::MAX);
-    hart.pmp.set_config(0, 0x1f);
-    hart.csrs.satp = Satp(8 << 60 | table(0) >> 12);
-    hart.privilege = Privilege::Supervisor;
+    hart.arch.pmp.set_address(0, u64::MAX);
+    hart.arch.pmp.set_config(0, 0x1f);
+    hart.arch.csrs.satp = Satp(8 << 60 | table(0) >> 12);
+    hart.arch.privilege = Privilege::Supervisor;
     hart.update_rights();
     machine
 }
@@ -121,7 +121,7 @@ fn user_pages_need_sum() {
     machine.steps(1);
     assert_eq!(cause(&machine).0, Exception::LoadPageFault as u64);
     let mut machine = translated(user, &[ld(3, 1, 0)]);
-    machine.hart.csrs.mstatus |= status::SUM;
+    machine.hart.arch.csrs.mstatus |= status::SUM;
     machine.hart.update_rights();
     machine.steps(1);
     assert_eq!(machine.hart.pc(), RAM_BASE + 4);
@@ -145,9 +145,9 @@ fn protection_within_a_page_holds_for_data_and_code() {
     let mut machine = machine(DATA, &[ld(2, 1, 0), ld(2, 1, 16), addi(3, 0, 1), addi(3, 0, 2)]);
     let hart = &mut machine.hart;
     // 16 bytes at DATA + 16 and the fourth instruction, locked without rights.
-    hart.pmp.set_address(0, (DATA + 16) >> 2 | 1);
-    hart.pmp.set_address(1, (RAM_BASE + 12) >> 2);
-    hart.pmp.set_config(0, 0x9098);
+    hart.arch.pmp.set_address(0, (DATA + 16) >> 2 | 1);
+    hart.arch.pmp.set_address(1, (RAM_BASE + 12) >> 2);
+    hart.arch.pmp.set_config(0, 0x9098);
     machine.steps(2);
     assert_eq!(cause(&machine), (Exception::LoadAccessFault as u64, DATA + 16));
     machine.hart.set_pc(RAM_BASE + 8);

@@ -13,11 +13,11 @@ const HANDLER: u64 = RAM_BASE + 0x1000;
 fn machine(privilege: Privilege, program: &[u32]) -> Machine {
     let mut machine = Machine::new(program);
     let hart = &mut machine.hart;
-    hart.csrs.mtvec = HANDLER;
-    hart.csrs.stvec = HANDLER + 0x100;
-    hart.pmp.set_address(0, u64::MAX);
-    hart.pmp.set_config(0, 0x1f);
-    hart.privilege = privilege;
+    hart.arch.csrs.mtvec = HANDLER;
+    hart.arch.csrs.stvec = HANDLER + 0x100;
+    hart.arch.pmp.set_address(0, u64::MAX);
+    hart.arch.pmp.set_config(0, 0x1f);
+    hart.arch.privilege = privilege;
     hart.update_rights();
     machine.write(HANDLER, &[addi(9, 9, 1), MRET]);
     machine
@@ -28,7 +28,7 @@ fn ecall_and_return() {
     let mut machine = machine(Privilege::User, &[ECALL]);
     machine.steps(1);
     let hart = &machine.hart;
-    assert_eq!((hart.csrs.mcause, hart.csrs.mepc), (Exception::EcallU as u64, RAM_BASE));
+    assert_eq!((hart.arch.csrs.mcause, hart.arch.csrs.mepc), (Exception::EcallU as u64, RAM_BASE));
     assert_eq!((hart.pc(), hart.privilege()), (HANDLER, Privilege::Machine));
     assert_eq!(hart.instructions(), 0, "ecall does not retire");
     machine.steps(2);
@@ -43,7 +43,7 @@ fn delegation_goes_to_the_supervisor_but_never_down() {
         (Privilege::Machine, Privilege::Machine),
     ] {
         let mut machine = machine(from, &[0]);
-        machine.hart.csrs.medeleg = 1 << Exception::IllegalInst as u64;
+        machine.hart.arch.csrs.medeleg = 1 << Exception::IllegalInst as u64;
         machine.steps(1);
         assert_eq!(machine.hart.privilege(), to);
     }
@@ -69,9 +69,9 @@ fn privileged_instructions_are_illegal_where_they_should_be() {
     ];
     for (privilege, instruction, mstatus) in cases {
         let mut machine = machine(privilege, &[instruction]);
-        machine.hart.csrs.mstatus |= mstatus;
+        machine.hart.arch.csrs.mstatus |= mstatus;
         machine.steps(1);
-        let csrs = &machine.hart.csrs;
+        let csrs = &machine.hart.arch.csrs;
         assert_eq!(csrs.mcause, Exception::IllegalInst as u64, "{instruction:#x}");
         assert_eq!(csrs.mtval, instruction.into());
         assert_eq!(machine.hart.pc(), HANDLER);
@@ -82,13 +82,13 @@ fn privileged_instructions_are_illegal_where_they_should_be() {
 fn the_machine_timer_interrupts() {
     let mut machine = machine(Privilege::Machine, &[addi(1, 1, 1), jal(0, -4)]);
     machine.bus.store(CLINT_BASE + 0x4000, 8, 2).unwrap(); // due at cycle 640
-    machine.hart.csrs.mie = bit(Interrupt::MachineTimer);
-    machine.hart.csrs.mstatus |= status::MIE;
+    machine.hart.arch.csrs.mie = bit(Interrupt::MachineTimer);
+    machine.hart.arch.csrs.mstatus |= status::MIE;
     machine.steps(640);
     assert_eq!(machine.hart.pc(), RAM_BASE);
     machine.steps(1);
     assert_eq!((machine.x(9), machine.hart.cycle()), (1, 641));
-    assert_eq!(machine.hart.csrs.mcause, 1 << 63 | Interrupt::MachineTimer as u64);
+    assert_eq!(machine.hart.arch.csrs.mcause, 1 << 63 | Interrupt::MachineTimer as u64);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn the_supervisor_timer_needs_no_help() {
     let program = [csrrw(0, number::STIMECMP, 2), addi(1, 1, 1), jal(0, -4)];
     let mut machine = machine(Privilege::Supervisor, &program);
     machine.write(HANDLER + 0x100, &[csrr(8, number::SIP), jal(0, 0)]);
-    let csrs = &mut machine.hart.csrs;
+    let csrs = &mut machine.hart.arch.csrs;
     csrs.menvcfg = 1 << 63;
     csrs.mcounteren = 2;
     csrs.mideleg = bit(Interrupt::SupervisorTimer);
@@ -104,9 +104,9 @@ fn the_supervisor_timer_needs_no_help() {
     csrs.mstatus |= status::SIE;
     machine.hart.set_reg(2, 1);
     machine.steps(320);
-    assert_eq!(machine.hart.csrs.scause, 0);
+    assert_eq!(machine.hart.arch.csrs.scause, 0);
     machine.steps(2);
-    assert_eq!(machine.hart.csrs.scause, 1 << 63 | Interrupt::SupervisorTimer as u64);
+    assert_eq!(machine.hart.arch.csrs.scause, 1 << 63 | Interrupt::SupervisorTimer as u64);
     assert_eq!(machine.x(8), bit(Interrupt::SupervisorTimer));
 }
 
@@ -114,7 +114,7 @@ fn the_supervisor_timer_needs_no_help() {
 fn wfi_skips_to_the_timer_even_if_interrupts_are_masked() {
     let mut machine = machine(Privilege::Machine, &[WFI, addi(1, 0, 1)]);
     machine.bus.store(CLINT_BASE + 0x4000, 8, 1000).unwrap();
-    machine.hart.csrs.mie = bit(Interrupt::MachineTimer);
+    machine.hart.arch.csrs.mie = bit(Interrupt::MachineTimer);
     machine.steps(2);
     assert_eq!((machine.x(1), machine.hart.cycle()), (1, 320_001));
     assert_eq!(machine.hart.instructions(), 2);
@@ -123,7 +123,7 @@ fn wfi_skips_to_the_timer_even_if_interrupts_are_masked() {
 #[test]
 fn wfi_with_nothing_to_wait_for_is_idle_until_the_host_acts() {
     let mut machine = machine(Privilege::Machine, &[WFI, addi(1, 0, 1)]);
-    machine.hart.csrs.mie = bit(Interrupt::MachineSoftware);
+    machine.hart.arch.csrs.mie = bit(Interrupt::MachineSoftware);
     assert_eq!(machine.steps(2), RunExit::Idle);
     assert_eq!(machine.steps(2), RunExit::Idle);
     machine.bus.store(CLINT_BASE, 4, 1).unwrap();
@@ -140,7 +140,7 @@ fn setting_a_bit_of_mip_does_not_latch_lines() {
     machine.steps(2);
     let msip = bit(Interrupt::MachineSoftware);
     assert_eq!(machine.x(3), msip | bit(Interrupt::SupervisorSoftware));
-    assert_eq!(machine.hart.csrs.mip_soft, bit(Interrupt::SupervisorSoftware));
+    assert_eq!(machine.hart.arch.csrs.mip_soft, bit(Interrupt::SupervisorSoftware));
 }
 
 #[test]
@@ -148,15 +148,15 @@ fn mprv_accesses_with_the_previous_privilege() {
     let mut machine = machine(Privilege::Machine, &[ld(2, 1, 0), sd(2, 1, 0)]);
     let hart = &mut machine.hart;
     // User mode may read the first 2 KiB of the page, machine mode everything.
-    hart.pmp.set_config(0, 0);
-    hart.pmp.set_address(0, (RAM_BASE + 0x8000) >> 2 | 0xff);
-    hart.pmp.set_config(0, 0x19);
-    hart.csrs.mstatus |= status::MPRV;
+    hart.arch.pmp.set_config(0, 0);
+    hart.arch.pmp.set_address(0, (RAM_BASE + 0x8000) >> 2 | 0xff);
+    hart.arch.pmp.set_config(0, 0x19);
+    hart.arch.csrs.mstatus |= status::MPRV;
     hart.update_rights();
     hart.set_reg(1, RAM_BASE + 0x8000);
     machine.steps(2);
-    assert_eq!(machine.hart.csrs.mcause, Exception::StoreAccessFault as u64);
-    assert_eq!(machine.hart.csrs.mepc, RAM_BASE + 4);
+    assert_eq!(machine.hart.arch.csrs.mcause, Exception::StoreAccessFault as u64);
+    assert_eq!(machine.hart.arch.csrs.mepc, RAM_BASE + 4);
 }
 
 /// `sh1add a0, a0, a0`, `c.not`, `cbo.zero (a0)`, `csrr x1, stimecmp`, `csrr x1, mcyclecfg`, `fadd.h`, `fli.h` (which needs two), `fmv.x.h`:
@@ -180,7 +180,7 @@ fn extensions_can_be_off() {
         for on in [true, false] {
             let mut machine = machine(Privilege::Machine, &[raw]);
             machine.hart.set_reg(10, RAM_BASE + 0x2000);
-            machine.hart.csrs.mstatus |= status::FS;
+            machine.hart.arch.csrs.mstatus |= status::FS;
             let set = Extensions::ALL.with(extension, on);
             machine.hart.set_extensions(set);
             machine.steps(1);
@@ -212,12 +212,12 @@ fn accessed_and_dirty_bits_are_written_by_hardware_if_it_has_svadu() {
         let mut machine = machine(Privilege::Supervisor, &[first, WFI]);
         let hart = &mut machine.hart;
         hart.set_extensions(Extensions::ALL.with(Extension::Svadu, svadu));
-        assert_eq!(hart.csrs.menvcfg & ADUE != 0, svadu, "its value at reset");
+        assert_eq!(hart.arch.csrs.menvcfg & ADUE != 0, svadu, "its value at reset");
         if !adue {
-            hart.csrs.menvcfg &= !ADUE;
+            hart.arch.csrs.menvcfg &= !ADUE;
         }
         hart.permit_all_memory();
-        hart.csrs.satp = Satp(8 << 60 | TABLE >> 12);
+        hart.arch.csrs.satp = Satp(8 << 60 | TABLE >> 12);
         // Code is mapped with A; data, at the second GiB, without.
         hart.set_reg(1, 0x4000_0800);
         machine.bus.ram.store(TABLE + 16, 8, leaf | pte::A).unwrap();
@@ -241,7 +241,7 @@ fn accessed_and_dirty_bits_are_written_by_hardware_if_it_has_svadu() {
     let mut machine = machine(Privilege::Supervisor, &[addi(2, 0, 7)]);
     machine.hart.set_extensions(Extensions::ALL);
     machine.hart.permit_all_memory();
-    machine.hart.csrs.satp = Satp(8 << 60 | TABLE >> 12);
+    machine.hart.arch.csrs.satp = Satp(8 << 60 | TABLE >> 12);
     machine.bus.ram.store(TABLE + 16, 8, leaf).unwrap();
     machine.steps(1);
     assert_eq!(machine.x(2), 7);
@@ -262,7 +262,7 @@ fn a_loop_of_wfi_with_interrupts_off_is_a_halted_hart() {
     for (program, halted) in programs {
         let mut machine = machine(Privilege::Machine, program);
         // A pending interrupt keeps `wfi` from sleeping.
-        machine.hart.csrs.mie = bit(Interrupt::MachineSoftware);
+        machine.hart.arch.csrs.mie = bit(Interrupt::MachineSoftware);
         machine.bus.store(CLINT_BASE, 4, 1).unwrap();
         for steps in [0, 1, 2, 3] {
             machine.steps(steps);
@@ -272,7 +272,7 @@ fn a_loop_of_wfi_with_interrupts_off_is_a_halted_hart() {
                 break;
             }
         }
-        machine.hart.csrs.mstatus |= status::MIE;
+        machine.hart.arch.csrs.mstatus |= status::MIE;
         assert!(!machine.hart.is_halted(&mut machine.bus), "it would take the interrupt");
     }
 }
@@ -281,7 +281,7 @@ fn a_loop_of_wfi_with_interrupts_off_is_a_halted_hart() {
 fn entries_into_user_mode_are_counted() {
     let mut machine = machine(Privilege::Machine, &[ECALL]);
     assert_eq!(machine.hart.user_entries(), Some(0));
-    machine.hart.csrs.mepc = RAM_BASE;
+    machine.hart.arch.csrs.mepc = RAM_BASE;
     machine.hart.set_pc(HANDLER + 4);
     machine.steps(1);
     assert_eq!(machine.hart.user_entries(), None, "it is there");

@@ -132,8 +132,8 @@ fn a_hart_that_forgets_its_code_does_not_hide_stores_from_others() {
     for n in 1..10 {
         machine.run(n * PERIOD);
         let Machine { harts, bus } = &mut machine;
-        harts[1].fetch_tlb.flush();
-        harts[1].code.clear(&mut bus.ram);
+        harts[1].host.fetch_tlb.flush();
+        harts[1].decoded.code.clear(&mut bus.ram);
         harts[1].set_reg(4, addi(3, 0, n as i32).into());
         machine.run(n * PERIOD + 20_000);
         assert_eq!(machine.harts[0].reg(3), n);
@@ -160,7 +160,7 @@ fn reservation(between: &[u32]) -> u64 {
     machine.run(5);
     machine.run(10);
     machine.run(1000);
-    assert!(machine.harts.iter().all(|hart| hart.waiting));
+    assert!(machine.harts.iter().all(|hart| hart.arch.waiting));
     machine.harts[0].reg(6)
 }
 
@@ -215,7 +215,7 @@ fn a_reservation_that_is_not_used_does_not_slow_others_down_for_ever() {
     machine.run(200);
     machine.run(300);
     assert_eq!(machine.bus.ram.page_flags(DATA), 0);
-    assert_eq!(machine.harts[0].reservation, None);
+    assert_eq!(machine.harts[0].arch.reservation, None);
 }
 
 /// A stack of nodes, its head at x1: each hart takes one off and puts it back, again and again. A pop that compares
@@ -292,7 +292,8 @@ fn a_lock_free_stack_loses_nothing() {
                 for turn in [3, 7, 50, 1000] {
                     let mut machine = stack(harts, translate, spacing);
                     let mut cycle = 0;
-                    while machine.harts.iter().any(|hart| !hart.waiting) && cycle < 10_000_000 {
+                    while machine.harts.iter().any(|hart| !hart.arch.waiting) && cycle < 10_000_000
+                    {
                         cycle += turn;
                         machine.run(cycle);
                     }
@@ -316,7 +317,7 @@ fn a_saved_hart_knows_that_its_reservation_is_lost() {
         let mut machine = Machine::new(&[&owner, &[between, WFI]], Translate::Nothing);
         machine.harts.iter_mut().for_each(|hart| hart.set_reg(1, DATA));
         machine.run(2);
-        assert_eq!(machine.harts[0].reservation.is_none(), lost);
+        assert_eq!(machine.harts[0].arch.reservation.is_none(), lost);
         let mut archive = Archive::saving();
         machine.harts[0].snapshot(&mut archive).unwrap();
         let mut again = Hart::new(0);

@@ -69,7 +69,7 @@ fn mixed_machine() -> Machine {
         RAM_BASE + 0x800,
         &[csrr(20, number::MEPC), addi(20, 20, 4), csrrw(0, number::MEPC, 20), MRET],
     );
-    machine.hart.csrs.mtvec = RAM_BASE + 0x800;
+    machine.hart.arch.csrs.mtvec = RAM_BASE + 0x800;
     machine.hart.set_reg(6, CLINT_BASE + 0xbff8);
     machine.hart.set_reg(9, addi(2, 0, 8).into());
     machine
@@ -102,9 +102,9 @@ fn runs_are_what_single_instructions_are() {
 fn an_interrupt_waits_for_the_end_of_a_run() {
     let mut machine = Machine::new(&[addi(3, 3, 1), jal(0, -4)]);
     machine.write(RAM_BASE + 0x100, &[jal(0, 0)]);
-    machine.hart.csrs.mtvec = RAM_BASE + 0x100;
-    machine.hart.csrs.mie = bit(Interrupt::MachineTimer);
-    machine.hart.csrs.mstatus |= status::MIE;
+    machine.hart.arch.csrs.mtvec = RAM_BASE + 0x100;
+    machine.hart.arch.csrs.mie = bit(Interrupt::MachineTimer);
+    machine.hart.arch.csrs.mstatus |= status::MIE;
     machine.bus.store(CLINT_BASE + 0x4000, 8, 1).unwrap(); // cycle 320
     let mut in_runs = InRuns::new();
     let limit = Limit::instructions(400);
@@ -160,7 +160,7 @@ fn a_straddling_instruction_keeps_its_id_until_it_changes() {
 #[test]
 fn fetch_faults_have_one_id_for_each_address() {
     let mut machine = Machine::new(&[jalr(0, 1, 0)]);
-    machine.hart.csrs.mtvec = RAM_BASE;
+    machine.hart.arch.csrs.mtvec = RAM_BASE;
     machine.hart.set_reg(1, 0x1234_0000);
     let mut model = Model::new();
     machine.timed(&mut model, 8);
@@ -212,9 +212,9 @@ fn runs_can_end_at_region_triggers() {
 fn an_interrupt_drops_the_instruction_that_decodes_too_late() {
     let mut machine = Machine::new(&[addi(1, 1, 1), jal(0, -4)]);
     machine.write(RAM_BASE + 0x100, &[jal(0, 0)]);
-    machine.hart.csrs.mtvec = RAM_BASE + 0x100;
-    machine.hart.csrs.mie = bit(Interrupt::MachineTimer);
-    machine.hart.csrs.mstatus |= status::MIE;
+    machine.hart.arch.csrs.mtvec = RAM_BASE + 0x100;
+    machine.hart.arch.csrs.mie = bit(Interrupt::MachineTimer);
+    machine.hart.arch.csrs.mstatus |= status::MIE;
     machine.bus.store(CLINT_BASE + 0x4000, 8, 1).unwrap(); // cycle 320
     let mut model = Model::with_latency(10);
     machine.timed(&mut model, 40);
@@ -222,13 +222,13 @@ fn an_interrupt_drops_the_instruction_that_decodes_too_late() {
     // Instructions decode in cycles 1, 11, …, 311; the one in 321 is dropped.
     let before = model.retired.iter().take_while(|e| e.pc < RAM_BASE + 0x100).count();
     assert_eq!(before, 32);
-    assert_eq!(machine.hart.csrs.mepc, RAM_BASE);
+    assert_eq!(machine.hart.arch.csrs.mepc, RAM_BASE);
 }
 
 #[test]
 fn an_external_unit_can_interrupt_between_events() {
     let mut machine = Machine::new(&[addi(1, 1, 1), jal(0, -4)]);
-    machine.hart.csrs.mie = bit(Interrupt::MachineSoftware);
+    machine.hart.arch.csrs.mie = bit(Interrupt::MachineSoftware);
     let mut model = Model::new();
     machine.timed(&mut model, 10);
     machine.bus.irq_at.set(15);
@@ -253,9 +253,9 @@ fn privilege_changes_and_fences_are_reported() {
     let mut machine = Machine::new(&program);
     machine.write(RAM_BASE + 0x1000, &[SFENCE_VMA, ECALL]);
     machine.hart.set_reg(1, RAM_BASE + 0x1000);
-    machine.hart.csrs.mstatus |= 1 << status::MPP_SHIFT;
-    machine.hart.pmp.set_address(0, u64::MAX);
-    machine.hart.pmp.set_config(0, 0x1f);
+    machine.hart.arch.csrs.mstatus |= 1 << status::MPP_SHIFT;
+    machine.hart.arch.pmp.set_address(0, u64::MAX);
+    machine.hart.arch.pmp.set_config(0, 0x1f);
     let mut model = Model::new();
     machine.timed(&mut model, 5); // the last one is a fetch fault at address 0, in machine mode
     assert_eq!(model.flushes, 1);

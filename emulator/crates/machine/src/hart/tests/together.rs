@@ -83,7 +83,7 @@ fn an_interrupt_from_another_hart_wakes_a_sleeper() {
     machine.harts[0].set_reg(3, 20_000);
     for hart in &mut machine.harts {
         hart.set_reg(5, CLINT_BASE);
-        hart.csrs.mie = 1 << Interrupt::MachineSoftware as u64;
+        hart.arch.csrs.mie = 1 << Interrupt::MachineSoftware as u64;
     }
     assert_eq!(machine.run(u64::MAX), RunExit::Idle, "both sleep for good");
     assert_eq!(machine.harts[1].reg(2), 1);
@@ -190,8 +190,8 @@ fn turns_end_in_the_same_place_whatever_is_decoded() {
             run_timed_together(&mut pairs, &mut machine.bus, Limit::cycle(n * 300));
             if forget {
                 for hart in &mut machine.harts {
-                    hart.fetch_tlb.flush();
-                    hart.code.clear(&mut machine.bus.ram);
+                    hart.host.fetch_tlb.flush();
+                    hart.decoded.code.clear(&mut machine.bus.ram);
                 }
             }
         }
@@ -214,7 +214,7 @@ fn a_timed_sleeper_wakes_when_the_interrupt_is_sent() {
     machine.harts[0].set_reg(3, 20_000);
     for hart in &mut machine.harts {
         hart.set_reg(5, CLINT_BASE);
-        hart.csrs.mie = 1 << Interrupt::MachineSoftware as u64;
+        hart.arch.csrs.mie = 1 << Interrupt::MachineSoftware as u64;
     }
     let mut models = [Model::new(), Model::new()];
     let exit = run_timed(&mut machine, &mut models, u64::MAX);

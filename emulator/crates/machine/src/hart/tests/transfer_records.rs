@@ -24,7 +24,7 @@ fn registers_by_privilege() {
         let mut machine = machine();
         let extensions = Extensions::ALL.with(Extension::Smctr, present);
         machine.hart.set_extensions(extensions);
-        machine.hart.csrs.siselect = 0x200;
+        machine.hart.arch.csrs.siselect = 0x200;
         for privilege in [User, Supervisor, Machine] {
             let supervisor = present && privilege != User;
             for csr in [SCTRCTL, SCTRSTATUS, SCTRDEPTH] {
@@ -52,7 +52,7 @@ fn windows_show_the_selected_record() {
     let supervisor = Privilege::Supervisor;
     assert!(machine.writes(supervisor, SCTRDEPTH, 0));
     for entry in [0, 15, 16, 255] {
-        machine.hart.csrs.siselect = 0x200 + entry;
+        machine.hart.arch.csrs.siselect = 0x200 + entry;
         for (window, value) in WINDOWS.into_iter().zip([7, 9, 0x1234_8005, 1, 1, 1]) {
             assert!(machine.writes(supervisor, window, value));
         }
@@ -62,7 +62,7 @@ fn windows_show_the_selected_record() {
     }
     assert!(machine.executes(supervisor, SCTRCLR));
     for entry in 0..256 {
-        machine.hart.csrs.siselect = 0x200 + entry;
+        machine.hart.arch.csrs.siselect = 0x200 + entry;
         assert_eq!(machine.reads(supervisor, SIREG), Some(0));
     }
 }
@@ -76,7 +76,7 @@ fn traps_freeze_if_asked_to() {
         assert!(machine.writes(Privilege::Machine, MCTRCTL, control::S | asked));
         machine.write(devices::RAM_BASE, &[EBREAK]);
         machine.hart.set_pc(devices::RAM_BASE);
-        machine.hart.csrs.mtvec = devices::RAM_BASE + 0x100;
+        machine.hart.arch.csrs.mtvec = devices::RAM_BASE + 0x100;
         machine.write(devices::RAM_BASE + 0x100, &[addi(0, 0, 0)]);
         machine.steps(2);
         let frozen = machine.reads(Privilege::Machine, SCTRSTATUS).unwrap() >> 31;

@@ -29,7 +29,7 @@ fn same(prepare: impl Fn(&mut Machine), program: &[u32]) -> Machine {
             let data = m.bus.ram.slice(RAM_BASE, 0x8000).unwrap().to_vec();
             let hart = &m.hart;
             let registers: Vec<u64> = (0..64).map(|reg| hart.reg(reg)).collect();
-            (hart.pc(), hart.cycle(), hart.instructions(), hart.csrs.mepc, registers, data)
+            (hart.pc(), hart.cycle(), hart.instructions(), hart.arch.csrs.mepc, registers, data)
         });
         assert_eq!(interpreted, translated, "after {steps} instructions");
         last = machines.into_iter().last();
@@ -145,9 +145,9 @@ fn interrupts_come_after_the_same_instruction() {
             machine.write(RAM_BASE + 0x1000, &handler);
             machine.hart.set_reg(8, CLINT_BASE + 0x4000);
             machine.bus.store(CLINT_BASE + 0x4000, 8, 1).unwrap();
-            machine.hart.csrs.mtvec = RAM_BASE + 0x1000;
-            machine.hart.csrs.mie = 1 << Interrupt::MachineTimer as u64;
-            machine.hart.csrs.mstatus |= status::MIE;
+            machine.hart.arch.csrs.mtvec = RAM_BASE + 0x1000;
+            machine.hart.arch.csrs.mie = 1 << Interrupt::MachineTimer as u64;
+            machine.hart.arch.csrs.mstatus |= status::MIE;
         },
         &[addi(2, 2, 1), add(3, 3, 2), jal(0, -8)],
     );
@@ -161,7 +161,7 @@ fn a_trap_in_the_middle_of_a_block_leaves_what_came_before() {
     let machine = same(
         |machine| {
             machine.write(RAM_BASE + 0x1000, &handler);
-            machine.hart.csrs.mtvec = RAM_BASE + 0x1000;
+            machine.hart.arch.csrs.mtvec = RAM_BASE + 0x1000;
             machine.hart.set_reg(1, RAM_BASE + (1 << 20) - 64);
         },
         &[addi(2, 2, 1), sd(2, 1, 0), addi(1, 1, 8), add(3, 3, 2), jal(0, -16)],
@@ -221,8 +221,8 @@ fn after_pairs(operation: u32, what: Translate, flags: u8) -> (Vec<u64>, u8, Vec
     for (n, &bits) in pairs.iter().enumerate() {
         machine.bus.ram.store(data + 8 * n as u64, 8, bits);
     }
-    machine.hart.csrs.mstatus |= status::FS;
-    machine.hart.csrs.fflags = flags;
+    machine.hart.arch.csrs.mstatus |= status::FS;
+    machine.hart.arch.csrs.fflags = flags;
     // The translator stays out of the last 2,048.
     let limit = Limit::instructions(steps as u64 + 3000);
     machine.hart.run(&mut machine.bus, &mut Untimed, limit);
@@ -230,7 +230,7 @@ fn after_pairs(operation: u32, what: Translate, flags: u8) -> (Vec<u64>, u8, Vec
     let hart = &machine.hart;
     let memory = machine.bus.ram.slice(out, 8 * pairs.len() as u64).unwrap();
     let registers = (0..64).map(|reg| hart.reg(reg)).collect();
-    (registers, hart.csrs.fflags, memory.to_vec())
+    (registers, hart.arch.csrs.fflags, memory.to_vec())
 }
 
 #[test]

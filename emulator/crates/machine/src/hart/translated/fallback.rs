@@ -39,7 +39,7 @@ pub(super) unsafe extern "C" fn execute<T: TimingModel>(
     // type of the environment's model, since the hart's frame has this function, from the same call of it.
     let result = unsafe { execute_one::<T>(hart, vpage, inst, left, |_, _| ()) };
     result.unwrap_or_else(|(hart, trap)| {
-        hart.fallback_context.trap = Some(trap);
+        hart.translations.fallback_context.trap = Some(trap);
         TRAPPED + 1
     })
 }
@@ -60,22 +60,22 @@ unsafe fn execute_one<'a, T: TimingModel>(
     // SAFETY: the caller keeps the conditions above.
     let (hart, inst) = unsafe { (&mut *hart.cast::<Hart>(), &*inst) };
     // SAFETY: the caller keeps the conditions above.
-    let env = unsafe { &mut *hart.fallback_context.env.cast::<Env<'_, T>>() };
+    let env = unsafe { &mut *hart.translations.fallback_context.env.cast::<Env<'_, T>>() };
     let pc = vpage.wrapping_add(inst.offset.into());
-    let count = hart.frame.limit - left + u64::from(inst.before);
-    let code = hart.code.generation();
+    let count = hart.translations.frame.limit - left + u64::from(inst.before);
+    let code = hart.decoded.code.generation();
     match hart.execute(env, &inst.slot, InstPosition { pc, count }) {
         Ok(next) => {
             executed(hart, inst.slot.get().class);
             hart.update_fp_state();
-            if hart.after == 0 && hart.code.generation() == code {
+            if hart.deadlines.after == 0 && hart.decoded.code.generation() == code {
                 return Ok(GO_ON);
             }
-            (hart.pc, hart.count) = (next, count + 1);
+            (hart.arch.pc, hart.progress.count) = (next, count + 1);
             Ok(DONE + 1)
         }
         Err(trap) => {
-            (hart.pc, hart.count) = (pc, count);
+            (hart.arch.pc, hart.progress.count) = (pc, count);
             Err((hart, trap))
         }
     }
@@ -94,13 +94,16 @@ pub(super) unsafe extern "C" fn execute_in_run<T: TimingModel>(
 ) -> u64 {
     let executed = |hart: &mut Hart, class: InstClass| {
         if class.accesses_memory() {
-            hart.accesses.keep();
+            hart.instruction.accesses.keep();
         }
         if class == InstClass::IntDiv {
             // SAFETY: `Hart::run_in_run` lent the buffer to the region, which calls this one at a time.
-            let run = unsafe { &mut *hart.fallback_context.run };
-            run.set_operand(hart.fallback_context.operands, hart.executed.operand);
-            hart.fallback_context.operands += 1;
+            let run = unsafe { &mut *hart.translations.fallback_context.run };
+            run.set_operand(
+                hart.translations.fallback_context.operands,
+                hart.instruction.executed.operand,
+            );
+            hart.translations.fallback_context.operands += 1;
         }
     };
     // SAFETY: as in `execute`; it is `Hart::run_in_run` that lent them.

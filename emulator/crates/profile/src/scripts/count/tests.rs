@@ -66,12 +66,12 @@ fn windows_that_are_not_one_threads_are_left_out() {
     take(&mut samples, &record, at(20, 20));
     take(&mut samples, &ScriptRecord::Window, at(20, 20));
     take(&mut samples, &record, None);
-    // The region began anew.
+    // The region restarted.
     take(&mut samples, &ScriptRecord::Window, at(20, 20));
     take(&mut samples, &record, at(5, 5));
     assert!(samples.clone().finish().is_empty());
     sample(&mut samples, 10, &[]);
-    samples.begin_anew();
+    samples.restart_region();
     assert!(samples.finish().is_empty());
 }
 

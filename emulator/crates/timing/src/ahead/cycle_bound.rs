@@ -1,30 +1,30 @@
-//! How far the core can be, by how far it was some time ago.
+//! A bound on the core's cycle, by how far the core was some time ago.
 
-/// Factor by which the core may take longer for an instruction than it did in the slowest window lately.
-const TIMES: u64 = 2;
-/// Cycles that the core may take in addition, for all instructions that it has.
-const MORE: u64 = 1024;
+/// Factor by which the bound takes an instruction to be slower than in the slowest recent window.
+const RATE_MARGIN: u64 = 2;
+/// Cycles that the bound adds for all instructions that the core has.
+const FIXED_MARGIN: u64 = 1024;
 /// Instructions of a window, whose cycles are counted together.
 const WINDOW: u64 = 1024;
-/// Windows after which a slow one is forgotten, about.
-const FORGET: u64 = 16;
+/// Windows in which the rate of a slow one decays, about.
+const DECAY_WINDOWS: u64 = 16;
 /// Fractional bits of cycles per instruction.
 const FRACTION: u32 = 8;
 
-/// What is known of how far the core has come. It is learned in order, and as much of it as a rule says: so it does not
-/// depend on how quick threads are.
-pub(super) struct Reach {
+/// A cycle that the core will hardly have passed, from what is known of how far it has come. That is learned in order, and as
+/// much of it as a rule says: so it does not depend on how quick threads are.
+pub(super) struct CycleBound {
     /// Cycle that the core had come to after [`Self::instructions`].
     cycle: u64,
     /// Instructions that the core had done by [`Self::cycle`].
     instructions: u64,
     /// Cycle and instructions at the beginning of the window.
     window: (u64, u64),
-    /// The most cycles per instruction of a window lately, with [`FRACTION`] fractional bits.
+    /// Most cycles per instruction of a recent window, with [`FRACTION`] fractional bits.
     rate: u64,
 }
 
-impl Reach {
+impl CycleBound {
     /// Returns what is known of a core that has come to `cycle`, and has done no instructions.
     pub fn new(cycle: u64) -> Self {
         Self { cycle, instructions: 0, window: (cycle, 0), rate: 4 << FRACTION }
@@ -37,7 +37,7 @@ impl Reach {
         let passed = instructions - before;
         if passed >= WINDOW {
             let rate = (cycle.saturating_sub(began) << FRACTION) / passed;
-            self.rate = rate.max(self.rate - self.rate / FORGET);
+            self.rate = rate.max(self.rate - self.rate / DECAY_WINDOWS);
             self.window = (cycle, instructions);
         }
     }
@@ -52,6 +52,6 @@ impl Reach {
     #[inline(always)]
     pub fn after(&self, instructions: u64) -> u64 {
         let unknown = instructions - self.instructions;
-        self.cycle + ((TIMES * self.rate * unknown) >> FRACTION) + MORE
+        self.cycle + ((RATE_MARGIN * self.rate * unknown) >> FRACTION) + FIXED_MARGIN
     }
 }

@@ -1,4 +1,4 @@
-//! What happens when the region begins anew: a program's own marks narrow the region, which was the whole command.
+//! What happens when the region restarts: a program's own marks narrow the region, which was the whole command.
 
 use super::Run;
 use super::details::Details;
@@ -29,9 +29,9 @@ pub(super) fn views(samplers: &[Sampler]) -> Vec<View> {
     views
 }
 
-/// Returns the profile of marked cycles since the region began anew: `marked` is the profile of all marked cycles, `before`
+/// Returns the profile of marked cycles since the region restarted: `marked` is the profile of all marked cycles, `before`
 /// the profile of those until then.
-pub(super) fn since(marked: Profile, before: Option<Profile>) -> Profile {
+pub(super) fn since_restart(marked: Profile, before: Option<Profile>) -> Profile {
     let Some(before) = before else {
         return marked;
     };
@@ -47,7 +47,7 @@ pub(super) fn since(marked: Profile, before: Option<Profile>) -> Profile {
 
 impl Run {
     /// Forgets all counts of the region so far. Processes, instructions and calls stay known.
-    pub(super) fn begin_anew(&mut self) {
+    pub(super) fn restart_region(&mut self) {
         self.marked = true;
         self.scripts.interrupt();
         for (view, fresh) in self.views.iter_mut().zip(views(&self.samplers)) {
@@ -63,7 +63,7 @@ impl Run {
                     None => self.oracle.clone(),
                 };
                 self.marked_before = Some(oracle.finish().marked);
-                self.parts.begin_anew();
+                self.parts.restart_region();
             }
             return;
         }
@@ -71,7 +71,7 @@ impl Run {
         self.region_restarts = self.region_restarts.saturating_add(1);
         (self.profiled, self.idle, self.instructions, self.traps) = (0, 0, 0, 0);
         self.counted = 0;
-        self.scripts.begin_anew();
+        self.scripts.restart_region();
         self.context.forget_cycles();
         self.parts = Parts::new(self.views.iter().map(View::filter));
         self.oracle = Oracle::new();
