@@ -23,7 +23,7 @@ const LEAST_PART: u64 = 4_000;
 pub struct Flame {
     /// Names of nodes.
     pub names: Vec<String>,
-    /// Profilers of the nodes' own cycles by column, as indices into [`columns`](super::Report::columns).
+    /// Profilers of the nodes' own cycles by column, as indices into [`columns`](crate::Common::columns).
     pub columns: Vec<usize>,
     /// Process, module, function, inlined functions, source line.
     pub lines: Vec<FlameNode>,
@@ -81,7 +81,7 @@ pub struct FlameNode(
     pub FrameKind,
     /// The node's name, as an index into [`Flame::names`].
     pub u32,
-    /// A function's module, as an index into [`modules`](super::Report::modules); 0 for other nodes.
+    /// A function's module, as an index into [`modules`](crate::Common::modules); 0 for other nodes.
     pub u32,
     /// Own cycles by the Oracle, by [`Parts`]; empty if there are none.
     pub Vec<u64>,

@@ -13,9 +13,11 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::loops::PIPELINE_SCRIPT;
-use super::model::{Report, part_line};
-use super::sections::{SECTIONS, TextPosition};
-use super::text::Options;
+use super::markup::{embed, escape, script};
+use super::model::part_line;
+use super::options::Options;
+use super::report::Report;
+use super::section::TextPosition;
 
 const PAGE: &str = include_str!("html/page.html");
 const STYLE: [&str; 4] = [
@@ -44,10 +46,11 @@ const SCRIPT: [&str; 13] = [
 impl Report {
     /// The report as an HTML page; `picture` is an SVG image of the core, or nothing.
     pub fn html(&self, picture: &str) -> String {
-        let title = self.meta.get("name").and_then(Value::as_str).unwrap_or("Profile report");
+        let title =
+            self.common.meta.get("name").and_then(Value::as_str).unwrap_or("Profile report");
         filled(PAGE, |name, out| match name {
             "title" => out.push_str(&escape(title)),
-            "part" => out.extend(self.notices().iter().map(|line| notice(line))),
+            "part" => out.extend(self.common.notices().iter().map(|line| notice(line))),
             "style" => out.extend(STYLE),
             "policy" => out.push_str(&policy(&[&SCRIPT.concat(), PIPELINE_SCRIPT])),
             "script" => out.push_str(&script(&SCRIPT.concat())),
@@ -63,12 +66,9 @@ impl Report {
         })
     }
 
-    /// The sections of a place.
+    /// Returns the parts of the sections of a place.
     fn html_sections(&self, place: TextPosition) -> impl Iterator<Item = String> {
-        SECTIONS
-            .iter()
-            .filter(move |section| section.place == place)
-            .map(|section| (section.html)(self))
+        self.sections.at(place).map(|section| section.page(&self.common))
     }
 }
 
@@ -96,11 +96,6 @@ fn filled(page: &str, mut value: impl FnMut(&str, &mut String)) -> String {
     out
 }
 
-/// A script of the page's own.
-pub(super) fn script(script: &str) -> String {
-    format!("<script>{script}</script>")
-}
-
 /// What a browser may do on a page, as a second line of defence (Content Security Policy Level 3): execute these scripts, which are
 /// known by their hashes, and nothing that a name of the guest brought in; and load nothing. Styles are in attributes, too, which have no
 /// hashes.
@@ -112,44 +107,4 @@ fn policy(scripts: &[&str]) -> String {
          style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">",
         hashes.join(" ")
     )
-}
-
-/// JSON inside a `script` element: nothing in it may look like markup.
-pub(super) fn embed(value: &Value) -> String {
-    let text = value.to_string();
-    let mut out = String::with_capacity(text.len());
-    let mut rest = &*text;
-    while let Some(at) = rest.find(['<', '>', '&']) {
-        out.push_str(&rest[..at]);
-        out.push_str(match rest.as_bytes()[at] {
-            b'<' => "\\u003c",
-            b'>' => "\\u003e",
-            _ => "\\u0026",
-        });
-        rest = &rest[at + 1..];
-    }
-    out.push_str(rest);
-    out
-}
-
-/// Words of ours, as markup: a number and its `%` stay on one line.
-pub(super) fn words(text: &str) -> String {
-    escape(text).replace(" %", "\u{a0}%")
-}
-
-pub(super) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            // What a document may not contain at all (HTML standard, "preprocessing the input stream").
-            c if c.is_control() && c != '\n' && c != '\t' => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }

@@ -1,5 +1,7 @@
 //! What perf sampled in the guest by a rule of the TIP unit, beside the host's model of the same rule.
 
+pub(crate) mod rules;
+
 use std::fmt::{self, Write};
 
 use profile::{Filter, Level, Profiler};
@@ -8,10 +10,12 @@ use serde::Serialize;
 use super::columns::{Column, LevelError, Levels};
 use super::error::{Side, Sums, Truth, Whole, between};
 use super::gather::{Rows, SymbolMap};
-use super::html::escape;
-use super::model::Report;
+use super::markup::escape;
+use super::model::Common;
+use super::options::Options;
 use super::rows::RowBuilder;
-use super::text::fit::{count, fit, fit_end, fixed, percent};
+use super::section::Section;
+use super::widths::{count, fit, fit_end, fixed, percent};
 use crate::perf_data::GuestProfile;
 
 /// Least share of a profile's samples for a process to be compared. perf's own process, before it starts the program, has less.
@@ -25,7 +29,7 @@ const SHOWN: usize = 6;
 /// event sampled are compared.
 #[derive(Clone, Debug, Serialize)]
 pub struct InGuest {
-    /// Index into [`processes`](Report::processes).
+    /// Index into [`processes`](Common::processes).
     pub process: usize,
     /// The profiler whose rule both apply.
     pub rule: Profiler,
@@ -33,9 +37,9 @@ pub struct InGuest {
     pub file: String,
     /// The guest's event as it was asked for.
     pub event: String,
-    /// The guest's profile, as an index into [`columns`](Report::columns).
+    /// The guest's profile, as an index into [`columns`](Common::columns).
     pub column: usize,
-    /// The host's model, a sampler, as an index into [`columns`](Report::columns).
+    /// The host's model, a sampler, as an index into [`columns`](Common::columns).
     pub model: usize,
     /// Samples of the guest's profile in this process.
     pub samples: f64,
@@ -230,9 +234,9 @@ fn largest(
     out.into_iter()
 }
 
-impl Report {
-    pub(super) fn write_in_guest(&self, out: &mut String) -> fmt::Result {
-        if self.in_guest.is_empty() {
+impl Section for Vec<InGuest> {
+    fn write(&self, common: &Common, _: &Options, out: &mut String) -> fmt::Result {
+        if self.is_empty() {
             return Ok(());
         }
         writeln!(
@@ -251,11 +255,11 @@ impl Report {
             write!(out, " |{:>6}{:>6}{:>6}{:>9}", "guest", "model", "betw.", "sampling")?;
         }
         writeln!(out)?;
-        for own in &self.in_guest {
+        for own in self {
             write!(
                 out,
                 "{:<18}{:<10}{:<16}{:>9}{:>9}",
-                fit(&self.processes[own.process].name, 17),
+                fit(&common.processes[own.process].name, 17),
                 own.rule,
                 fit(&own.file, 15),
                 count(own.samples),
@@ -274,8 +278,8 @@ impl Report {
             }
             writeln!(out)?;
         }
-        for own in &self.in_guest {
-            let title = format!("{}, {}", self.processes[own.process].name, own.rule);
+        for own in self {
+            let title = format!("{}, {}", common.processes[own.process].name, own.rule);
             writeln!(out, "\n{:<70}{:>8}{:>8}{:>8}", fit(&title, 69), "Oracle", "model", "guest")?;
             for row in own.functions.iter().take(SHOWN) {
                 line(out, &fit(&row.name, 69), "", row)?;
@@ -287,9 +291,9 @@ impl Report {
         Ok(())
     }
 
-    /// Returns the comparisons as tables of the page; empty if there is nothing to compare.
-    pub(super) fn in_guest_html(&self) -> String {
-        if self.in_guest.is_empty() {
+    /// Returns the comparisons as tables; empty if there is nothing to compare.
+    fn page(&self, common: &Common) -> String {
+        if self.is_empty() {
             return String::new();
         }
         let mut out = "<section id=\"in-guest\"><h2>In the guest</h2><p>What perf sampled in the guest, beside the host's \
@@ -304,9 +308,9 @@ impl Report {
             }
         }
         out += "</tr></thead><tbody>";
-        for own in &self.in_guest {
+        for own in self {
             let mut cells = vec![
-                escape(&self.processes[own.process].name),
+                escape(&common.processes[own.process].name),
                 own.rule.to_string(),
                 escape(&own.file),
                 count(own.samples),
@@ -321,8 +325,8 @@ impl Report {
             out += &row(&cells);
         }
         out += "</tbody></table>";
-        for own in &self.in_guest {
-            let name = escape(&self.processes[own.process].name);
+        for own in self {
+            let name = escape(&common.processes[own.process].name);
             out += &format!(
                 "<table><thead><tr><th>{name}, {}</th><th></th><th>Oracle</th><th>model</th><th>guest</th></tr></thead><tbody>",
                 own.rule

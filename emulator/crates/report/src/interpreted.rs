@@ -1,5 +1,7 @@
 //! Functions and lines of interpreted programs, by samples of their frames.
 
+pub(crate) mod rules;
+
 use std::fmt::{self, Write};
 
 use profile::{
@@ -9,12 +11,13 @@ use profile::{
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::html::{escape, words};
-use super::loops::short;
-use super::model::Report;
+use super::markup::{escape, words};
+use super::model::Common;
+use super::options::Options;
+use super::places::short;
+use super::section::Section;
 use super::tables::{CommandRow, ProcessReport};
-use super::text::Options;
-use super::text::fit::{count, fit, fit_end, fit_name, fixed};
+use super::widths::{count, fit, fit_end, fit_name, fixed};
 
 /// Functions of a process, and lines of a function, that report.json has.
 const MAX_FUNCTIONS: usize = 500;
@@ -30,7 +33,7 @@ const STANDARD_ERRORS_OF_95_PERCENT: f64 = 1.96;
 /// A process that an interpreter executes.
 #[derive(Clone, Debug, Serialize)]
 pub struct InterpretedProcess {
-    /// Index into [`processes`](Report::processes).
+    /// Index into [`processes`](Common::processes).
     pub process: usize,
     /// Language of the program.
     pub language: &'static str,
@@ -221,29 +224,32 @@ impl InterpretedProcess {
     }
 }
 
-impl Report {
-    /// The processes whose functions are listed.
-    fn listed_interpreted(&self, options: &Options) -> Vec<&InterpretedProcess> {
-        let listed = |row: &&InterpretedProcess| {
-            let process = &self.processes[row.process];
-            match &options.process {
-                Some(name) => process.name == *name,
-                None => process.share >= options.min_share,
-            }
-        };
-        let rows = self.interpreted.iter().filter(listed);
-        rows.take(options.processes.max(1)).collect()
-    }
+/// Returns the processes whose functions are listed.
+fn listed<'a>(
+    rows: &'a [InterpretedProcess],
+    common: &Common,
+    options: &Options,
+) -> Vec<&'a InterpretedProcess> {
+    let listed = |row: &&InterpretedProcess| {
+        let process = &common.processes[row.process];
+        match &options.process {
+            Some(name) => process.name == *name,
+            None => process.share >= options.min_share,
+        }
+    };
+    rows.iter().filter(listed).take(options.processes.max(1)).collect()
+}
 
-    pub(super) fn write_interpreted(&self, out: &mut String, options: &Options) -> fmt::Result {
-        for process in self.listed_interpreted(options) {
+impl Section for Vec<InterpretedProcess> {
+    fn write(&self, common: &Common, options: &Options, out: &mut String) -> fmt::Result {
+        for process in listed(self, common, options) {
             writeln!(
                 out,
                 "\n{:<43}{:>9}{:>8}{:>9}{:>8}{:>15}  hottest line",
                 fit(
                     &format!(
                         "{} functions of {}",
-                        process.language, self.processes[process.process].name
+                        process.language, common.processes[process.process].name
                     ),
                     42
                 ),
@@ -276,16 +282,16 @@ impl Report {
         Ok(())
     }
 
-    /// The tables of the page; empty if nothing was interpreted.
-    pub(super) fn interpreted_html(&self) -> String {
-        let rows =
-            self.listed_interpreted(&Options { processes: usize::MAX, ..Options::default() });
+    /// Returns a table of each process; empty if nothing was interpreted.
+    fn page(&self, common: &Common) -> String {
+        let options = Options { processes: usize::MAX, ..Options::default() };
+        let rows = listed(self, common, &options);
         if rows.is_empty() {
             return String::new();
         }
         let mut out = "<section id=\"interpreted\"><h2>Python functions</h2>".to_owned();
         for process in rows {
-            let name = escape(&self.processes[process.process].name);
+            let name = escape(&common.processes[process.process].name);
             let sentence = words(&process.sentence());
             let _ = write!(
                 out,

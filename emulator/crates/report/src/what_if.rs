@@ -1,13 +1,17 @@
 //! What the program would gain if it lost no cycles in some way at some place, as `tipsim what-if` found by running it so.
 
+pub(crate) mod rules;
+
 use std::fmt::{self, Write};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::html::escape;
-use super::model::Report;
-use super::text::fit::{fit, fit_label, fit_name};
+use super::markup::escape;
+use super::model::Common;
+use super::options::Options;
+use super::section::Section;
+use super::widths::{fit, fit_label, fit_name};
 
 /// What run.json has under `what_if`.
 #[derive(Debug, Default, Deserialize)]
@@ -51,7 +55,11 @@ struct Instruction {
 impl WhatIf {
     /// Reads the trials of `tipsim what-if` from a run's run.json; `None` if there are none.
     pub fn of(run: &Value) -> Option<Self> {
-        let what_if = Self::deserialize(&run["what_if"]).ok()?;
+        RecordedWhatIf::of(run).trials()
+    }
+
+    fn read(what_if: &Value) -> Option<Self> {
+        let what_if = Self::deserialize(what_if).ok()?;
         (!what_if.trials.is_empty()).then_some(what_if)
     }
 
@@ -156,10 +164,35 @@ impl fmt::Display for WhatIf {
     }
 }
 
-impl Report {
-    /// Returns what the trials found as a section of the page.
-    pub(super) fn what_if_html(&self) -> String {
-        let Some(what_if) = WhatIf::of(&self.meta) else {
+/// What run.json has under `what_if`, as it stands there; report.json has it, too.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(transparent)]
+pub struct RecordedWhatIf(Value);
+
+impl RecordedWhatIf {
+    /// Returns what a run's run.json has.
+    pub(super) fn of(run: &Value) -> Self {
+        Self(run["what_if"].clone())
+    }
+
+    /// True if run.json has nothing.
+    pub(super) fn is_absent(&self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Returns the trials; `None` if there are none.
+    fn trials(&self) -> Option<WhatIf> {
+        WhatIf::read(&self.0)
+    }
+}
+
+impl Section for RecordedWhatIf {
+    fn write(&self, _: &Common, _: &Options, out: &mut String) -> fmt::Result {
+        write!(out, "{}", self.trials().unwrap_or_default())
+    }
+
+    fn page(&self, _: &Common) -> String {
+        let Some(what_if) = self.trials() else {
             return String::new();
         };
         let mut out = format!(

@@ -3,9 +3,10 @@
 use profile::CATEGORIES;
 use serde_json::json;
 
-use super::super::compare::{Comparison, file_now, now};
-use super::super::flame::{Flame, FrameKind};
-use super::{STYLE, embed, filled, part_notice, policy, script};
+use super::{STYLE, filled, part_notice, policy};
+use crate::compare::{Comparison, file_now, now};
+use crate::flame::{Flame, FrameKind};
+use crate::markup::{embed, script};
 
 const PAGE: &str = include_str!("compared.html");
 /// Parts of the page's script. All but `compared.js` are parts of the script of the report's page, too.

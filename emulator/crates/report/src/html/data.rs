@@ -5,19 +5,22 @@ use std::fmt::Write;
 use profile::{CATEGORIES, Level};
 use serde_json::{Value, json};
 
-use super::super::model::Report;
-use super::super::over_time::{OverTime, TimedItem};
-use super::super::parts::Parts;
-use super::super::tables::{FunctionRow, InstructionRow};
-use super::super::words::Named;
-use super::embed;
+use crate::disagreements::Named;
+use crate::markup::embed;
+use crate::model::Common;
+use crate::over_time::{OverTime, TimedItem};
+use crate::parts::Parts;
+use crate::report::Report;
+use crate::tables::{FunctionRow, InstructionRow};
 
 impl Report {
     /// What the page's script shows: names once, rows as arrays.
     pub(super) fn page_data(&self) -> Value {
-        let mut rows = Rows::of(self);
-        let functions: Vec<Value> = self.functions.iter().map(|row| rows.function(row)).collect();
+        let mut rows = Rows::of(&self.common);
+        let functions: Vec<Value> =
+            self.common.functions.iter().map(|row| rows.function(row)).collect();
         let disagreements: Vec<Value> = self
+            .common
             .disagreements
             .iter()
             .map(|row| {
@@ -34,11 +37,11 @@ impl Report {
             })
             .collect();
         json!({
-            "meta": self.meta,
-            "totals": self.totals,
-            "focus": self.focus().first(),
+            "meta": self.common.meta,
+            "totals": self.common.totals,
+            "focus": self.common.focus().first(),
             "categories": CATEGORIES,
-            "columns": self.columns.iter().map(|column| json!({
+            "columns": self.common.columns.iter().map(|column| json!({
                 "name": column.name,
                 "label": column.label(),
                 "short": column.short(),
@@ -54,7 +57,7 @@ impl Report {
                     None => Value::Null,
                 }),
             })).collect::<Vec<_>>(),
-            "processes": self.processes.iter().map(|process| json!({
+            "processes": self.common.processes.iter().map(|process| json!({
                 "name": process.name,
                 "pid": process.pid,
                 "cycles": process.cycles.round(),
@@ -69,7 +72,7 @@ impl Report {
                     })
                 })).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
-            "commands": self.commands.iter().map(|command| json!({
+            "commands": self.common.commands.iter().map(|command| json!({
                 "title": command.title(),
                 "members": command.members,
                 "cycles": command.cycles.round(),
@@ -77,30 +80,30 @@ impl Report {
                 "class": command.class,
                 "stack": command.stack.map(digits),
             })).collect::<Vec<_>>(),
-            "top_down": self.top_down.as_ref().map(short),
-            "tea": self.tea.as_ref().map(short),
+            "top_down": self.sections.top_down.as_ref().map(short),
+            "tea": self.sections.tea.as_ref().map(short),
             "disagreements": disagreements,
-            "modules": self.modules,
-            "warnings": self.warnings,
+            "modules": self.common.modules,
+            "warnings": self.common.warnings,
             "functions": functions,
-            "listed": self.listings.iter().map(|listing| listing.function).collect::<Vec<_>>(),
-            "flame": self.flame,
-            "over_time": self.over_time.bins,
+            "listed": self.common.listings.iter().map(|listing| listing.function).collect::<Vec<_>>(),
+            "flame": self.common.flame,
+            "over_time": self.common.over_time.bins,
             "strings": rows.strings.list,
         })
     }
 
     /// What the script parses when it is asked for: the instructions, and each listing.
     pub(super) fn blocks(&self, out: &mut String) {
-        let mut rows = Rows::of(self);
-        let instructions = self.instructions.iter();
+        let mut rows = Rows::of(&self.common);
+        let instructions = self.common.instructions.iter();
         let list: Vec<Value> = instructions.map(|row| rows.instruction(row)).collect();
         block(out, "instruction-data", &json!({ "rows": list, "strings": rows.strings.list }));
-        if !self.over_time.bins.is_empty() {
-            block(out, "over-time-data", &over_time(&self.over_time));
+        if !self.common.over_time.bins.is_empty() {
+            block(out, "over-time-data", &over_time(&self.common.over_time));
         }
-        for (number, listing) in self.listings.iter().enumerate() {
-            let mut rows = Rows::of(self);
+        for (number, listing) in self.common.listings.iter().enumerate() {
+            let mut rows = Rows::of(&self.common);
             let lines = listing.rows.iter().map(|row| {
                 let flags = u8::from(row.leader) | u8::from(row.gap) << 1;
                 json!([flags, rows.instruction(&row.instruction)])
@@ -132,11 +135,11 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn of(report: &'a Report) -> Self {
+    fn of(common: &'a Common) -> Self {
         Self {
             strings: Strings::default(),
-            over_time: &report.over_time,
-            columns: (0..report.columns.len()).filter(|c| report.columns[*c].primary).collect(),
+            over_time: &common.over_time,
+            columns: (0..common.columns.len()).filter(|c| common.columns[*c].primary).collect(),
         }
     }
 

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use super::super::compare::{Compared, ComparedRow, TOTALS, relative};
-use super::{STYLE, escape, filled, part_notice, policy};
-use crate::text::fit::fit_name;
+use super::{STYLE, filled, part_notice, policy};
+use crate::compare::{Compared, ComparedRow, TOTALS, relative};
+use crate::markup::escape;
+use crate::widths::fit_name;
 
 const PAGE: &str = include_str!("several.html");
 /// Rows of a table.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use truth::Metric;
 
-use super::judge::{Placed, Scope, TruthIndex};
+use super::index::{Placed, Scope, TruthIndex};
 use super::{Latency, SourceBias};
 use crate::perf_data::DataSrc;
 

@@ -6,9 +6,11 @@ use truth::UnitTotals;
 
 use super::{NotJudged, PreciseProfile, PreciseReport, PreciseRow};
 use crate::columns::LevelError;
-use crate::html::escape;
-use crate::model::Report;
-use crate::text::fit::{count, fit, fit_end, fixed, percent};
+use crate::markup::escape;
+use crate::model::Common;
+use crate::options::Options;
+use crate::section::Section;
+use crate::widths::{count, fit, fit_end, fixed, percent};
 
 /// Instructions of a profile that the text shows.
 const SHOWN: usize = 6;
@@ -180,24 +182,21 @@ impl PreciseReport {
     }
 }
 
-impl Report {
-    pub(crate) fn write_precise(&self, out: &mut String) -> fmt::Result {
-        let Some(precise) = &self.precise else {
-            return Ok(());
-        };
+impl Section for PreciseReport {
+    fn write(&self, _: &Common, _: &Options, out: &mut String) -> fmt::Result {
         writeln!(
             out,
             "\nPrecise sampling: perf's samples of each event in the guest, judged by its true counts. Error / what so many random\n\
              samples have, in %; wrong: at instructions that never had the event; skid in instructions; count: sampled over true"
         )?;
-        precise.write_profiles(out)?;
-        for (heading, list) in precise.lists() {
+        self.write_profiles(out)?;
+        for (heading, list) in self.lists() {
             writeln!(out, "{heading}:")?;
             for line in list {
                 writeln!(out, "  {}", fit(&line, 117))?;
             }
         }
-        for own in &precise.profiles {
+        for own in &self.profiles {
             let title = format!("{}, {}: {}", own.event, own.file, own.metric.name());
             let latencies = own.latency.is_some();
             let head = match latencies {
@@ -236,18 +235,14 @@ impl Report {
         Ok(())
     }
 
-    /// Returns the judged profiles as tables of the page; empty if nothing was judged.
-    pub(crate) fn precise_html(&self) -> String {
-        let Some(precise) = &self.precise else {
-            return String::new();
-        };
+    fn page(&self, _: &Common) -> String {
         let mut out = "<section id=\"precise\"><h2>Precise sampling</h2><p>perf's samples of each event in the guest, judged by \
             its true counts: error / what so many random samples have, in %. Wrong: at instructions that never had the event. Skid in \
             instructions. Count: sampled over true.</p><table><thead><tr><th>event</th><th>file</th><th>compared with</th>\
             <th>period</th><th>samples</th><th>exact</th><th>lost</th><th>throttled</th><th>instruction</th><th>block</th>\
             <th>function</th><th>line</th><th>object</th><th>wrong</th><th>skid</th><th>count</th></tr></thead><tbody>"
             .to_owned();
-        for own in &precise.profiles {
+        for own in &self.profiles {
             let mut cells = vec![
                 escape(&own.event),
                 escape(&own.file),
@@ -263,11 +258,11 @@ impl Report {
             out += &row(&cells);
         }
         out += "</tbody></table>";
-        for (heading, list) in precise.lists() {
+        for (heading, list) in self.lists() {
             let list: Vec<String> = list.iter().map(|line| escape(line)).collect();
             out += &format!("<p>{heading}:</p><ul><li>{}</li></ul>", list.join("</li><li>"));
         }
-        for own in &precise.profiles {
+        for own in &self.profiles {
             out += &format!(
                 "<details><summary>{}, {}</summary><p>{}</p><table><thead><tr><th>instruction</th><th></th><th>truth</th>\
                  <th>sampled</th><th>cycles</th><th>sampled</th></tr></thead><tbody>",

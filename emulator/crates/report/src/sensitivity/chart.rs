@@ -5,7 +5,7 @@ use std::fmt::Write;
 use profile::Level;
 
 use super::{Curve, Profiler, Sensitivity};
-use crate::html::escape;
+use crate::markup::escape;
 
 const WIDTH: f64 = 440.0;
 const HEIGHT: f64 = 290.0;
@@ -15,14 +15,11 @@ const RIGHT: f64 = WIDTH - 12.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = HEIGHT - 40.0;
 
-/// A section of the page for the first process; nothing if there are no curves.
-pub(crate) fn charts(all: &[Sensitivity]) -> String {
-    let Some(first) = all.first() else {
-        return String::new();
-    };
+/// Returns the charts of a process as a section of the page.
+pub(super) fn charts(of_process: &Sensitivity) -> String {
     let mut out = String::new();
     // Writing to a string cannot fail.
-    let _ = section(&mut out, first);
+    let _ = section(&mut out, of_process);
     out
 }
 

@@ -60,7 +60,7 @@ fn the_guest_cannot_write_markup() {
     check_nesting(&page);
     assert!(!page.contains("<script>alert") && !page.contains("<!--"));
     // Data, script, instructions, and a listing for each function with one.
-    let listings = report_of(&evaluation, None).listings.len();
+    let listings = report_of(&evaluation, None).common.listings.len();
     assert_eq!(page.matches("</script>").count(), 3 + listings);
 }
 
@@ -79,5 +79,5 @@ fn the_data_is_json() {
 
 #[test]
 fn a_number_and_its_percent_stay_on_one_line() {
-    assert_eq!(crate::html::words("1.5 % of <b>, 20 %"), "1.5\u{a0}% of &lt;b&gt;, 20\u{a0}%");
+    assert_eq!(crate::markup::words("1.5 % of <b>, 20 %"), "1.5\u{a0}% of &lt;b&gt;, 20\u{a0}%");
 }

@@ -1,9 +1,10 @@
 //! The section of the page.
 
 use super::text::{operations, pairs, places, reasons};
-use crate::html::escape;
-use crate::model::Report;
-use crate::text::fit::{count, percent};
+use super::{WaitingReport, shown_processes};
+use crate::markup::escape;
+use crate::model::Common;
+use crate::widths::{count, percent};
 
 /// Each in a line of a cell.
 fn lines(words: &[String]) -> String {
@@ -31,75 +32,70 @@ fn header(names: &[&str], numbers: &[&str], words: &[&str]) -> String {
     row("th", &owned(names), &owned(numbers), &owned(words))
 }
 
-impl Report {
-    /// Tables of threads and futexes; empty if nobody waited.
-    pub(crate) fn waiting_html(&self) -> String {
-        let Some(waiting) = &self.waiting else {
-            return String::new();
-        };
-        let shown = self.shown_waiting(None);
-        let threads: String = shown
-            .iter()
-            .flat_map(|process| waiting.listed(*process))
-            .map(|thread| {
-                row(
-                    "td",
-                    &[escape(&self.processes[thread.process].name), escape(&thread.title())],
-                    &[
-                        count(thread.cycles as f64),
-                        percent(thread.running.share),
-                        percent(thread.ready.share),
-                        count(thread.ready.longest as f64),
-                        percent(thread.waiting()),
-                        percent(thread.unknown),
-                    ],
-                    &[lines(&reasons(thread))],
-                )
-            })
-            .collect();
-        if threads.is_empty() {
-            return String::new();
-        }
-        let mut out = format!(
-            "<section id=\"waiting\"><h2>Waiting</h2><p>Threads run, are ready (new, woken, or out of turn) without a hart, or wait; \
-             shares of their time in the region.</p><div class=\"scroll\"><table><thead>{}</thead><tbody>{threads}</tbody></table></div>",
+/// Returns tables of threads and futexes; empty if nobody waited.
+pub(super) fn page(waiting: &WaitingReport, common: &Common) -> String {
+    let shown = shown_processes(common, None);
+    let threads: String = shown
+        .iter()
+        .flat_map(|process| waiting.listed(*process))
+        .map(|thread| {
+            row(
+                "td",
+                &[escape(&common.processes[thread.process].name), escape(&thread.title())],
+                &[
+                    count(thread.cycles as f64),
+                    percent(thread.running.share),
+                    percent(thread.ready.share),
+                    count(thread.ready.longest as f64),
+                    percent(thread.waiting()),
+                    percent(thread.unknown),
+                ],
+                &[lines(&reasons(thread))],
+            )
+        })
+        .collect();
+    if threads.is_empty() {
+        return String::new();
+    }
+    let mut out = format!(
+        "<section id=\"waiting\"><h2>Waiting</h2><p>Threads run, are ready (new, woken, or out of turn) without a hart, or wait; \
+         shares of their time in the region.</p><div class=\"scroll\"><table><thead>{}</thead><tbody>{threads}</tbody></table></div>",
+        header(
+            &["process", "thread"],
+            &["cycles", "running %", "ready %", "longest ready", "waiting %", "not told %"],
+            &["for what, and woken by whom"],
+        )
+    );
+    let futexes: String = waiting
+        .futexes
+        .iter()
+        .filter(|futex| shown.contains(&futex.process))
+        .map(|futex| {
+            row(
+                "td",
+                &[escape(&futex.title()), escape(&operations(futex))],
+                &[
+                    count(futex.time.count as f64),
+                    count(futex.time.cycles as f64),
+                    percent(futex.time.share),
+                    count(futex.time.longest as f64),
+                ],
+                &[lines(&pairs(futex, usize::MAX)), lines(&places(futex, usize::MAX))],
+            )
+        })
+        .collect();
+    if !futexes.is_empty() {
+        out += &format!(
+            "<div class=\"scroll\"><table><thead>{}</thead><tbody>{futexes}</tbody></table></div>",
             header(
-                &["process", "thread"],
-                &["cycles", "running %", "ready %", "longest ready", "waiting %", "not told %"],
-                &["for what, and woken by whom"],
+                &["futex", "operation"],
+                &["waits", "cycles", "% of the program's time", "longest"],
+                &["who waits, woken by whom", "where"],
             )
         );
-        let futexes: String = waiting
-            .futexes
-            .iter()
-            .filter(|futex| shown.contains(&futex.process))
-            .map(|futex| {
-                row(
-                    "td",
-                    &[escape(&futex.title()), escape(&operations(futex))],
-                    &[
-                        count(futex.time.count as f64),
-                        count(futex.time.cycles as f64),
-                        percent(futex.time.share),
-                        count(futex.time.longest as f64),
-                    ],
-                    &[lines(&pairs(futex, usize::MAX)), lines(&places(futex, usize::MAX))],
-                )
-            })
-            .collect();
-        if !futexes.is_empty() {
-            out += &format!(
-                "<div class=\"scroll\"><table><thead>{}</thead><tbody>{futexes}</tbody></table></div>",
-                header(
-                    &["futex", "operation"],
-                    &["waits", "cycles", "% of the program's time", "longest"],
-                    &["who waits, woken by whom", "where"],
-                )
-            );
-        }
-        if let Some(offer) = self.offer_of_callers() {
-            out += &format!("<p class=\"muted\">{}</p>", escape(offer));
-        }
-        out + "</section>"
     }
+    if let Some(offer) = waiting.offer_of_callers(common) {
+        out += &format!("<p class=\"muted\">{}</p>", escape(offer));
+    }
+    out + "</section>"
 }

@@ -16,9 +16,9 @@ const NOTICEABLE: f64 = 0.001;
 /// Time that a profiler charged to another instruction than the Oracle did.
 #[derive(Clone, Debug, Serialize)]
 pub struct Disagreement {
-    /// Index into [`super::Report::processes`].
+    /// Index into [`crate::Common::processes`].
     pub process: usize,
-    /// Index into [`super::Report::columns`].
+    /// Index into [`crate::Common::columns`].
     pub column: usize,
     /// The instruction that the profiler named.
     pub named: Named,

@@ -4,18 +4,19 @@ use std::fmt::Write;
 
 use profile::Level;
 
-use super::fit::{fit, fit_label, fixed, percent};
-use crate::model::Report;
-use crate::tea::{EventStack, TeaColumn, TeaReport};
+use super::{EventStack, TeaColumn, TeaReport};
+use crate::model::Common;
+use crate::widths::{fit, fit_label, fixed, percent};
 
 /// Signatures of a process.
 const SIGNATURES: usize = 12;
 /// Width of a column.
 const WIDTH: usize = 18;
 
-pub(super) fn write(
+/// Writes the time by event of a process, and of its `instructions` most expensive instructions.
+pub(crate) fn write(
     out: &mut String,
-    report: &Report,
+    common: &Common,
     tea: &TeaReport,
     process: usize,
     instructions: usize,
@@ -24,7 +25,7 @@ pub(super) fn write(
         return Ok(());
     };
     let columns: Vec<&TeaColumn> =
-        tea.columns.iter().filter(|c| report.columns[c.column].primary).collect();
+        tea.columns.iter().filter(|c| common.columns[c.column].primary).collect();
     writeln!(out, "\nTime by event (TEA, ISCA'23), {}", fit(&row.name, 60))?;
     write!(out, "{:<36}{:>8}", "% of the cycles", "Oracle")?;
     for column in &columns {
@@ -50,7 +51,7 @@ pub(super) fn write(
         write!(out, "{:<44}", format!("  of the same samples without events"))?;
         for column in &columns {
             let error =
-                report.processes[process].errors[column.column].map(|e| fixed(e.get(level).error));
+                common.processes[process].errors[column.column].map(|e| fixed(e.get(level).error));
             write!(out, "{:>WIDTH$}", error.unwrap_or_default())?;
         }
         writeln!(out)?;

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use profile::CATEGORIES;
 
-use super::fit::{fit, fit_name, percent};
-use crate::topdown::{TopDownReport, TopDownRow, TopDownWindow};
+use super::{TopDownReport, TopDownRow, TopDownWindow};
+use crate::widths::{fit, fit_name, percent};
 
 /// Columns of processes, and their width.
 const SHOWN: usize = 6;
@@ -13,7 +13,8 @@ const WIDTH: usize = 14;
 /// Characters of a line of time.
 const TIME: usize = 64;
 
-pub(super) fn write(
+/// Writes the tree with some processes side by side, its first level of some functions, and time as bars.
+pub(crate) fn write(
     out: &mut String,
     tree: &TopDownReport,
     processes: &[usize],
