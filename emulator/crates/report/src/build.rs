@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use guest_samples::GuestProfile;
 use profile::{Evaluation, Filter, command_name, process_names};
 use symbols::Symbols;
 
@@ -33,7 +34,6 @@ use super::threads;
 use super::verdict::{self, Verdict, VerdictBuilder};
 use super::waiting;
 use super::what_if::RecordedWhatIf;
-use crate::perf_data::GuestProfile;
 
 impl Report {
     /// Compares every sampler of the evaluation, and the guest's own profiles, with the Oracle, and the latter with the samplers of the
@@ -181,14 +181,14 @@ fn columns(evaluation: &Evaluation, guests: &[GuestProfile], matched: &[Matched]
         columns.push(Column {
             name: matched.name.clone(),
             profiler: None,
-            unit: guest.profiler(),
+            unit: guest::rule(guest),
             schedule: None,
             filter: Filter::NONE,
             samples: guest.samples.len() as u64,
             dropped: guest.lost + guest.malformed,
             tail_cycles: 0,
             unmatched_cycles: unmatched as f64 / units,
-            published: Levels::from_fn(|level| guest.profiler()?.published(level)),
+            published: Levels::from_fn(|level| guest::rule(guest)?.published(level)),
             // The tables have room for one.
             primary: number == 0,
         });

@@ -4,6 +4,7 @@ pub(crate) mod rules;
 
 use std::fmt::{self, Write};
 
+use guest_samples::SampleFile;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use truth::{Instruction, Line, Sharing, Truth};
@@ -13,7 +14,6 @@ use super::model::Common;
 use super::options::Options;
 use super::section::Section;
 use super::widths::{count, fit, fit_end, fixed};
-use crate::perf_data::SampleFile;
 
 /// Cache lines that are listed at most: in report.json and on the page (`MAX_LINES`), and in the text (`SHOWN`).
 const MAX_LINES: usize = 50;

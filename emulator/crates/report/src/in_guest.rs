@@ -4,19 +4,20 @@ pub(crate) mod rules;
 
 use std::fmt::{self, Write};
 
+use guest_samples::GuestProfile;
 use profile::{Filter, Level, Profiler};
 use serde::Serialize;
 
 use super::columns::{Column, LevelError, Levels};
 use super::error::{Side, Sums, Truth, Whole, between};
 use super::gather::{Rows, SymbolMap};
+use super::guest::rule;
 use super::markup::escape;
 use super::model::Common;
 use super::options::Options;
 use super::rows::RowBuilder;
 use super::section::Section;
 use super::widths::{count, fit, fit_end, fixed, percent};
-use crate::perf_data::GuestProfile;
 
 /// Least share of a profile's samples for a process to be compared. perf's own process, before it starts the program, has less.
 const NOTICEABLE: f64 = 0.05;
@@ -104,7 +105,7 @@ impl InGuestBuilder {
     pub fn new(columns: &[Column], guests: &[GuestProfile]) -> Self {
         let own = (0..columns.len()).filter(|at| columns[*at].profiler.is_none());
         let pair = |(column, guest): (usize, &GuestProfile)| {
-            let rule = guest.profiler()?;
+            let rule = rule(guest)?;
             let same = (0..columns.len()).filter(|at| columns[*at].profiler == Some(rule));
             let rank = |at: &usize| {
                 let column = &columns[*at];

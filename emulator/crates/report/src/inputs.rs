@@ -1,13 +1,13 @@
 //! What a report is made of.
 
 use critical_path::Excerpts;
+use guest_samples::{GuestProfile, SampleFile, SampledEvent};
 use profile::Evaluation;
 use serde_json::Value;
 use symbols::Symbolizer;
 use truth::{Metric, Truth};
 
 use super::counters::CounterInputs;
-use crate::perf_data::{GuestProfile, SampleFile, SampledEvent};
 
 /// Everything that a report is made of. [`ReportInputs::new`] has what every report needs; a field that it leaves empty leaves out a
 /// section.

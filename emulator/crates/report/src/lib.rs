@@ -47,7 +47,6 @@ mod model;
 mod options;
 mod over_time;
 mod parts;
-pub mod perf_data;
 mod places;
 mod precise;
 mod printable;

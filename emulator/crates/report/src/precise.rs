@@ -8,11 +8,11 @@ pub(crate) mod rules;
 mod text;
 
 use commit_trace::Class;
+use guest_samples::{SampleFile, SampledEvent};
 use serde::Serialize;
 use truth::{Metric, Truth, UnitTotals};
 
 use super::columns::LevelError;
-use crate::perf_data::{SampleFile, SampledEvent};
 use index::TruthIndex;
 
 /// The section's content.

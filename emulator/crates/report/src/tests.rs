@@ -2,6 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use commit_trace::InstId;
+use guest_samples::{GuestProfile, GuestSample};
 use profile::synthetic::{QUICKSTART, evaluation};
 use profile::{
     CycleStacks, Evaluation, Level, Profile, Profiler, Thread, ThreadId, UNITS_PER_CYCLE,
@@ -12,7 +13,6 @@ use symbols::{SymbolFiles, Symbolizer};
 use tempfile::TempDir;
 
 use super::*;
-use crate::perf_data::{GuestProfile, GuestSample};
 
 mod detail;
 mod flame;

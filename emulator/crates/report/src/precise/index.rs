@@ -1,13 +1,13 @@
 //! The true counts and the samples of an event, by instruction.
 
 use commit_trace::{InstId, StaticInfo};
+use guest_samples::{Sample, SampleFile};
 use rustc_hash::FxHashMap;
 use truth::{Instruction, Truth};
 
 use crate::blocks::leaders;
 use crate::columns::LevelError;
 use crate::error::{Sums, Truth as Weights, Whole};
-use crate::perf_data::{Sample, SampleFile};
 
 /// Least share of an event's samples for a process to be judged. perf's own process, before it starts the program, has less.
 const NOTICEABLE: f64 = 0.05;

@@ -1,12 +1,12 @@
 //! The comparison of an event's samples with its true counts.
 
+use guest_samples::SampleFile;
 use rustc_hash::FxHashMap;
 use truth::Metric;
 
 use super::index::{Placed, Scope, Sides, TruthIndex};
 use super::latency::Latencies;
 use super::{PreciseProfile, Skid};
-use crate::perf_data::SampleFile;
 
 /// Units per event: counts are compared as whole numbers of units, as the Oracle splits a cycle into so many.
 const UNITS: f64 = 840.0;

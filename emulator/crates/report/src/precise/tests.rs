@@ -1,5 +1,6 @@
 use commit_trace::Class;
 use commit_trace::DataSource;
+use guest_samples::synthetic::{SyntheticFile, SyntheticSample};
 use profile::synthetic::evaluation;
 use sampling_units::pdis::header;
 use truth::{
@@ -9,7 +10,6 @@ use truth::{
 };
 
 use super::*;
-use crate::perf_data::synthetic::{SyntheticFile, SyntheticSample};
 use crate::tests::{inputs, symbolizer};
 use crate::{Options, Report, ReportInputs, TruthInputs};
 

@@ -1,7 +1,7 @@
 //! All fields of a sample record (Linux: include/uapi/linux/perf_event.h, `PERF_RECORD_SAMPLE`).
 
-use super::container::Attr;
-use super::cursor::Cursor;
+use super::attr::Attr;
+use super::cursor::{Cursor, word};
 
 const IP: u64 = 1 << 0;
 const TID: u64 = 1 << 1;
@@ -31,7 +31,7 @@ const BRANCH_COUNTERS: u64 = 1 << 19;
 
 /// A sample's fields, as far as its event has them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     pub ip: Option<u64>,
     /// Process in the low half, thread in the high one.
     pub thread: Option<u64>,
@@ -48,20 +48,20 @@ pub(super) struct Fields<'a> {
 }
 
 /// Returns the event id of a sample, whose position depends on the sample type.
-pub(super) fn id(body: &[u8], sample_type: u64) -> Option<u64> {
+pub(crate) fn id(body: &[u8], sample_type: u64) -> Option<u64> {
     if sample_type & IDENTIFIER != 0 {
-        return super::sample::word(body, 0);
+        return word(body, 0);
     }
     if sample_type & ID == 0 {
         return None;
     }
     let before = (sample_type & (IP | TID | TIME | ADDR)).count_ones();
-    super::sample::word(body, 8 * before as usize)
+    word(body, 8 * before as usize)
 }
 
 /// The fields at the end of records that are no samples (`sample_id_all`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Suffix {
+pub(crate) struct Suffix {
     pub pid: Option<u32>,
     pub tid: Option<u32>,
     pub time: Option<u64>,
@@ -70,7 +70,7 @@ pub(super) struct Suffix {
 }
 
 /// Reads the fields at the end of a record that is no sample; `None` if it is shorter than the event's sample type says.
-pub(super) fn suffix(body: &[u8], attr: &Attr) -> Option<Suffix> {
+pub(crate) fn suffix(body: &[u8], attr: &Attr) -> Option<Suffix> {
     let parts = [TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER];
     let has = |bit: u64| attr.sample_type & bit != 0;
     let words = parts.iter().filter(|bit| has(**bit)).count();
@@ -91,7 +91,7 @@ pub(super) fn suffix(body: &[u8], attr: &Attr) -> Option<Suffix> {
 }
 
 /// Reads a sample; `None` if it is shorter than its type says. Fields behind the physical address are not read.
-pub(super) fn parse<'a>(body: &'a [u8], attr: &Attr) -> Option<Fields<'a>> {
+pub(crate) fn parse<'a>(body: &'a [u8], attr: &Attr) -> Option<Fields<'a>> {
     let mut rest = Cursor(body);
     let has = |bit: u64| attr.sample_type & bit != 0;
     let field = |rest: &mut Cursor<'_>, bit: u64| match has(bit) {
@@ -148,7 +148,7 @@ pub(super) fn parse<'a>(body: &'a [u8], attr: &Attr) -> Option<Fields<'a>> {
 }
 
 /// True if a sample's weight is three packed ones (`PERF_SAMPLE_WEIGHT_STRUCT`).
-pub(super) fn weight_is_packed(attr: &Attr) -> bool {
+pub(crate) fn weight_is_packed(attr: &Attr) -> bool {
     attr.sample_type & WEIGHT_STRUCT != 0
 }
 

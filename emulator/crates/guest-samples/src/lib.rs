@@ -6,12 +6,13 @@
 //! the guest: here every length is checked against the bytes that are there.
 //!
 //! ```
-//! use report::perf_data::{GuestProfile, PerfDataError};
+//! use guest_samples::{GuestProfile, PerfDataError};
 //!
 //! let error = GuestProfile::parse(b"something else", "tip").unwrap_err();
 //! assert!(matches!(error, PerfDataError::NotPerfData));
 //! ```
 
+mod attr;
 mod aux;
 mod container;
 mod cursor;
@@ -27,7 +28,6 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use profile::Profiler;
 use serde::{Deserialize, Serialize};
 
 use container::{Container, MAGIC, RecordType};
@@ -201,12 +201,7 @@ impl GuestProfile {
         Ok(profiles)
     }
 
-    /// The profiler whose rule the unit applied, of an event of the TIP unit, unless this version does not know it.
-    pub fn profiler(&self) -> Option<Profiler> {
-        Profiler::of_unit(self.heuristic)
-    }
-
-    /// True if instructions of this privilege (0 U, 1 S, 3 M) could be sampled.
+    /// Returns true if instructions of this privilege (0 U, 1 S, 3 M) could be sampled.
     pub fn covers(&self, privilege: u8) -> bool {
         !match privilege {
             0 => self.exclude_user,
@@ -215,7 +210,7 @@ impl GuestProfile {
         }
     }
 
-    /// Cycles that all samples stand for.
+    /// Returns the cycles that all samples stand for.
     pub fn total_cycles(&self) -> u64 {
         self.samples.iter().fold(0, |sum, sample| sum.saturating_add(sample.period))
     }

@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use super::container::{Attr, Container, Record};
+use super::attr::Attr;
+use super::container::{Container, Record};
 use super::cursor::Cursor;
 use super::pdis::PdisRecord;
 use super::{Sample, fields};
@@ -56,7 +57,7 @@ impl TimeConversion {
 
 /// The AUX data of a file.
 #[derive(Debug, Default)]
-pub(super) struct AuxData<'a> {
+pub(crate) struct AuxData<'a> {
     chunks: Vec<Chunk>,
     /// Bytes of each area, by their offset in the area.
     areas: BTreeMap<Owner, BTreeMap<u64, &'a [u8]>>,

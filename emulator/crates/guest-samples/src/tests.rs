@@ -308,11 +308,11 @@ fn what_a_data_source_says() {
 #[test]
 fn what_stands_before_the_weight_is_skipped() {
     // RAW, BRANCH_STACK with an index, REGS_USER of three registers, WEIGHT.
-    let attr = container::Attr {
+    let attr = attr::Attr {
         sample_type: 1 << 10 | 1 << 11 | 1 << 12 | 1 << 14,
         branch_sample_type: 1 << 17,
         sample_regs_user: 0b111,
-        ..container::Attr::default()
+        ..attr::Attr::default()
     };
     let mut body = vec![4, 0, 0, 0, 1, 2, 3, 4];
     body.extend(words(&[1, 9, 0x10, 0x20, 0]));

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::attr::Attr;
 use super::aux::AuxData;
-use super::container::{Attr, Container, RecordType};
-use super::cursor::Cursor;
+use super::container::{Container, RecordType};
+use super::cursor::{Cursor, text};
 use super::{DataSrc, PerfDataError, fields, sample};
 
 /// `PERF_RECORD_MISC_EXACT_IP`.
@@ -227,6 +228,6 @@ fn mapping(body: &[u8], fixed: usize) -> Option<MappingRecord> {
         start: fields.u64()?,
         len: fields.u64()?,
         file_offset: fields.u64()?,
-        path: sample::text(body.get(fixed..)?),
+        path: text(body.get(fixed..)?),
     })
 }

@@ -2,7 +2,7 @@
 
 /// Reads and advances; `None` when the bytes run out.
 #[derive(Clone, Copy)]
-pub(super) struct Cursor<'a>(pub &'a [u8]);
+pub(crate) struct Cursor<'a>(pub &'a [u8]);
 
 impl<'a> Cursor<'a> {
     pub fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
@@ -31,4 +31,15 @@ impl<'a> Cursor<'a> {
     pub fn skip_words(&mut self, count: u64) -> Option<()> {
         self.bytes(usize::try_from(count.checked_mul(8)?).ok()?).map(|_| ())
     }
+}
+
+/// Returns the 64-bit word at a byte offset.
+pub(crate) fn word(body: &[u8], offset: usize) -> Option<u64> {
+    Cursor(body.get(offset..)?).u64()
+}
+
+/// Returns a string that ends with a zero byte.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
 }

@@ -47,7 +47,7 @@ const fn level(bit: u32, number: u64) -> u64 {
 
 impl DataSrc {
     /// Returns the data source that the guest's driver makes of the first word of a record.
-    pub(crate) fn of_record(header: u64) -> Self {
+    pub fn of_record(header: u64) -> Self {
         let record = PdisRecord { header, ..PdisRecord::default() };
         record.data_src()
     }
@@ -55,7 +55,7 @@ impl DataSrc {
 
 /// The words of a record.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct PdisRecord {
+pub(crate) struct PdisRecord {
     header: u64,
     pub pc: u64,
     pub time: u64,

@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 
 use super::PerfDataError;
-use super::cursor::Cursor;
+use super::attr::Attr;
+use super::cursor::{Cursor, text, word};
+use super::fields;
 
 /// Magic number at the begin of a file.
-pub(super) const MAGIC: &[u8] = b"PERFILE2";
+pub(crate) const MAGIC: &[u8] = b"PERFILE2";
 const HEADER_BYTES: u64 = 104;
 const PIPE_HEADER_BYTES: u64 = 16;
 /// Feature bits of the sections that have the events' names, and the PMUs'.
@@ -14,42 +16,14 @@ const FEATURE_EVENT_DESC: usize = 12;
 const FEATURE_PMU_MAPPINGS: usize = 16;
 
 /// A parsed header.
-pub(super) struct Container<'a> {
+pub(crate) struct Container<'a> {
     pub attrs: Vec<Attr>,
     by_id: HashMap<u64, usize>,
     data: &'a [u8],
 }
 
-/// The part of a `perf_event_attr` that is used.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Attr {
-    pub name: String,
-    /// The PMU's number, and its name if the file has it.
-    pub kind: u32,
-    pub pmu: String,
-    /// The PMU's own configuration.
-    pub config: u64,
-    /// More of the event's configuration: `config1` and `config2`.
-    pub more_config: [u64; 2],
-    pub period: u64,
-    pub is_frequency: bool,
-    pub exclude_user: bool,
-    pub exclude_kernel: bool,
-    pub exclude_machine: bool,
-    /// `PERF_SAMPLE_…` bits.
-    pub sample_type: u64,
-    /// `PERF_FORMAT_…` bits.
-    pub read_format: u64,
-    pub precise: u8,
-    /// `PERF_SAMPLE_BRANCH_…` bits, and masks of registers.
-    pub branch_sample_type: u64,
-    pub sample_regs_user: u64,
-    pub sample_regs_intr: u64,
-    pub ids: Vec<u64>,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RecordType {
+pub(crate) enum RecordType {
     Sample,
     Comm,
     Exit,
@@ -65,7 +39,7 @@ pub(super) enum RecordType {
 }
 
 /// A record without its header.
-pub(super) struct Record<'a> {
+pub(crate) struct Record<'a> {
     pub kind: RecordType,
     /// `PERF_RECORD_MISC_…` bits.
     pub misc: u16,
@@ -82,7 +56,7 @@ impl Record<'_> {
             RecordType::LostSamples => 0,
             _ => return 0,
         };
-        super::sample::word(self.body, at).unwrap_or(0)
+        word(self.body, at).unwrap_or(0)
     }
 }
 
@@ -149,7 +123,7 @@ impl<'a> Container<'a> {
             return Some(0);
         }
         // perf gives all events of a session the same place for the id.
-        let id = super::fields::id(body, self.attrs.first()?.sample_type)?;
+        let id = fields::id(body, self.attrs.first()?.sample_type)?;
         self.by_id.get(&id).copied()
     }
 
@@ -158,7 +132,7 @@ impl<'a> Container<'a> {
         if self.attrs.len() == 1 {
             return Some(0);
         }
-        let id = super::fields::suffix(body, self.attrs.first()?)?.id?;
+        let id = fields::suffix(body, self.attrs.first()?)?.id?;
         self.by_id.get(&id).copied()
     }
 
@@ -196,7 +170,7 @@ fn next_record<'a>(rest: &mut Cursor<'a>) -> Result<Record<'a>, PerfDataError> {
         11 => RecordType::Aux,
         13 => RecordType::LostSamples,
         71 => {
-            let size = super::sample::word(body, 0).unwrap_or(0);
+            let size = word(body, 0).unwrap_or(0);
             let size = usize::try_from(size).unwrap_or(usize::MAX);
             trailing = rest.bytes(size).ok_or(PerfDataError::Damaged("auxiliary trace"))?;
             RecordType::AuxTrace
@@ -224,7 +198,7 @@ fn read_attrs(file: &[u8], place: (u64, u64), attr_size: u64) -> Option<Vec<Attr
         let period = fields.u64()?;
         let (sample_type, read_format, flags) = (fields.u64()?, fields.u64()?, fields.u64()?);
         // Older and shorter ones have no such fields.
-        let later = |offset: usize| super::sample::word(attr, offset).unwrap_or(0);
+        let later = |offset: usize| word(attr, offset).unwrap_or(0);
         let mut ids = Cursor(ids);
         let mut ids = Cursor(section(file, (ids.u64()?, ids.u64()?))?);
         attrs.push(Attr {
@@ -270,7 +244,7 @@ fn name_events(attrs: &mut [Attr], description: &[u8]) {
             rest.bytes(attr_size as usize)?;
             let ids = rest.u32()?;
             let length = rest.u32()?;
-            attr.name = super::sample::text(rest.bytes(length as usize)?);
+            attr.name = text(rest.bytes(length as usize)?);
             rest.skip_words(ids.into())?;
         }
         Some(())
@@ -284,7 +258,7 @@ fn name_pmus(attrs: &mut [Attr], mappings: &[u8]) {
     let mut read = || {
         for _ in 0..rest.u32()? {
             let (kind, length) = (rest.u32()?, rest.u32()?);
-            let name = super::sample::text(rest.bytes(length as usize)?);
+            let name = text(rest.bytes(length as usize)?);
             for attr in attrs.iter_mut().filter(|attr| attr.kind == kind) {
                 attr.pmu.clone_from(&name);
             }

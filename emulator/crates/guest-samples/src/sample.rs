@@ -1,15 +1,15 @@
 //! One sample record as a [`GuestSample`].
 
 use super::GuestSample;
-use super::container::Attr;
-use super::cursor::Cursor;
+use super::attr::Attr;
+use super::cursor::{Cursor, text};
 use super::fields;
 
 /// Version of the raw data that the kernel driver writes.
 const RAW_VERSION: u8 = 1;
 
 /// Reads a sample; `None` if it is shorter than its type says, or does not say where.
-pub(super) fn parse(body: &[u8], attr: &Attr) -> Option<GuestSample> {
+pub(crate) fn parse(body: &[u8], attr: &Attr) -> Option<GuestSample> {
     let fields = fields::parse(body, attr)?;
     let thread = fields.thread?;
     // Without PERIOD, every sample of a fixed period stands for it.
@@ -45,19 +45,8 @@ fn tip(raw: &[u8]) -> Option<(u64, u8, Vec<u64>)> {
 }
 
 /// `(process id, name)` of a `PERF_RECORD_COMM` of a process's first thread.
-pub(super) fn command(body: &[u8]) -> Option<(u32, String)> {
+pub(crate) fn command(body: &[u8]) -> Option<(u32, String)> {
     let mut rest = Cursor(body);
     let (pid, tid) = (rest.u32()?, rest.u32()?);
     (pid == tid).then(|| (pid, text(rest.0)))
-}
-
-/// The 64-bit word at a byte offset.
-pub(super) fn word(body: &[u8], offset: usize) -> Option<u64> {
-    Cursor(body.get(offset..)?).u64()
-}
-
-/// A string that ends with a zero byte.
-pub(super) fn text(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
 }
