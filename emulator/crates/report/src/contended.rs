@@ -5,11 +5,12 @@ pub(crate) mod rules;
 use std::fmt::{self, Write};
 
 use guest_samples::SampleFile;
+use maud::{Markup, html};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use truth::{Instruction, Line, Sharing, Truth};
 
-use super::markup::escape;
+use super::markup::lines;
 use super::model::Common;
 use super::options::Options;
 use super::section::Section;
@@ -205,6 +206,12 @@ impl ContendedLine {
         }
     }
 
+    /// Returns who uses the line, and which instructions wait for it.
+    fn sentences(&self) -> Vec<String> {
+        let harts = self.harts.iter().map(ContendedHart::sentence);
+        harts.chain(self.instructions.iter().map(ContendedInstruction::sentence)).collect()
+    }
+
     fn sharing(&self) -> &'static str {
         match self.sharing {
             Sharing::None => "none",
@@ -291,25 +298,38 @@ impl Section for ContendedReport {
         Ok(())
     }
 
-    fn page(&self, _: &Common) -> String {
-        let mut out = format!(
-            "<section id=\"contended\"><h2>Contended lines</h2><p>True sharing is for data that another hart wrote, false sharing \
-             for the line alone (Dubois et al., ISCA 1993). perf's HITM samples: {} of {} with a data source.</p><table><thead><tr>\
-             <th>line</th><th>sharing</th><th>true</th><th>false</th><th>HITM</th><th>upgrades</th><th>cycles</th><th>%</th>\
-             <th>perf's HITM</th><th>who</th></tr></thead><tbody>",
-            fit_count(self.hitm_samples),
-            fit_count(self.samples)
-        );
-        for line in &self.lines {
-            let harts = line.harts.iter().map(ContendedHart::sentence);
-            let waits = line.instructions.iter().map(ContendedInstruction::sentence);
-            let who: Vec<String> = harts.chain(waits).map(|s| escape(&s)).collect();
-            let mut cells = vec![escape(line.name())];
-            cells.extend(line.cells(self));
-            cells.push(who.join("<br>"));
-            out += &format!("<tr><td>{}</td></tr>", cells.join("</td><td>"));
+    fn page(&self, _: &Common) -> Markup {
+        html! {
+            section id="contended" {
+                h2 { "Contended lines" }
+                p {
+                    "True sharing is for data that another hart wrote, false sharing for the line alone (Dubois et al., ISCA 1993). \
+                     perf's HITM samples: " (fit_count(self.hitm_samples)) " of " (fit_count(self.samples)) " with a data source."
+                }
+                table {
+                    thead {
+                        tr {
+                            @for title in [
+                                "line", "sharing", "true", "false", "HITM", "upgrades", "cycles", "%", "perf's HITM", "who",
+                            ] {
+                                th { (title) }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for line in &self.lines {
+                            tr {
+                                td { (line.name()) }
+                                @for cell in line.cells(self) {
+                                    td { (cell) }
+                                }
+                                td { (lines(&line.sentences())) }
+                            }
+                        }
+                    }
+                }
+            }
         }
-        out + "</tbody></table></section>"
     }
 }
 

@@ -5,11 +5,11 @@ pub(crate) mod rules;
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
+use maud::{Markup, html};
 use profile::Category;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::markup::escape;
 use super::model::Common;
 use super::options::Options;
 use super::section::Section;
@@ -364,24 +364,29 @@ impl Section for CounterReport {
         )
     }
 
-    fn page(&self, _: &Common) -> String {
-        let rows: Vec<String> = self
-            .guest
-            .iter()
-            .map(|row| {
-                let [guest, host, ratio] = row.cells();
-                let cells = [escape(&row.event), guest, host, ratio, escape(&row.file)];
-                format!("<tr><td>{}</td></tr>", cells.join("</td><td>"))
-            })
-            .collect();
-        if rows.is_empty() {
-            return String::new();
+    fn page(&self, _: &Common) -> Markup {
+        if self.guest.is_empty() {
+            return html! {};
         }
-        format!(
-            "<section id=\"counters\"><h2>Counters</h2><table><thead><tr><th>event</th><th>guest</th><th>host</th>\
-             <th>ratio</th><th>file</th></tr></thead><tbody>{}</tbody></table></section>",
-            rows.concat()
-        )
+        html! {
+            section id="counters" {
+                h2 { "Counters" }
+                table {
+                    thead { tr { th { "event" } th { "guest" } th { "host" } th { "ratio" } th { "file" } } }
+                    tbody {
+                        @for row in &self.guest {
+                            tr {
+                                td { (row.event) }
+                                @for cell in row.cells() {
+                                    td { (cell) }
+                                }
+                                td { (row.file) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 

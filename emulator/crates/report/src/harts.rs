@@ -4,10 +4,10 @@ pub(crate) mod rules;
 
 use std::fmt::Write;
 
+use maud::{Markup, html};
 use profile::{CATEGORIES, Evaluation, MergedNumbers};
 use serde::Serialize;
 
-use super::markup::escape;
 use super::model::Common;
 use super::options::Options;
 use super::section::Section;
@@ -124,44 +124,55 @@ impl Section for Vec<HartRow> {
     }
 
     /// Returns a table, and who ran where over time.
-    fn page(&self, common: &Common) -> String {
+    fn page(&self, common: &Common) -> Markup {
         if self.is_empty() {
-            return String::new();
+            return html! {};
         }
-        let mut out = "<section id=\"harts\" aria-labelledby=\"harts-title\"><h2 id=\"harts-title\">Harts</h2><div class=\"scroll\"><table><thead>\
-            <tr><th>hart</th><th class=\"number\">cycles</th><th class=\"number\">busy %</th><th class=\"number\">instructions</th>\
-            <th class=\"number\">IPC</th>"
-            .to_owned();
-        for category in CATEGORIES {
-            let _ = write!(out, "<th class=\"number\">{} %</th>", escape(category));
-        }
-        out += "<th>most of its time</th></tr></thead><tbody>";
-        for row in self {
-            let _ = write!(
-                out,
-                "<tr><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{:.2}</td>",
-                row.hart,
-                count(row.cycles as f64),
-                percent(row.busy() / row.cycles.max(1) as f64),
-                count(row.instructions as f64),
-                row.ipc()
-            );
-            for share in row.stack {
-                let _ = write!(out, "<td class=\"number\">{}</td>", percent(share));
+        html! {
+            section id="harts" aria-labelledby="harts-title" {
+                h2 id="harts-title" { "Harts" }
+                div class="scroll" {
+                    table {
+                        thead {
+                            tr {
+                                th { "hart" }
+                                @for title in ["cycles", "busy %", "instructions", "IPC"] {
+                                    th class="number" { (title) }
+                                }
+                                @for category in CATEGORIES {
+                                    th class="number" { (category) " %" }
+                                }
+                                th { "most of its time" }
+                            }
+                        }
+                        tbody {
+                            @for row in self {
+                                tr {
+                                    td { (row.hart) }
+                                    td class="number" { (count(row.cycles as f64)) }
+                                    td class="number" { (percent(row.busy() / row.cycles.max(1) as f64)) }
+                                    td class="number" { (count(row.instructions as f64)) }
+                                    td class="number" { (format_args!("{:.2}", row.ipc())) }
+                                    @for share in row.stack {
+                                        td class="number" { (percent(share)) }
+                                    }
+                                    td { (row.mostly(common)) }
+                                }
+                            }
+                        }
+                    }
+                }
+                (timeline(self, common))
             }
-            let _ = write!(out, "<td>{}</td></tr>", escape(&row.mostly(common)));
         }
-        out += "</tbody></table></div>";
-        timeline(self, common, &mut out);
-        out + "</section>"
     }
 }
 
-/// Writes a row for each hart, in which the processes of each stretch of time have their share of its height; what is empty is idle.
-fn timeline(harts: &[HartRow], common: &Common, out: &mut String) {
+/// Returns a row for each hart, in which the processes of each stretch of time have their share of its height; what is empty is idle.
+fn timeline(harts: &[HartRow], common: &Common) -> Markup {
     let windows = || harts.iter().flat_map(|row| &row.windows);
     let Some(start) = windows().map(|window| window.start).min() else {
-        return;
+        return html! {};
     };
     let end = windows().map(|window| window.end).max().unwrap_or(start);
     let mut sums = vec![0; common.processes.len()];
@@ -176,48 +187,51 @@ fn timeline(harts: &[HartRow], common: &Common, out: &mut String) {
         rank.and_then(|rank| COLOURS.get(rank)).unwrap_or(&OTHER)
     };
     let scale = WIDTH / end.saturating_sub(start).max(1) as f64;
-    let _ = write!(
-        out,
-        "<p>Who ran where, from cycle {} to {}: </p><svg class=\"harts\" viewBox=\"-60 0 {} {}\" role=\"img\" aria-label=\"processes by hart over time\">",
-        count(start as f64),
-        count(end as f64),
-        WIDTH + 60.0,
-        ROW * harts.len() as f64
-    );
-    for row in harts {
-        let top = ROW * row.hart as f64;
-        let _ = write!(
-            out,
-            "<text x=\"-6\" y=\"{:.1}\" text-anchor=\"end\" font-size=\"12\" fill=\"currentColor\">hart {}</text>",
-            top + 0.65 * ROW,
-            row.hart
-        );
-        for window in &row.windows {
-            let (x, length) =
-                ((window.start - start) as f64 * scale, window.end.saturating_sub(window.start));
-            let mut y = top + ROW - 2.0;
-            for &(process, cycles) in &window.processes {
-                let height = (ROW - 4.0) * cycles as f64 / length.max(1) as f64;
-                y -= height;
-                let _ = write!(
-                    out,
-                    "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{height:.1}\" fill=\"{}\"><title>{}: {} of {} cycles</title></rect>",
-                    (length as f64 * scale).max(0.5),
-                    colour(process),
-                    escape(&common.processes[process].name),
-                    count(cycles as f64),
-                    count(length as f64)
-                );
+    let shown = order.iter().take(COLOURS.len());
+    html! {
+        p { "Who ran where, from cycle " (count(start as f64)) " to " (count(end as f64)) ": " }
+        svg class="harts" viewBox={ "-60 0 " (WIDTH + 60.0) " " (ROW * harts.len() as f64) } role="img"
+            aria-label="processes by hart over time" {
+            @for row in harts {
+                @let top = ROW * row.hart as f64;
+                text x="-6" y=(format_args!("{:.1}", top + 0.65 * ROW)) text-anchor="end" font-size="12"
+                    fill="currentColor" {
+                    "hart " (row.hart)
+                }
+                @for window in &row.windows {
+                    @let length = window.end.saturating_sub(window.start);
+                    @let x = (window.start - start) as f64 * scale;
+                    @for (process, cycles, above, height) in window.stacked() {
+                        rect x=(format_args!("{x:.1}")) y=(format_args!("{:.1}", top + ROW - 2.0 - above))
+                            width=(format_args!("{:.1}", (length as f64 * scale).max(0.5)))
+                            height=(format_args!("{height:.1}")) fill=(colour(process)) {
+                            title {
+                                (common.processes[process].name) ": " (count(cycles as f64)) " of "
+                                (count(length as f64)) " cycles"
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        p {
+            @for &process in shown {
+                span style={ "color:" (colour(process)) } { "■" } " " (common.processes[process].name) " \u{2002}"
             }
         }
     }
-    *out += "</svg><p>";
-    for &process in order.iter().take(COLOURS.len()) {
-        let name = escape(&common.processes[process].name);
-        let _ =
-            write!(out, "<span style=\"color:{}\">&#9632;</span> {name} &ensp;", colour(process));
+}
+
+impl HartWindow {
+    /// Returns each process with its cycles in the window, the upper edge of its bar above the row's lower edge, and the bar's height.
+    fn stacked(&self) -> impl Iterator<Item = (usize, u64, f64, f64)> {
+        let length = self.end.saturating_sub(self.start).max(1) as f64;
+        self.processes.iter().scan(0.0, move |above, &(process, cycles)| {
+            let height = (ROW - 4.0) * cycles as f64 / length;
+            *above += height;
+            Some((process, cycles, *above, height))
+        })
     }
-    *out += "</p>";
 }
 
 impl HartRow {

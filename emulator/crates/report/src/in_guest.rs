@@ -5,6 +5,7 @@ pub(crate) mod rules;
 use std::fmt::{self, Write};
 
 use guest_samples::GuestProfile;
+use maud::{Markup, html};
 use profile::{Filter, Level, Profiler};
 use serde::Serialize;
 
@@ -12,7 +13,6 @@ use super::columns::{Column, LevelError, Levels};
 use super::error::{Side, Sums, Truth, Whole, between};
 use super::gather::{Rows, SymbolMap};
 use super::guest::rule;
-use super::markup::escape;
 use super::model::Common;
 use super::options::Options;
 use super::rows::RowBuilder;
@@ -80,6 +80,9 @@ pub struct InGuestRow {
     /// Share by the guest's profile.
     pub guest: f64,
 }
+
+/// Levels that the tables show.
+const SHOWN_LEVELS: [Level; 2] = [Level::Instruction, Level::Function];
 
 /// A profile from the guest and the column of its model.
 struct Pair {
@@ -266,7 +269,7 @@ impl Section for Vec<InGuest> {
                 count(own.samples),
                 count(own.model_samples),
             )?;
-            for level in [Level::Instruction, Level::Function] {
+            for level in SHOWN_LEVELS {
                 let error = own.errors.get(level);
                 write!(
                     out,
@@ -293,59 +296,85 @@ impl Section for Vec<InGuest> {
     }
 
     /// Returns the comparisons as tables; empty if there is nothing to compare.
-    fn page(&self, common: &Common) -> String {
+    fn page(&self, common: &Common) -> Markup {
         if self.is_empty() {
-            return String::new();
+            return html! {};
         }
-        let mut out = "<section id=\"in-guest\"><h2>In the guest</h2><p>What perf sampled in the guest, beside the host's \
-            model of the same rule: errors against the Oracle and between the two, in %. Sampling: what is expected between \
-            two profiles of one distribution with so many samples.</p><table><thead><tr><th>process</th><th>rule</th>\
-            <th>file</th><th>samples</th><th>model's</th>"
-            .to_owned();
-        for level in [Level::Instruction, Level::Function] {
-            let name = level.name();
-            for what in ["guest", "model", "between", "sampling"] {
-                out += &format!("<th>{name}: {what}</th>");
+        html! {
+            section id="in-guest" {
+                h2 { "In the guest" }
+                p {
+                    "What perf sampled in the guest, beside the host's model of the same rule: errors against the Oracle and between \
+                     the two, in %. Sampling: what is expected between two profiles of one distribution with so many samples."
+                }
+                table {
+                    thead {
+                        tr {
+                            @for title in ["process", "rule", "file", "samples", "model's"] {
+                                th { (title) }
+                            }
+                            @for level in SHOWN_LEVELS {
+                                @for what in ["guest", "model", "between", "sampling"] {
+                                    th { (level.name()) ": " (what) }
+                                }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for own in self {
+                            tr {
+                                td { (common.processes[own.process].name) }
+                                td { (own.rule.name()) }
+                                td { (own.file) }
+                                td { (count(own.samples)) }
+                                td { (count(own.model_samples)) }
+                                @for level in SHOWN_LEVELS {
+                                    @for value in own.errors.get(level).shown() {
+                                        td { (fixed(value)) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                @for own in self {
+                    (own.shares(&common.processes[own.process].name))
+                }
             }
         }
-        out += "</tr></thead><tbody>";
-        for own in self {
-            let mut cells = vec![
-                escape(&common.processes[own.process].name),
-                own.rule.to_string(),
-                escape(&own.file),
-                count(own.samples),
-                count(own.model_samples),
-            ];
-            for level in [Level::Instruction, Level::Function] {
-                let error = own.errors.get(level);
-                let (guest, model, between) = (error.guest, error.model, error.between);
-                let values = [guest.error, model.error, between.error, between.sampling];
-                cells.extend(values.map(fixed));
-            }
-            out += &row(&cells);
-        }
-        out += "</tbody></table>";
-        for own in self {
-            let name = escape(&common.processes[own.process].name);
-            out += &format!(
-                "<table><thead><tr><th>{name}, {}</th><th></th><th>Oracle</th><th>model</th><th>guest</th></tr></thead><tbody>",
-                own.rule
-            );
-            let functions = own.functions.iter().take(SHOWN);
-            for part in functions.chain(own.instructions.iter().take(2 * SHOWN)) {
-                let mut cells = vec![escape(&part.name), escape(&part.text)];
-                cells.extend([part.oracle, part.model, part.guest].map(percent));
-                out += &row(&cells);
-            }
-            out += "</tbody></table>";
-        }
-        out + "</section>"
     }
 }
 
-fn row(cells: &[String]) -> String {
-    format!("<tr><td>{}</td></tr>", cells.join("</td><td>"))
+impl InGuestError {
+    /// Returns the errors that the tables show: of guest, of model, between the two, and what of that is expected.
+    fn shown(&self) -> [f64; 4] {
+        [self.guest.error, self.model.error, self.between.error, self.between.sampling]
+    }
+}
+
+impl InGuest {
+    /// Returns the table of functions and instructions of the process.
+    fn shares(&self, process: &str) -> Markup {
+        let functions = self.functions.iter().take(SHOWN);
+        html! {
+            table {
+                thead {
+                    tr { th { (process) ", " (self.rule.name()) } th {} th { "Oracle" } th { "model" } th { "guest" } }
+                }
+                tbody {
+                    @for part in functions.chain(self.instructions.iter().take(2 * SHOWN)) {
+                        tr {
+                            td { (part.name) }
+                            td { (part.text) }
+                            @for share in [part.oracle, part.model, part.guest] {
+                                td { (percent(share)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// A row of the text, of which the name or the disassembly may be empty.

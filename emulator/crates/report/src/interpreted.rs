@@ -4,6 +4,7 @@ pub(crate) mod rules;
 
 use std::fmt::{self, Write};
 
+use maud::{Markup, html};
 use profile::{
     Evaluation, SampleSum, ScriptFunction, ScriptFunctionTime, ScriptLineTime, ScriptProcess,
     Scripts,
@@ -11,7 +12,7 @@ use profile::{
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::markup::{escape, words};
+use super::markup::words;
 use super::model::Common;
 use super::options::Options;
 use super::places::short;
@@ -283,48 +284,60 @@ impl Section for Vec<InterpretedProcess> {
     }
 
     /// Returns a table of each process; empty if nothing was interpreted.
-    fn page(&self, common: &Common) -> String {
+    fn page(&self, common: &Common) -> Markup {
         let options = Options { processes: usize::MAX, ..Options::default() };
         let rows = listed(self, common, &options);
         if rows.is_empty() {
-            return String::new();
+            return html! {};
         }
-        let mut out = "<section id=\"interpreted\"><h2>Python functions</h2>".to_owned();
-        for process in rows {
-            let name = escape(&common.processes[process.process].name);
-            let sentence = words(&process.sentence());
-            let _ = write!(
-                out,
-                "<h3>{name}</h3><p>{sentence}.</p><table><thead><tr><th>function</th><th>own %</th><th>±</th><th>total %</th>\
-                 <th>±</th><th>cycles</th><th>lines</th></tr></thead><tbody>"
-            );
-            for row in process.functions.iter().take(MAX_PAGE_FUNCTIONS) {
-                let lines = row.lines.iter().filter(|line| line.line > 0).take(MAX_PLACES);
-                let lines = lines.map(|line| {
-                    format!("{}: {}", line.line, words(&with_error(line.share, line.share_error)))
-                });
-                let lines: Vec<String> = lines.collect();
-                let place = escape(&row.place());
-                let function = format!(
-                    "<span title=\"{} {place}\">{}</span> <span class=\"muted\" title=\"{place}\">{}</span>",
-                    escape(&row.name),
-                    escape(&fit_name(&row.name, 60)),
-                    escape(short(&row.place())),
-                );
-                let cells = [
-                    function,
-                    fixed(row.share),
-                    fixed(row.share_error),
-                    fixed(row.total),
-                    fixed(row.total_error),
-                    count(row.cycles),
-                    lines.join("<br>"),
-                ];
-                let _ = write!(out, "<tr><td>{}</td></tr>", cells.join("</td><td>"));
+        html! {
+            section id="interpreted" {
+                h2 { "Python functions" }
+                @for process in rows {
+                    h3 { (common.processes[process.process].name) }
+                    p { (words(&process.sentence())) "." }
+                    table {
+                        thead {
+                            tr {
+                                @for title in ["function", "own %", "±", "total %", "±", "cycles", "lines"] {
+                                    th { (title) }
+                                }
+                            }
+                        }
+                        tbody {
+                            @for row in process.functions.iter().take(MAX_PAGE_FUNCTIONS) {
+                                tr { (row.cells()) }
+                            }
+                        }
+                    }
+                }
             }
-            out += "</tbody></table>";
         }
-        out + "</section>"
+    }
+}
+
+impl InterpretedFunction {
+    /// Returns the cells of the function's row.
+    fn cells(&self) -> Markup {
+        let place = self.place();
+        let lines = self.lines.iter().filter(|line| line.line > 0).take(MAX_PLACES);
+        html! {
+            td {
+                span title={ (self.name) " " (place) } { (fit_name(&self.name, 60)) }
+                " "
+                span class="muted" title=(place) { (short(&place)) }
+            }
+            @for number in [self.share, self.share_error, self.total, self.total_error] {
+                td { (fixed(number)) }
+            }
+            td { (count(self.cycles)) }
+            td {
+                @for (at, line) in lines.enumerate() {
+                    @if at > 0 { br; }
+                    (line.line) ": " (words(&with_error(line.share, line.share_error)))
+                }
+            }
+        }
     }
 }
 

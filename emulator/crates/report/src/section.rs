@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use maud::{Markup, html};
+
 use crate::model::Common;
 use crate::options::Options;
 
@@ -12,7 +14,7 @@ pub(crate) trait Section {
     fn write(&self, common: &Common, options: &Options, out: &mut String) -> fmt::Result;
 
     /// Returns the section's part of the page; empty if there is nothing to say.
-    fn page(&self, common: &Common) -> String;
+    fn page(&self, common: &Common) -> Markup;
 }
 
 /// A section that the run may not have.
@@ -21,8 +23,12 @@ impl<S: Section> Section for Option<S> {
         self.as_ref().map_or(Ok(()), |section| section.write(common, options, out))
     }
 
-    fn page(&self, common: &Common) -> String {
-        self.as_ref().map(|section| section.page(common)).unwrap_or_default()
+    fn page(&self, common: &Common) -> Markup {
+        html! {
+            @if let Some(section) = self {
+                (section.page(common))
+            }
+        }
     }
 }
 

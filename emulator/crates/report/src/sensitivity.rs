@@ -5,6 +5,7 @@ mod chart;
 pub(crate) mod rules;
 mod text;
 
+use maud::{Markup, html};
 use profile::{Filter, Level, Profiler, Schedule};
 use serde::Serialize;
 
@@ -79,8 +80,12 @@ impl Section for Vec<Sensitivity> {
         self.first().map_or(Ok(()), |first| text::write(out, first))
     }
 
-    fn page(&self, _: &Common) -> String {
-        self.first().map(chart::charts).unwrap_or_default()
+    fn page(&self, _: &Common) -> Markup {
+        html! {
+            @if let Some(first) = self.first() {
+                (chart::charts(first))
+            }
+        }
     }
 }
 

@@ -6,11 +6,11 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use maud::{Markup, html};
 use profile::Evaluation;
 use serde::Serialize;
 
 use super::gather::Gathered;
-use super::markup::escape;
 use super::model::Common;
 use super::options::Options;
 use super::section::Section;
@@ -109,24 +109,31 @@ impl Section for Vec<ThreadRow> {
     }
 
     /// Returns the threads as a table; empty if there is nothing to tell apart.
-    fn page(&self, common: &Common) -> String {
+    fn page(&self, common: &Common) -> Markup {
         let rows = listed(self, common, &Options::default());
         if rows.is_empty() {
-            return String::new();
+            return html! {};
         }
-        let mut out = "<section id=\"threads\"><h2>Threads</h2><table><thead><tr><th>process</th><th>name</th>\
-            <th>cycles</th><th>%</th><th>threads</th></tr></thead><tbody>"
-            .to_owned();
-        for row in rows {
-            let cells = [
-                escape(&common.processes[row.process].name),
-                escape(&row.name),
-                count(row.cycles),
-                percent(row.share),
-                row.count.to_string(),
-            ];
-            out += &format!("<tr><td>{}</td></tr>", cells.join("</td><td>"));
+        html! {
+            section id="threads" {
+                h2 { "Threads" }
+                table {
+                    thead {
+                        tr { th { "process" } th { "name" } th { "cycles" } th { "%" } th { "threads" } }
+                    }
+                    tbody {
+                        @for row in rows {
+                            tr {
+                                td { (common.processes[row.process].name) }
+                                td { (row.name) }
+                                td { (count(row.cycles)) }
+                                td { (percent(row.share)) }
+                                td { (row.count) }
+                            }
+                        }
+                    }
+                }
+            }
         }
-        out + "</tbody></table></section>"
     }
 }

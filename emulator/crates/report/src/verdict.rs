@@ -7,6 +7,7 @@ pub(crate) mod rules;
 use std::fmt::Write;
 
 use commit_trace::InstId;
+use maud::{Markup, html};
 use profile::{Component, CycleStack};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -16,7 +17,7 @@ use super::gather::Rows;
 use super::inclusive::InclusiveRow;
 use super::interpreted::InterpretedFunction;
 use super::loops::{LoopRow, LoopsReport};
-use super::markup::{escape, words};
+use super::markup::words;
 use super::model::Common;
 use super::options::Options;
 use super::places::fit_place;
@@ -405,69 +406,74 @@ impl Section for Vec<Verdict> {
     }
 
     /// Returns the verdicts as lists; empty if there are none.
-    fn page(&self, common: &Common) -> String {
+    fn page(&self, common: &Common) -> Markup {
         if self.is_empty() {
-            return String::new();
+            return html! {};
         }
-        let mut out = "<section id=\"verdict\" aria-labelledby=\"verdict-title\"><h2 id=\"verdict-title\">Verdict</h2>".to_owned();
-        for (verdict, command) in shown(self, common, &Options::default()) {
-            let _ = write!(
-                out,
-                "<p><b>{}</b>: {:.1} M cycles: {}{}.</p>{}",
-                escape(&command.title()),
-                command.cycles / 1e6,
-                words(&verdict.causes_in_words()),
-                verdict
-                    .waiting
-                    .as_deref()
-                    .map_or_else(String::new, |text| format!("; {}", words(text))),
-                if verdict.inclusive.is_empty() && verdict.interpreted.is_empty() {
-                    "<ol>"
-                } else {
-                    "<ul>"
-                },
-            );
-            for row in &verdict.interpreted {
-                let _ = write!(
-                    out,
-                    "<li title=\"{}\">{}</li>",
-                    escape(&row.name),
-                    words(&row.in_words())
-                );
+        html! {
+            section id="verdict" aria-labelledby="verdict-title" {
+                h2 id="verdict-title" { "Verdict" }
+                @for (verdict, command) in shown(self, common, &Options::default()) {
+                    (verdict.list(command))
+                }
+                @if let Some(offer) = offer_of_call_stacks(self, common) {
+                    p class="muted" { (offer) }
+                }
             }
-            for row in &verdict.inclusive {
-                let _ = write!(out, "<li>{}</li>", words(&row.in_words()));
-            }
-            if !verdict.inclusive.is_empty() || !verdict.interpreted.is_empty() {
-                out += "</ul><ol>";
-            }
-            for place in &verdict.places {
-                let (source, library) = (place.source.as_deref(), place.library_source.as_deref());
-                let at = escape(&fit_place(&place.label, source, library, 90));
-                let function = escape(&place.function);
-                let _ = write!(
-                    out,
-                    "<li><a href=\"#code\" data-process=\"{}\" data-function=\"{function}\" data-pc=\"{}\" title=\"{function}\">{}</a>, {}: {}, mostly at <code>{}</code> (<span title=\"{}\">{at}</span>){}. Try: {}.</li>",
-                    place.process,
-                    place.pc,
-                    escape(&fit_name(&place.function, 60)),
-                    words(&format!("{} %", fixed(place.share))),
-                    words(&place.cause.in_words()),
-                    escape(&place.text),
-                    escape(&place.label),
-                    place
-                        .in_loop
-                        .as_deref()
-                        .map_or_else(String::new, |text| format!("; {}", words(text))),
-                    escape(&place.advice)
-                );
-            }
-            out += "</ol>";
         }
-        if let Some(offer) = offer_of_call_stacks(self, common) {
-            let _ = write!(out, "<p class=\"muted\">{}</p>", escape(offer));
+    }
+}
+
+impl Verdict {
+    /// Returns the verdict as lists of functions and places.
+    fn list(&self, command: &CommandRow) -> Markup {
+        html! {
+            p {
+                b { (command.title()) }
+                ": " (format_args!("{:.1}", command.cycles / 1e6)) " M cycles: " (words(&self.causes_in_words()))
+                @if let Some(waiting) = &self.waiting {
+                    "; " (words(waiting))
+                }
+                "."
+            }
+            @if !self.inclusive.is_empty() || !self.interpreted.is_empty() {
+                ul {
+                    @for row in &self.interpreted {
+                        li title=(row.name) { (words(&row.in_words())) }
+                    }
+                    @for row in &self.inclusive {
+                        li { (words(&row.in_words())) }
+                    }
+                }
+            }
+            ol {
+                @for place in &self.places {
+                    (place.item())
+                }
+            }
         }
-        out + "</section>"
+    }
+}
+
+impl Place {
+    /// Returns the place as an item of a list, which leads to its code.
+    fn item(&self) -> Markup {
+        let (source, library) = (self.source.as_deref(), self.library_source.as_deref());
+        html! {
+            li {
+                a href="#code" data-process=(self.process) data-function=(self.function) data-pc=(self.pc)
+                    title=(self.function) {
+                    (fit_name(&self.function, 60))
+                }
+                ", " (words(&format!("{} %", fixed(self.share)))) ": " (words(&self.cause.in_words())) ", mostly at "
+                code { (self.text) }
+                " (" span title=(self.label) { (fit_place(&self.label, source, library, 90)) } ")"
+                @if let Some(in_loop) = &self.in_loop {
+                    "; " (words(in_loop))
+                }
+                ". Try: " (self.advice) "."
+            }
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod page;
 pub(crate) mod rules;
 mod text;
 
+use maud::Markup;
 use serde::Serialize;
 
 use super::model::Common;
@@ -267,7 +268,7 @@ impl Section for WaitingReport {
         text::write(self, common, options, out)
     }
 
-    fn page(&self, common: &Common) -> String {
+    fn page(&self, common: &Common) -> Markup {
         page::page(self, common)
     }
 }

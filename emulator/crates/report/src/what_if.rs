@@ -4,10 +4,10 @@ pub(crate) mod rules;
 
 use std::fmt::{self, Write};
 
+use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::markup::escape;
 use super::model::Common;
 use super::options::Options;
 use super::section::Section;
@@ -191,47 +191,53 @@ impl Section for RecordedWhatIf {
         write!(out, "{}", self.trials().unwrap_or_default())
     }
 
-    fn page(&self, _: &Common) -> String {
+    fn page(&self, _: &Common) -> Markup {
         let Some(what_if) = self.trials() else {
-            return String::new();
+            return html! {};
         };
-        let mut out = format!(
-            "<section id=\"what-if\" aria-labelledby=\"what-if-title\"><h2 id=\"what-if-title\">What if</h2>\
-             <p>What <b>{}</b> ({}) would gain without a cause of lost cycles at some instructions: each a run of its own, all \
-             else the same. <i>Lost</i> is the share of cycles that the Oracle charges to the cause there; others may hide behind it, \
-             or wait in its place.</p><div class=\"scroll\"><table><thead><tr><th>gain</th><th>lost</th><th>if there were</th><th>at</th></tr></thead><tbody>",
-            escape(&what_if.program),
-            what_if.all_cycles()
-        );
-        for trial in &what_if.trials {
-            let (text, place) = trial.place().unwrap_or_default();
-            let _ = write!(
-                out,
-                "<tr><td>{:.1} %</td><td>{:.1} %</td><td>{} of <b title=\"{}\">{}</b> {}</td><td><code>{}</code> {}</td></tr>",
-                100.0 * trial.gain,
-                100.0 * trial.lost,
-                escape(&trial.kind),
-                escape(&trial.function),
-                escape(&fit_name(&trial.function, 80)),
-                escape(trial.gone()),
-                escape(text),
-                escape(&place)
-            );
-            let _ = match &trial.select {
-                Some(Select::Tried { gain, .. }) => write!(
-                    out,
-                    "<tr><td>{:.1} %</td><td></td><td>{}</td><td></td></tr>",
-                    100.0 * gain,
-                    escape(&trial.selected())
-                ),
-                Some(Select::None { none }) => write!(
-                    out,
-                    "<tr><td></td><td></td><td>no select could take its place: {}</td><td></td></tr>",
-                    escape(none)
-                ),
-                None => Ok(()),
-            };
+        html! {
+            section id="what-if" aria-labelledby="what-if-title" {
+                h2 id="what-if-title" { "What if" }
+                p {
+                    "What " b { (what_if.program) } " (" (what_if.all_cycles()) ") would gain without a cause of lost \
+                     cycles at some instructions: each a run of its own, all else the same. " i { "Lost" } " is the share of \
+                     cycles that the Oracle charges to the cause there; others may hide behind it, or wait in its place."
+                }
+                div class="scroll" {
+                    table {
+                        thead { tr { th { "gain" } th { "lost" } th { "if there were" } th { "at" } } }
+                        tbody {
+                            @for trial in &what_if.trials {
+                                (trial.rows())
+                            }
+                        }
+                    }
+                }
+            }
         }
-        out + "</tbody></table></div></section>"
+    }
+}
+
+impl Trial {
+    /// Returns the trial's row, and that of selects in the place of its branches.
+    fn rows(&self) -> Markup {
+        let (text, place) = self.place().unwrap_or_default();
+        html! {
+            tr {
+                td { (format_args!("{:.1} %", 100.0 * self.gain)) }
+                td { (format_args!("{:.1} %", 100.0 * self.lost)) }
+                td { (self.kind) " of " b title=(self.function) { (fit_name(&self.function, 80)) } " " (self.gone()) }
+                td { code { (text) } " " (place) }
+            }
+            @match &self.select {
+                Some(Select::Tried { gain, .. }) => {
+                    tr { td { (format_args!("{:.1} %", 100.0 * gain)) } td {} td { (self.selected()) } td {} }
+                }
+                Some(Select::None { none }) => {
+                    tr { td {} td {} td { "no select could take its place: " (none) } td {} }
+                }
+                None => {}
+            }
+        }
     }
 }

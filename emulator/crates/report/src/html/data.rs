@@ -1,7 +1,6 @@
 //! What the page's script shows, as JSON.
 
-use std::fmt::Write;
-
+use maud::{Markup, html};
 use profile::{CATEGORIES, Level};
 use serde_json::{Value, json};
 
@@ -11,7 +10,7 @@ use crate::model::Common;
 use crate::over_time::{OverTime, TimedItem};
 use crate::parts::Parts;
 use crate::report::Report;
-use crate::tables::{FunctionRow, InstructionRow};
+use crate::tables::{FunctionRow, InstructionRow, Listing};
 
 impl Report {
     /// What the page's script shows: names once, rows as arrays.
@@ -93,38 +92,30 @@ impl Report {
         })
     }
 
-    /// What the script parses when it is asked for: the instructions, and each listing.
-    pub(super) fn blocks(&self, out: &mut String) {
+    /// Returns what the script parses when it is asked for: the instructions, and each listing.
+    pub(super) fn blocks(&self) -> Markup {
         let mut rows = Rows::of(&self.common);
         let instructions = self.common.instructions.iter();
         let list: Vec<Value> = instructions.map(|row| rows.instruction(row)).collect();
-        block(out, "instruction-data", &json!({ "rows": list, "strings": rows.strings.list }));
-        if !self.common.over_time.bins.is_empty() {
-            block(out, "over-time-data", &over_time(&self.common.over_time));
-        }
-        for (number, listing) in self.common.listings.iter().enumerate() {
-            let mut rows = Rows::of(&self.common);
-            let lines = listing.rows.iter().map(|row| {
-                let flags = u8::from(row.leader) | u8::from(row.gap) << 1;
-                json!([flags, rows.instruction(&row.instruction)])
-            });
-            let lines: Vec<Value> = lines.collect();
-            let source = listing.source.iter().map(|line| {
-                json!([rows.strings.number(&line.file), line.line, rows.strings.number(&line.text)])
-            });
-            let source: Vec<Value> = source.collect();
-            let stale = listing.stale.iter().map(|stale| json!([stale.file, stale.why]));
-            let stale: Vec<Value> = stale.collect();
-            let value = json!({ "rows": lines, "source": source, "stale": stale, "strings": rows.strings.list });
-            block(out, &format!("listing-data-{number}"), &value);
+        let bins = &self.common.over_time.bins;
+        html! {
+            (block("instruction-data", &json!({ "rows": list, "strings": rows.strings.list })))
+            @if !bins.is_empty() {
+                (block("over-time-data", &over_time(&self.common.over_time)))
+            }
+            @for (number, listing) in self.common.listings.iter().enumerate() {
+                (block(&format!("listing-data-{number}"), &Rows::of(&self.common).listing(listing)))
+            }
         }
     }
 }
 
-/// A `script` element with data.
-fn block(out: &mut String, id: &str, value: &Value) {
-    let _ =
-        writeln!(out, "<script type=\"application/json\" id=\"{id}\">{}</script>", embed(value));
+/// Returns a `script` element with data.
+fn block(id: &str, value: &Value) -> Markup {
+    html! {
+        script type="application/json" id=(id) { (embed(value)) }
+        "\n"
+    }
 }
 
 /// Turns rows into arrays; of the shares they keep the primary columns'.
@@ -179,6 +170,22 @@ impl<'a> Rows<'a> {
             row.address,
             row.library_source.as_ref().map(|source| self.strings.number(source)),
         ])
+    }
+
+    /// Lines of code, of source, and files that were changed.
+    fn listing(mut self, listing: &Listing) -> Value {
+        let lines = listing.rows.iter().map(|row| {
+            let flags = u8::from(row.leader) | u8::from(row.gap) << 1;
+            json!([flags, self.instruction(&row.instruction)])
+        });
+        let lines: Vec<Value> = lines.collect();
+        let source = listing.source.iter().map(|line| {
+            json!([self.strings.number(&line.file), line.line, self.strings.number(&line.text)])
+        });
+        let source: Vec<Value> = source.collect();
+        let stale = listing.stale.iter().map(|stale| json!([stale.file, stale.why]));
+        let stale: Vec<Value> = stale.collect();
+        json!({ "rows": lines, "source": source, "stale": stale, "strings": self.strings.list })
     }
 
     fn shares(&self, shares: &[f64]) -> Vec<f64> {

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use maud::Markup;
+
 use super::{ChainLink, LoopRow, LoopsReport, page};
 use crate::model::Common;
 use crate::options::Options;
@@ -105,7 +107,7 @@ impl Section for LoopsReport {
         Ok(())
     }
 
-    fn page(&self, common: &Common) -> String {
+    fn page(&self, common: &Common) -> Markup {
         page::page(self, common)
     }
 }

@@ -76,8 +76,3 @@ fn the_data_is_json() {
     let instructions: serde_json::Value = serde_json::from_str(instructions).unwrap();
     assert_eq!(instructions["rows"].as_array().unwrap().len(), 13);
 }
-
-#[test]
-fn a_number_and_its_percent_stay_on_one_line() {
-    assert_eq!(crate::markup::words("1.5 % of <b>, 20 %"), "1.5\u{a0}% of &lt;b&gt;, 20\u{a0}%");
-}
