@@ -1,16 +1,16 @@
 //! What perf sampled in the guest by a rule of the TIP unit, beside the host's model of the same rule.
 
+mod between;
 pub(crate) mod rules;
 
 use std::fmt::{self, Write};
 
 use guest_samples::GuestProfile;
 use maud::{Markup, html};
-use profile::{Filter, Level, Profiler};
+use profile::{ErrorSums, ErrorTotals, Filter, Level, OracleWeights, Profiler};
 use serde::Serialize;
 
 use super::columns::{Column, LevelError, Levels};
-use super::error::{Side, Sums, Truth, Whole, between};
 use super::gather::{Rows, SymbolMap};
 use super::guest::rule;
 use super::model::Common;
@@ -18,6 +18,7 @@ use super::options::Options;
 use super::rows::RowBuilder;
 use super::section::Section;
 use super::widths::{count, fit, fit_end, fixed, percent};
+use between::{Side, between};
 
 /// Least share of a profile's samples for a process to be compared. perf's own process, before it starts the program, has less.
 const NOTICEABLE: f64 = 0.05;
@@ -172,14 +173,17 @@ fn compare(pair: &Pair, process: usize, rows: &Rows, builder: &mut RowBuilder<'_
         let keys = rows.keys(level);
         let sum = |weights: &[u64]| keys.sum(weights.iter().copied().enumerate());
         let side = |side: &Side| Side { weights: sum(&side.weights), ..*side };
-        let truth = Truth::new(sum(&oracle));
+        let truth = OracleWeights::new(sum(&oracle));
         let (guest, model) = (side(&guest), side(&model));
         let against_oracle = |side: &Side| {
-            let whole =
-                Whole { oracle: oracle.iter().sum(), profile: side.total, samples: side.samples };
-            let mut sums = Sums::default();
+            let whole = ErrorTotals {
+                oracle: oracle.iter().sum(),
+                profile: side.total,
+                samples: side.samples,
+            };
+            let mut sums = ErrorSums::default();
             sums.add(&whole, &truth, &side.weights);
-            sums.error(&whole)
+            LevelError::of(&sums, &whole)
         };
         InGuestError {
             guest: against_oracle(&guest),

@@ -28,7 +28,6 @@ mod contended;
 mod counters;
 mod disagreements;
 mod elapsed;
-mod error;
 mod explain;
 mod flame;
 mod gather;

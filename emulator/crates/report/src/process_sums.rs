@@ -1,9 +1,8 @@
 //! The sums of one process, or of all, over the rows of its instructions.
 
-use profile::Level;
+use profile::{ErrorSums, ErrorTotals, Level, OracleWeights};
 
-use super::columns::Levels;
-use super::error::{Sums, Truth, Whole};
+use super::columns::{LevelError, Levels};
 use super::gather::{Rows, Summary};
 use super::parts::class;
 use super::tables::ProcessReport;
@@ -20,7 +19,7 @@ pub(super) struct ProcessSums {
     stack: [u64; 7],
     /// Per column the totals that it is compared by, and sums for each of [`Level::ALL`]; `None` if it did not measure the
     /// process.
-    errors: Vec<Option<(Whole, [Sums; 3])>>,
+    errors: Vec<Option<(ErrorTotals, [ErrorSums; 3])>>,
 }
 
 impl ProcessSums {
@@ -46,7 +45,8 @@ impl ProcessSums {
         }
         for (at, level) in Level::ALL.into_iter().enumerate() {
             let keys = rows.keys(level);
-            let truth = |oracle: &[u64]| Truth::new(keys.sum(oracle.iter().copied().enumerate()));
+            let truth =
+                |oracle: &[u64]| OracleWeights::new(keys.sum(oracle.iter().copied().enumerate()));
             let whole = truth(&rows.oracle);
             for (column, weights) in rows.columns.iter().enumerate() {
                 let part = weights.scope.as_deref().map(truth);
@@ -65,8 +65,8 @@ impl ProcessSums {
     pub fn finish(self, name: &str, share: f64, units: f64) -> ProcessReport {
         let total = self.stack.iter().sum::<u64>().max(1) as f64;
         let stack = self.stack.map(|part| part as f64 / total);
-        let error = |(whole, sums): (Whole, [Sums; 3])| {
-            let [instruction, block, function] = sums.map(|sums| sums.error(&whole));
+        let error = |(whole, sums): (ErrorTotals, [ErrorSums; 3])| {
+            let [instruction, block, function] = sums.map(|sums| LevelError::of(&sums, &whole));
             Levels { instruction, block, function }
         };
         ProcessReport {
@@ -86,7 +86,7 @@ impl ProcessSums {
 }
 
 /// The totals of a column over one or all processes; `None` if it did not measure one of them that takes much time.
-fn compared(summaries: &[Summary], column: usize) -> Option<Whole> {
+fn compared(summaries: &[Summary], column: usize) -> Option<ErrorTotals> {
     let whole: u64 = summaries.iter().map(|summary| summary.oracle_total).sum();
     // What perf measured of one program says nothing about the others.
     let silent = |summary: &Summary| {
@@ -98,7 +98,7 @@ fn compared(summaries: &[Summary], column: usize) -> Option<Whole> {
         return None;
     }
     let totals = || summaries.iter().map(|summary| &summary.columns[column]);
-    Some(Whole {
+    Some(ErrorTotals {
         oracle: totals().map(|totals| totals.oracle_total).sum(),
         profile: totals().map(|totals| totals.total).sum(),
         samples: totals().map(|totals| totals.samples).sum(),

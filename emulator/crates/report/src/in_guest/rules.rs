@@ -25,7 +25,7 @@ pub(crate) fn rule_of(path: &ReportPath<'_>, below: &[&str]) -> Rule {
             "That share, as expected if both profiles are samples of one distribution.",
             "(1/n + 1/m)/2 times the sum over symbols of E|k - c n/(n + m)|; k is binomial, of the c samples that a symbol \
              has in both profiles",
-            "report/src/error.rs (between)",
+            "report/src/in_guest/between.rs",
             TIP,
         ),
         [_, "errors", _, _, "error"] => rule(

@@ -2,12 +2,12 @@
 
 use commit_trace::{InstId, StaticInfo};
 use guest_samples::{Sample, SampleFile};
+use profile::{ErrorSums, ErrorTotals, OracleWeights};
 use rustc_hash::FxHashMap;
 use truth::{Instruction, Truth};
 
 use crate::blocks::leaders;
 use crate::columns::LevelError;
-use crate::error::{Sums, Truth as Weights, Whole};
 
 /// Least share of an event's samples for a process to be judged. perf's own process, before it starts the program, has less.
 const NOTICEABLE: f64 = 0.05;
@@ -63,14 +63,14 @@ impl Sides {
 
     /// Returns the error of the samples against the truth.
     pub fn error(&self) -> LevelError {
-        let whole = Whole {
+        let whole = ErrorTotals {
             oracle: self.truth.iter().sum(),
             profile: self.all(),
             samples: self.samples as f64,
         };
-        let mut sums = Sums::default();
-        sums.add(&whole, &Weights::new(self.truth.clone()), &self.sampled);
-        sums.error(&whole)
+        let mut sums = ErrorSums::default();
+        sums.add(&whole, &OracleWeights::new(self.truth.clone()), &self.sampled);
+        LevelError::of(&sums, &whole)
     }
 
     /// Sums the weights into coarser symbols: rows with the same `key` become one.

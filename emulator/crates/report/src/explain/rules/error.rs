@@ -15,7 +15,7 @@ pub(super) fn error(
         return rule(
             format!("Error by {level} that as many random samples of the Oracle's own distribution would leave on average: what is beyond it is the profiler's own fault."),
             "sum over symbols of E|k/n - p| / 2, k binomial (n samples, p the symbol's share by the Oracle)",
-            "report/src/error.rs",
+            "profile/src/error.rs",
             "de Moivre's formula for the mean deviation",
         )
         .from(format!("{name}.samples.{column} (n)"), samples);
@@ -30,7 +30,7 @@ pub(super) fn error(
     let mut rule = rule(
         format!("Profile error by {level}: the share of {which} that {column} gives to the wrong {level}."),
         "e = (C_total - C_correct) / C_total, C_correct = sum over symbols of min(profiler's share, Oracle's share) × C_total",
-        "report/src/error.rs, from the Oracle's and the sampler's weights of every instruction of the process",
+        "profile/src/error.rs, from the Oracle's and the sampler's weights of every instruction of the process",
         "TIP (MICRO 2021), section 4",
     )
     .from(format!("{name}.cycles (C_total)"), cycles)
