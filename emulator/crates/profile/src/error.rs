@@ -75,9 +75,9 @@ impl ErrorSums {
         self.scatter = scatter.fold(self.scatter, |sum, deviation| sum + deviation);
     }
 
-    /// Returns the profile error of MICRO'21, section 4: the share of cycles that the profiler gives to the wrong symbol, 0 to 1,
-    /// `e = (C_total - C_correct) / C_total`. Both profiles are first scaled to the same total, so it is half the L1 distance of two
-    /// distributions, and symmetric.
+    /// Returns the profile error of MICRO'21, section 4: the share of cycles that the profiler gives to the wrong symbol (0 to 1).
+    /// `e = (C_total - C_correct) / C_total`. Both profiles are first scaled to the same total, so it is half the L1 distance of
+    /// two distributions, and symmetric.
     ///
     /// A profile without a sample is wrong about everything, unless the Oracle is empty.
     pub fn measured(&self, totals: &ErrorTotals) -> f64 {
@@ -92,12 +92,12 @@ impl ErrorSums {
     }
 
     /// Returns the error that a perfect profiler is expected to show with as many samples: each names one symbol, drawn from the
-    /// Oracle's own distribution. What a profiler's error exceeds it by is its own fault. Half the sum over symbols of E|k/n - p|,
-    /// k binomial, by de Moivre's formula (near sqrt(2 p (1-p) / (pi n)) where n p is large).
+    /// Oracle's own distribution. What a profiler's error exceeds it by is its own fault. It is half the sum over symbols of
+    /// E|k/n - p| with k binomial, by de Moivre's formula (near sqrt(2 p (1-p) / (pi n)) where n p is large).
     ///
     /// For profilers that split a sample over the instructions that commit together (TIP, NCI+ILP) it is an upper bound at levels
-    /// where such a group has several symbols: shares of a sample scatter less than whole ones. It is one for periodic sampling too,
-    /// as far as that covers a run more evenly than random draws do.
+    /// where such a group has several symbols: shares of a sample scatter less than whole ones. It is one for periodic sampling
+    /// too, as far as that covers a run more evenly than random draws do.
     pub fn sampling(&self, totals: &ErrorTotals) -> f64 {
         let n = totals.samples.round();
         if totals.oracle == 0 {

@@ -56,6 +56,18 @@ pub enum FrameKind {
 impl FrameKind {
     const ALL: [Self; 6] =
         [Self::Process, Self::Thread, Self::Module, Self::Function, Self::Inlined, Self::Line];
+
+    /// Returns the names of the kinds, by their numbers.
+    pub(super) fn names() -> [&'static str; 6] {
+        Self::ALL.map(|kind| match kind {
+            Self::Process => "process",
+            Self::Thread => "thread",
+            Self::Module => "module",
+            Self::Function => "function",
+            Self::Inlined => "inlined",
+            Self::Line => "line",
+        })
+    }
 }
 
 impl From<FrameKind> for u8 {
@@ -88,6 +100,11 @@ pub struct FlameNode(
     /// Own cycles by each of [`Flame::columns`], of as many as the Oracle has in the process; empty if there are none.
     pub Vec<u64>,
 );
+
+impl FlameNode {
+    /// Names of the fields, in their order.
+    pub(super) const FIELDS: [&str; 6] = ["above", "kind", "name", "module", "stack", "columns"];
+}
 
 impl Flame {
     /// Returns the flame graph of two runs: a node's own cycles are those of the run after, and those by column are the ones of

@@ -26,6 +26,13 @@ impl Parts {
         Self(parts)
     }
 
+    /// Returns the parts' names, in their order.
+    pub fn names() -> [&'static str; COUNT] {
+        let mut names = ["Store queue full"; COUNT];
+        names[..CATEGORIES.len()].copy_from_slice(&CATEGORIES);
+        names
+    }
+
     pub fn total(&self) -> f64 {
         self.0.iter().sum()
     }

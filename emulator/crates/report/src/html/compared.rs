@@ -3,6 +3,7 @@
 use profile::CATEGORIES;
 use serde_json::json;
 
+use super::data::names;
 use super::{part_notices, policy, style};
 use crate::compare::{Comparison, file_now, now};
 use crate::flame::{Flame, FrameKind};
@@ -31,6 +32,7 @@ impl Comparison {
         let data = json!({
             "comparison": self,
             "categories": CATEGORIES,
+            "names": names(),
             "flame": Flame::merged(before, after, name_of),
         });
         let page = filled(PAGE, |name| match name {

@@ -5,6 +5,7 @@ use profile::{CATEGORIES, Level};
 use serde_json::{Value, json};
 
 use crate::disagreements::Named;
+use crate::flame::{FlameNode, FrameKind};
 use crate::markup::embed;
 use crate::model::Common;
 use crate::over_time::{OverTime, TimedItem};
@@ -40,6 +41,7 @@ impl Report {
             "totals": self.common.totals,
             "focus": self.common.focus().first(),
             "categories": CATEGORIES,
+            "names": names(),
             "columns": self.common.columns.iter().map(|column| json!({
                 "name": column.name,
                 "label": column.label(),
@@ -118,6 +120,30 @@ fn block(id: &str, value: &Value) -> Markup {
     }
 }
 
+/// Declares how a row is turned into an array: the names of its fields, which the page's script finds them by, and the function that makes
+/// the array, both in one order.
+macro_rules! row {
+    ($names:ident, $make:ident, |$rows:ident, $row:ident: $type:ty| { $($field:ident: $value:expr,)* }) => {
+        const $names: &'static [&'static str] = &[$(stringify!($field)),*];
+
+        fn $make(&mut $rows, $row: &$type) -> Value {
+            json!([$($value),*])
+        }
+    };
+}
+
+/// Returns what the scripts of all pages find fields of arrays by: names in the order of the fields, of kinds of frames, and of the parts
+/// of time.
+pub(super) fn names() -> Value {
+    json!({
+        "function": Rows::FUNCTION_FIELDS,
+        "instruction": Rows::INSTRUCTION_FIELDS,
+        "node": FlameNode::FIELDS,
+        "kinds": FrameKind::names(),
+        "parts": Parts::names(),
+    })
+}
+
 /// Turns rows into arrays; of the shares they keep the primary columns'.
 struct Rows<'a> {
     strings: Strings,
@@ -134,42 +160,45 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// [process, name, module, cycles, share, stack, shares, missing, share with all that it calls]
-    fn function(&mut self, row: &FunctionRow) -> Value {
-        let missing = row.missing.iter();
-        let missing: Vec<usize> = missing.map(|words| self.strings.number(words)).collect();
-        json!([
-            row.process,
-            self.strings.number(&row.name),
-            row.module,
-            row.cycles.round(),
-            digits(row.share),
-            parts(row.stack, row.store_queue),
-            self.shares(&row.shares),
-            missing,
-            row.total.map(digits),
-        ])
+    row! {
+        FUNCTION_FIELDS, function, |self, row: FunctionRow| {
+            process: row.process,
+            name: self.strings.number(&row.name),
+            module: row.module,
+            cycles: row.cycles.round(),
+            share: digits(row.share),
+            stack: parts(row.stack, row.store_queue),
+            shares: self.shares(&row.shares),
+            missing: self.numbers(&row.missing),
+            // With all that it calls.
+            total: row.total.map(digits),
+        }
     }
 
-    /// [process, address, label, function, inlined, source, text, cycles, share, stack, shares, item over
-    /// time, address in its file, source of inlined library code]
-    fn instruction(&mut self, row: &InstructionRow) -> Value {
-        json!([
-            row.process,
-            row.pc,
-            self.strings.number(&row.label),
-            self.strings.number(&row.function),
-            row.inlined.iter().map(|name| self.strings.number(name)).collect::<Vec<_>>(),
-            row.source.as_ref().map(|source| self.strings.number(source)),
-            self.strings.number(&row.text),
-            row.cycles.round(),
-            digits(row.share),
-            parts(row.stack, row.store_queue),
-            self.shares(&row.shares),
-            self.over_time.item(row),
-            row.address,
-            row.library_source.as_ref().map(|source| self.strings.number(source)),
-        ])
+    row! {
+        INSTRUCTION_FIELDS, instruction, |self, row: InstructionRow| {
+            process: row.process,
+            pc: row.pc,
+            label: self.strings.number(&row.label),
+            function: self.strings.number(&row.function),
+            inlined: self.numbers(&row.inlined),
+            source: row.source.as_ref().map(|source| self.strings.number(source)),
+            text: self.strings.number(&row.text),
+            cycles: row.cycles.round(),
+            share: digits(row.share),
+            stack: parts(row.stack, row.store_queue),
+            shares: self.shares(&row.shares),
+            // Item over time.
+            item: self.over_time.item(row),
+            // Address in its file.
+            address: row.address,
+            // Source of inlined library code.
+            library: row.library_source.as_ref().map(|source| self.strings.number(source)),
+        }
+    }
+
+    fn numbers(&mut self, texts: &[String]) -> Vec<usize> {
+        texts.iter().map(|text| self.strings.number(text)).collect()
     }
 
     /// Lines of code, of source, and files that were changed.
@@ -259,5 +288,21 @@ impl Strings {
         self.list.push(text.to_owned());
         self.index.insert(text.to_owned(), self.list.len() - 1);
         self.list.len() - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The types that the scripts are checked against have the names of all fields, in their order.
+    #[test]
+    fn the_scripts_know_all_names() {
+        let types: String = include_str!("page.d.ts").split_whitespace().collect();
+        let kinds = FrameKind::names();
+        for names in [Rows::FUNCTION_FIELDS, Rows::INSTRUCTION_FIELDS, &FlameNode::FIELDS, &kinds] {
+            let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+            assert!(types.contains(&format!(":({})[];", quoted.join("|"))), "{names:?}");
+        }
     }
 }

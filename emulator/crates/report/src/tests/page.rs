@@ -70,7 +70,10 @@ fn the_data_is_json() {
     let (_, data) = page.split_once("id=\"data\">").unwrap();
     let (data, _) = data.split_once("</script>").unwrap();
     let data: serde_json::Value = serde_json::from_str(data).unwrap();
-    assert_eq!(data["functions"][0][6].as_array().unwrap().len(), 3, "primary columns only");
+    let names = data["names"]["function"].as_array().unwrap();
+    assert_eq!(data["functions"][0].as_array().unwrap().len(), names.len());
+    let shares = names.iter().position(|name| name == "shares").unwrap();
+    assert_eq!(data["functions"][0][shares].as_array().unwrap().len(), 3, "primary columns only");
     let (_, instructions) = page.split_once("id=\"instruction-data\">").unwrap();
     let (instructions, _) = instructions.split_once("</script>").unwrap();
     let instructions: serde_json::Value = serde_json::from_str(instructions).unwrap();
