@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use super::attr::Attr;
 use super::container::{Container, Record};
 use super::cursor::Cursor;
+use super::event_sample::Sample;
+use super::fields;
 use super::pdis::PdisRecord;
-use super::{Sample, fields};
 
 /// The bit of the PMU's configuration (`aux`).
 const AUX: u64 = 1 << 26;

@@ -17,6 +17,7 @@ mod aux;
 mod container;
 mod cursor;
 mod data_src;
+mod event_sample;
 mod fields;
 mod pdis;
 mod sample;
@@ -32,7 +33,8 @@ use serde::{Deserialize, Serialize};
 
 use container::{Container, MAGIC, RecordType};
 pub use data_src::DataSrc;
-pub use samples::{MappingRecord, Sample, SampleFile, SampledEvent};
+pub use event_sample::Sample;
+pub use samples::{MappingRecord, SampleFile, SampledEvent};
 
 /// The samples of one event of a `perf.data` file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

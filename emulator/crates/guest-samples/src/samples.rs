@@ -7,7 +7,9 @@ use super::attr::Attr;
 use super::aux::AuxData;
 use super::container::{Container, RecordType};
 use super::cursor::{Cursor, text};
-use super::{DataSrc, PerfDataError, fields, sample};
+use super::data_src::DataSrc;
+use super::event_sample::Sample;
+use super::{PerfDataError, fields, sample};
 
 /// `PERF_RECORD_MISC_EXACT_IP`.
 const EXACT_IP: u16 = 1 << 14;
@@ -58,41 +60,6 @@ pub struct SampledEvent {
     pub precise: u8,
     /// Whether each privilege mode (0 U, 1 S, 3 M) was sampled.
     pub covers: [bool; 4],
-}
-
-/// A sample; fields that its event does not have are `None`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sample {
-    /// Index into [`SampleFile::events`].
-    pub event: usize,
-    /// Nanoseconds of the guest's clock.
-    pub time: Option<u64>,
-    /// The process id.
-    pub pid: Option<u32>,
-    /// Thread id.
-    pub tid: Option<u32>,
-    /// The hart's number.
-    pub cpu: Option<u32>,
-    /// The instruction's virtual address.
-    pub ip: Option<u64>,
-    /// True if the kernel says that `ip` is exactly the sampled instruction (`PERF_RECORD_MISC_EXACT_IP`).
-    pub is_exact: bool,
-    /// True if `ip` is an address of user space.
-    pub is_user: bool,
-    /// Events that the sample stands for.
-    pub period: Option<u64>,
-    /// Virtual address of the data.
-    pub addr: Option<u64>,
-    /// Physical address of the data.
-    pub phys_addr: Option<u64>,
-    /// The data source: what is known of the access.
-    pub data_src: Option<DataSrc>,
-    /// perf's `weight`: the latency that the PMU measures, in cycles.
-    pub weight: Option<u64>,
-    /// perf's `ins_lat`: the instruction's latency, in cycles.
-    pub ins_lat: Option<u16>,
-    /// perf's `retire_lat`: the latency from completion to retirement, in cycles.
-    pub retire_lat: Option<u16>,
 }
 
 /// A file that a process mapped.

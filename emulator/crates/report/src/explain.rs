@@ -14,7 +14,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::printable_lines;
+use crate::printable::printable_lines;
 use crate::rule::number;
 use crate::widths::wrap;
 

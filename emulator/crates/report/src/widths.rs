@@ -1,6 +1,6 @@
 //! Fitting numbers and names into columns.
 
-use crate::printable;
+use crate::printable::printable;
 
 /// Returns at most `width` characters of a [`printable`] name; a cut name ends in `…`.
 pub(crate) fn fit(text: &str, width: usize) -> String {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{Change, Comparison, ThreadTime, Totals, WaitChange, WaitingChanges};
 use crate::model::part_line;
-use crate::printable_lines;
+use crate::printable::printable_lines;
 use crate::widths::{fit, fit_name, wrap};
 
 /// Changes below this share of both runs' cycles are left out of the text.
