@@ -17,7 +17,7 @@ mod range;
 use commit_trace::synthetic;
 use common::browser::Browser;
 use profile::{Evaluator, Profiler, Region, Sampler, Schedule};
-use report::{Comparison, FlameNode, Report};
+use report::{Comparison, FlameNode, Report, ReportInputs};
 use serde_json::json;
 use symbols::{SymbolFiles, Symbolizer};
 
@@ -35,7 +35,8 @@ fn report(call_stacks: bool, count: u32) -> Report {
     let symbolizer = Symbolizer::new(SymbolFiles::default());
     let disassemble = |raw: u32, _: u64| format!("op{raw:x}\ta0,a1");
     let meta = json!({ "name": "synthetic" });
-    Report::build(&evaluator.finish(), &symbolizer, &[], &disassemble, meta)
+    let evaluation = evaluator.finish();
+    Report::build(ReportInputs::new(&evaluation, &symbolizer, &disassemble, meta))
 }
 
 #[test]
@@ -183,10 +184,10 @@ fn filters_say_what_follows_them() {
 fn the_flame_graph_is_as_wide_as_the_time() {
     for call_stacks in [false, true] {
         let report = report(call_stacks, 60_000);
-        assert_eq!(report.flame.callers.is_empty(), !call_stacks);
+        assert_eq!(report.common.flame.callers.is_empty(), !call_stacks);
         let own = |nodes: &[FlameNode]| nodes.iter().flat_map(|node| &node.4).sum::<u64>() as f64;
-        let busy = (report.totals.cycles - report.totals.idle) as f64;
-        let trees = [&report.flame.lines, &report.flame.callers];
+        let busy = (report.common.totals.cycles - report.common.totals.idle) as f64;
+        let trees = [&report.common.flame.lines, &report.common.flame.callers];
         for nodes in &trees[..1 + usize::from(call_stacks)] {
             assert!((own(nodes) / busy - 1.0).abs() < 0.01, "{} of {busy}", own(nodes));
         }
@@ -257,7 +258,7 @@ fn two_runs_have_a_differential_flame_graph() {
     let runs = [report(false, 60_000), report(false, 70_000)];
     let of = |report: &Report| serde_json::from_value(report.json()).unwrap();
     let comparison = Comparison::new(&of(&runs[0]), &of(&runs[1]), &[]).unwrap();
-    let [before, after] = runs.map(|report| report.flame);
+    let [before, after] = runs.map(|report| report.common.flame);
     let seen = Browser {
         window: (800, 900),
         steps: "const frames = [...document.querySelectorAll('.frame')];

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use common::precise::{compile, disassemble, hex, in_guest};
 use common::scratch;
-use report::perf_data::{Sample, SampleFile};
+use guest_samples::{Sample, SampleFile};
 
 #[test]
 fn a_chase_of_pointers_is_seen_as_it_is() {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use common::{assert_error, scratch, stderr, stdout, tipsim};
-use report::perf_data::synthetic::{SyntheticFile, SyntheticSample};
+use guest_samples::synthetic::{SyntheticFile, SyntheticSample};
 use serde_json::{Value, json};
 
 fn file(name: &str) -> PathBuf {

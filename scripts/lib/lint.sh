@@ -1,5 +1,5 @@
 #!/bin/bash
-# Checks the Python code, the shell scripts, and the comments of the Rust code.
+# Checks the Python code, the shell scripts, the comments of the Rust code, and the report's scripts.
 set -euo pipefail
 
 case ${1:-} in
@@ -9,7 +9,8 @@ case ${1:-} in
 Usage: scripts/lib/lint.sh
 
 Installs ruff, mypy and shellcheck into the cache, and checks with them all Python files and shell scripts that git knows. Then
-scripts/lib/comments.py lists comments of the Rust code that cannot be read alone. All checks run, also after one has failed.
+scripts/lib/comments.py lists comments of the Rust code that cannot be read alone, and scripts/lib/page_types.sh checks the types of
+the report's scripts. All checks run, also after one has failed.
 
 The rules are in scripts/lib/pyproject.toml (ruff and mypy) and in .shellcheckrc.
 HELP
@@ -51,5 +52,7 @@ done < <({
     "${frozen[@]}" || failed=1
 
 python3 scripts/lib/comments.py || failed=1
+
+scripts/lib/page_types.sh || failed=1
 
 exit "$failed"

@@ -10,7 +10,7 @@ use common::{Change, STAMP, disassemble, evaluations, run, stored_file, symboliz
 use export::{Export, Format, Options};
 use libfuzzer_sys::fuzz_target;
 use profile::Evaluation;
-use report::{Report, stored};
+use report::{Report, ReportInputs, stored};
 use serde_json::Value;
 
 fn use_all(harts: &[Evaluation]) {
@@ -18,9 +18,11 @@ fn use_all(harts: &[Evaluation]) {
         return;
     };
     let symbolizer = symbolizer();
-    let report = Report::build(&whole, &symbolizer, &[], &disassemble, run())
-        .with_harts(harts)
-        .with_waiting(&whole, &symbolizer);
+    let report = Report::build(ReportInputs {
+        of_all_harts: true,
+        harts,
+        ..ReportInputs::new(&whole, &symbolizer, &disassemble, run())
+    });
     common::write(&report);
     let options = Options {
         name: "run",

@@ -10,7 +10,7 @@ use common::{Change, STAMP, disassemble, evaluations, run, stored_file, symboliz
 use critical_path::{Delays, Excerpt, Excerpts, Row, Widths};
 use libfuzzer_sys::fuzz_target;
 use profile::Evaluation;
-use report::{Report, stored};
+use report::{Report, ReportInputs, stored};
 use serde_json::Value;
 
 /// Some turns of the loop of the evaluation.
@@ -50,8 +50,10 @@ fuzz_target!(|input: (Vec<Change>, Option<Vec<u8>>)| {
     };
     if let Ok(read) = stored::read::<Excerpts>(&*bytes, STAMP) {
         let symbolizer = symbolizer();
-        let report = Report::build(evaluation, &symbolizer, &[], &disassemble, run());
-        let report = report.with_loops(evaluation, &read, &symbolizer, &disassemble);
+        let report = Report::build(ReportInputs {
+            excerpts: Some(&read),
+            ..ReportInputs::new(evaluation, &symbolizer, &disassemble, run())
+        });
         common::write(&report);
     }
 });

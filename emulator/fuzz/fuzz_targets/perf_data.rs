@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use report::perf_data::{GuestProfile, SampleFile};
+use guest_samples::{GuestProfile, SampleFile};
 
 fuzz_target!(|bytes: &[u8]| {
     let file = [b"PERFILE2", bytes].concat();

@@ -7,17 +7,19 @@ use std::sync::OnceLock;
 
 use common::{Change, change, disassemble, evaluations, run, symbolizer};
 use libfuzzer_sys::fuzz_target;
-use report::{Comparison, Flame, Report, Run, explain};
+use report::{Comparison, Flame, Report, ReportInputs, Run, explain};
 use serde_json::Value;
 
 fn whole() -> (Value, Value) {
     let harts = evaluations();
     let whole = profile::Evaluation::merged(&harts[1..]).unwrap();
     let symbolizer = symbolizer();
-    let report = Report::build(&whole, &symbolizer, &[], &disassemble, run())
-        .with_harts(&harts[1..])
-        .with_waiting(&whole, &symbolizer);
-    (report.json(), serde_json::to_value(&report.flame).unwrap())
+    let report = Report::build(ReportInputs {
+        of_all_harts: true,
+        harts: &harts[1..],
+        ..ReportInputs::new(&whole, &symbolizer, &disassemble, run())
+    });
+    (report.json(), serde_json::to_value(&report.common.flame).unwrap())
 }
 
 fuzz_target!(|input: (Vec<Change>, Vec<Change>, String, f64)| {

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use common::{Change, change, disassemble, evaluations, run, symbolizer};
 use libfuzzer_sys::fuzz_target;
 use profile::Evaluation;
-use report::Report;
+use report::{CounterInputs, Report, ReportInputs};
 
 fuzz_target!(|input: (Vec<Change>, Option<String>)| {
     static EVALUATION: OnceLock<Evaluation> = OnceLock::new();
@@ -25,11 +25,11 @@ fuzz_target!(|input: (Vec<Change>, Option<String>)| {
             meta
         }
     };
-    let report = Report::build(evaluation, &symbolizer(), &[], &disassemble, meta.clone());
-    let report = match report::counted(&meta, None) {
-        Some(counts) => report.with_counters(counts, Vec::new()),
-        None => report,
-    };
+    let counters = report::counted(&meta, None);
+    let report = Report::build(ReportInputs {
+        counters: counters.map(|events| CounterInputs { events, guest: Vec::new() }),
+        ..ReportInputs::new(evaluation, &symbolizer(), &disassemble, meta.clone())
+    });
     common::write(&report);
     let value = report.json();
     for table in arrow_tables::REPORT_TABLES {

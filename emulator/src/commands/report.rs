@@ -8,7 +8,10 @@ use commit_trace::TraceEnd;
 use critical_path::Excerpts;
 use profile::{Evaluation, Evaluator};
 use report::stored::StoredError;
-use report::{Compared, Comparison, Flame, Options, Report, Run, explain, part_line};
+use report::{
+    Compared, Comparison, CounterInputs, Flame, Options, Report, ReportInputs, Run, TruthInputs,
+    explain, part_line,
+};
 use serde_json::{Value, json};
 use timing::Preset;
 
@@ -64,27 +67,32 @@ pub fn write(
         true => guest_profiles::read(&guest_files),
         false => Vec::new(),
     };
-    let counts = report::counted(&how, of.hart);
-    let mut report = Report::build(evaluation, &symbolizer, &guests, &disassemble, how);
-    if let Some(excerpts) = of.excerpts {
-        report = report.with_loops(evaluation, excerpts, &symbolizer, &disassemble);
-    }
-    if let Some(counts) = counts {
-        let guest = match whole {
-            true => guest_counts::read(&guest_files, &counts),
+    let counters = report::counted(&how, of.hart).map(|events| CounterInputs {
+        guest: match whole {
+            true => guest_counts::read(&guest_files, &events),
             false => Vec::new(),
-        };
-        report = report.with_counters(counts, guest);
-    }
+        },
+        events,
+    });
     // The truth has all harts in one, too.
-    if whole && let Some(truth) = truth::read(run)? {
-        let samples = guest_profiles::samples(&guest_files);
-        report = report.with_truth(&truth, &samples, &metric, &disassemble);
-    }
-    // A hart knows but its own part of what threads do.
-    if whole {
-        report = report.with_harts(of.harts).with_waiting(evaluation, &symbolizer);
-    }
+    let truth = match whole {
+        true => truth::read(run)?,
+        false => None,
+    };
+    let samples = match &truth {
+        Some(_) => guest_profiles::samples(&guest_files),
+        None => Vec::new(),
+    };
+    let truth = truth.as_ref().map(|truth| TruthInputs { truth, files: &samples, metric: &metric });
+    let report = Report::build(ReportInputs {
+        of_all_harts: whole,
+        harts: if whole { of.harts } else { &[] },
+        guests: &guests,
+        excerpts: of.excerpts,
+        counters,
+        truth,
+        ..ReportInputs::new(evaluation, &symbolizer, &disassemble, how)
+    });
     let text = report.text(&Options::default());
     let pretty = |value: &Value| serde_json::to_string_pretty(value).map(|s| s + "\n");
     for (file, content) in [
@@ -92,12 +100,12 @@ pub fn write(
         ("errors.json", pretty(&report.errors_json())?),
         ("report.json", pretty(&report.json())?),
         ("report.html", report.html(&core.picture())),
-        (FLAME, serde_json::to_string(&report.flame)?),
+        (FLAME, serde_json::to_string(&report.common.flame)?),
     ] {
         run.write(&evaluation::name(of.hart, file), content.as_bytes())?;
     }
     let mut verdict = String::new();
-    for notice in report.notices() {
+    for notice in report.common.notices() {
         verdict += &(notice + "\n");
     }
     report.write_verdict(&mut verdict, &Options::default())?;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use arrow_tables::{FileFormat, Row, SAMPLES, batches_of_rows};
-use report::perf_data::{Sample, SampleFile};
+use guest_samples::{Sample, SampleFile};
 use report::{printable, printable_json};
 use serde_json::Value;
 use symbols::{Place, Symbols};

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use report::perf_data::{GuestProfile, PerfDataError, SampleFile};
+use guest_samples::{GuestProfile, PerfDataError, SampleFile};
 
 /// The name of the TIP unit's PMU in the guest.
 const PMU: &str = "tip";

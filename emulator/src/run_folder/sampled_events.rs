@@ -1,7 +1,7 @@
 //! What the guest's sampled events are in terms of the truth.
 
+use guest_samples::SampledEvent;
 use isa::PerfEvent;
-use report::perf_data::SampledEvent;
 use sampling_units::pdis::{control, header};
 use truth::{Metric, RecordFilter};
 

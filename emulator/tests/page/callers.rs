@@ -114,14 +114,14 @@ fn a_range_is_the_same_after_another() {
 #[test]
 fn threads_have_their_time_in_a_range() {
     let mut report = report(&[rounds(50_000, 21_000)]);
-    let process = report.processes[1].name.clone();
+    let process = report.common.processes[1].name.clone();
     // Another thread of the process has a thousand cycles in the first bin, and as many more in each further one.
-    let name = report.flame.names.len() as u32;
-    report.flame.names.push("worker".to_owned());
-    let callers = &mut report.flame.callers;
+    let name = report.common.flame.names.len() as u32;
+    report.common.flame.names.push("worker".to_owned());
+    let callers = &mut report.common.flame.callers;
     callers.push(FlameNode(1, FrameKind::Thread, name, 0, vec![1000], Vec::new()));
     let node = callers.len() as u32;
-    for (bin, nodes) in (1..).zip(&mut report.over_time.callers) {
+    for (bin, nodes) in (1..).zip(&mut report.common.over_time.callers) {
         nodes.push((node, 1000 * bin));
     }
     let row = |name: &str| ThreadRow {
@@ -132,7 +132,7 @@ fn threads_have_their_time_in_a_range() {
         cycles: 123.0,
         share: 0.5,
     };
-    report.threads = vec![row(&process), row("worker")];
+    report.sections.threads = vec![row(&process), row("worker")];
     let steps = format!(
         "{VIEWS}
         const cells = () => texts('#threads tbody td').map((cell) => cell.replaceAll(',', ''));
@@ -148,7 +148,7 @@ fn threads_have_their_time_in_a_range() {
     let browser = Browser { steps: &steps, ..Browser::default() };
     let seen = browser.open("page-range-threads", &report.html(""));
     let [start, end]: [u64; 2] = serde_json::from_value(seen.get("range").clone()).unwrap();
-    let over_time = &report.over_time;
+    let over_time = &report.common.over_time;
     let inside = over_time
         .bins
         .iter()

@@ -13,8 +13,8 @@ const FUNCTIONS: usize = 10_000;
 /// in one bin.
 fn large() -> Report {
     let mut report = report(false, 60_000);
-    let function = report.functions[0].clone();
-    let mut listing = report.listings[0].clone();
+    let function = report.common.functions[0].clone();
+    let mut listing = report.common.listings[0].clone();
     listing.rows = listing.rows.iter().cycle().take(60).cloned().collect();
     let line = |line| SourceLine {
         file: "/home/user/program/source/file.cc".to_owned(),
@@ -22,35 +22,43 @@ fn large() -> Report {
         text: format!("    value[{line}] = combine(value[{line} - 1], table[index & mask]);"),
     };
     listing.source = (1..=30).map(line).collect();
-    let bins = report.over_time.bins.len();
-    report.over_time.cycles = vec![Vec::new(); bins];
-    report.functions.clear();
-    report.listings.clear();
-    let (module, names) = (report.flame.lines.len() as u32, report.flame.names.len() as u32);
-    report.flame.names.push("module".to_owned());
-    report.flame.lines.push(FlameNode(1, FrameKind::Module, names, 0, Vec::new(), Vec::new()));
+    let bins = report.common.over_time.bins.len();
+    report.common.over_time.cycles = vec![Vec::new(); bins];
+    report.common.functions.clear();
+    report.common.listings.clear();
+    let (module, names) =
+        (report.common.flame.lines.len() as u32, report.common.flame.names.len() as u32);
+    report.common.flame.names.push("module".to_owned());
+    report.common.flame.lines.push(FlameNode(
+        1,
+        FrameKind::Module,
+        names,
+        0,
+        Vec::new(),
+        Vec::new(),
+    ));
     for n in 0..FUNCTIONS {
         let mut function = function.clone();
         function.name = format!("namespace::type::function_{n}<int, long>(int, char const*)");
         function.cycles = 1e7 / (n + 1) as f64;
         let cycles = function.cycles as u64;
-        report.flame.names.push(function.name.clone());
+        report.common.flame.names.push(function.name.clone());
         let name = names + 1 + n as u32;
         let node = FlameNode(module + 1, FrameKind::Function, name, 0, vec![cycles], Vec::new());
-        report.flame.lines.push(node);
-        let item = report.over_time.items.len() as u32;
-        report.over_time.items.push(TimedItem {
+        report.common.flame.lines.push(node);
+        let item = report.common.over_time.items.len() as u32;
+        report.common.over_time.items.push(TimedItem {
             process: function.process,
-            node: report.flame.lines.len() as u32,
+            node: report.common.flame.lines.len() as u32,
             function: Some(n),
         });
-        report.over_time.cycles[n % bins].push((item, cycles));
-        report.functions.push(function);
+        report.common.over_time.cycles[n % bins].push((item, cycles));
+        report.common.functions.push(function);
         listing.function = n;
         for row in &mut listing.rows {
             row.instruction.label = format!("function_{n}+0x10");
         }
-        report.listings.push(listing.clone());
+        report.common.listings.push(listing.clone());
     }
     report
 }
@@ -115,7 +123,7 @@ fn a_listing_of_a_large_page_is_read_when_it_is_asked_for() {
 #[test]
 fn a_range_of_a_large_page_has_the_functions_of_its_bins() {
     let report = large();
-    let bins = report.over_time.bins.clone();
+    let bins = report.common.over_time.bins.clone();
     assert!(bins.len() > 4, "{bins:?}");
     let steps = format!(
         "{VIEWS}

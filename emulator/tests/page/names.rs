@@ -14,18 +14,18 @@ const SHORT: &str = "std::_Hashtable<…>::_M_find_before_node(…) const";
 fn with_long_names(count: u32) -> Report {
     let mut report = report(true, count);
     let long = |name: &str| format!("{NAME}::{name}");
-    for function in &mut report.functions {
+    for function in &mut report.common.functions {
         function.name = long(&function.name);
     }
-    for row in &mut report.instructions {
+    for row in &mut report.common.instructions {
         row.function = long(&row.function);
         row.label = format!("{}+0x1a2", row.function);
     }
-    for place in report.verdict.iter_mut().flat_map(|verdict| &mut verdict.places) {
+    for place in report.sections.verdict.iter_mut().flat_map(|verdict| &mut verdict.places) {
         place.function = long(&place.function);
         place.label = format!("{}+0x1a2", place.function);
     }
-    for name in &mut report.flame.names {
+    for name in &mut report.common.flame.names {
         if name.starts_with("0x") || name.contains('+') {
             *name = long(name);
         }
@@ -103,7 +103,7 @@ fn pages_of_several_runs_are_in_their_place() {
     let runs: Vec<Run> =
         reports.iter().map(|report| serde_json::from_value(report.json()).unwrap()).collect();
     let comparison = Comparison::new(&runs[0], &runs[1], &[]).unwrap();
-    let page = comparison.html(&reports[0].flame, &reports[1].flame, &[]);
+    let page = comparison.html(&reports[0].common.flame, &reports[1].common.flame, &[]);
     fits("page-names-compared", &page, "");
     let seen = Browser {
         steps: "const cell = (id) => byId(id).querySelector('tbody tr:not(.space) td');

@@ -7,7 +7,7 @@ use commit_trace::{
     recording,
 };
 use profile::{Evaluation, Evaluator, Profiler, Region, Sampler, Schedule};
-use report::Report;
+use report::{Report, ReportInputs};
 use serde_json::json;
 use symbols::{SymbolFiles, Symbolizer};
 
@@ -99,8 +99,10 @@ pub fn report(harts: &[Evaluation]) -> Report {
     let evaluation = Evaluation::merged(harts).expect("a hart");
     let meta = json!({ "name": "phases", "harts": vec![0; harts.len()] });
     let symbolizer = Symbolizer::new(files);
-    let report = Report::build(&evaluation, &symbolizer, &[], &disassemble, meta);
-    report.with_harts(harts)
+    Report::build(ReportInputs {
+        harts,
+        ..ReportInputs::new(&evaluation, &symbolizer, &disassemble, meta)
+    })
 }
 
 /// What the views show, by their text; and the brush, from one share of the timeline to another.

@@ -1,87 +1,159 @@
-//! How wrong a profile is, and how wrong it must be for want of samples.
+//! How wrong a profile is, and how wrong it must be for want of samples: one formula, for `trace evaluate` and for reports.
 
 use commit_trace::InstId;
 
 use crate::packed::summed;
 use crate::{ProcessId, Profile};
 
+/// The totals of two profiles that are compared, over one process or many.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ErrorTotals {
+    /// The Oracle's total weight.
+    pub oracle: u64,
+    /// The profile's total weight. It may exceed the sum of its symbols' weights (samples at unknown addresses): that part is
+    /// wrong.
+    pub profile: u64,
+    /// Samples of the profile; a share of a sampler's samples is no whole number.
+    pub samples: f64,
+}
+
+/// The Oracle's weights by symbol, for many profiles to be compared with.
+#[derive(Clone, Debug, Default)]
+pub struct OracleWeights {
+    weights: Vec<u64>,
+    /// The distinct weights, ascending: far fewer than symbols.
+    distinct: Vec<u64>,
+    /// Index into `distinct` per symbol.
+    which: Vec<u32>,
+}
+
+impl OracleWeights {
+    /// Takes the weight of each symbol, in an order that the profiles' weights have, too.
+    pub fn new(weights: Vec<u64>) -> Self {
+        let mut distinct = weights.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let which = |weight| distinct.partition_point(|other| other < weight) as u32;
+        Self { which: weights.iter().map(which).collect(), distinct, weights }
+    }
+}
+
+/// Sums over the symbols of one or more processes, from which their error is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ErrorSums {
+    /// Sum of the weights that agree, each side scaled by the other's total: integers, so that the error of equal distributions
+    /// is exactly 0.
+    correct: u128,
+    /// Sum of the mean deviations of random samples.
+    scatter: f64,
+}
+
+impl ErrorSums {
+    /// Adds a process: its weights by the Oracle, and those of the same symbols by the profile, in the same order. `totals` are of all
+    /// processes that are added.
+    pub fn add(&mut self, totals: &ErrorTotals, oracle: &OracleWeights, profile: &[u64]) {
+        self.add_correct(totals, oracle, profile);
+        self.add_scatter(totals, oracle);
+    }
+
+    fn add_correct(&mut self, totals: &ErrorTotals, oracle: &OracleWeights, profile: &[u64]) {
+        let (truth, found) = (u128::from(totals.oracle), u128::from(totals.profile));
+        let correct = oracle.weights.iter().zip(profile).map(|(weight, profile)| {
+            (u128::from(*weight) * found).min(u128::from(*profile) * truth)
+        });
+        self.correct += correct.sum::<u128>();
+    }
+
+    fn add_scatter(&mut self, totals: &ErrorTotals, oracle: &OracleWeights) {
+        let n = totals.samples.round();
+        if totals.oracle == 0 || n < 1.0 {
+            return;
+        }
+        let deviation = |weight: &u64| mean_deviation(n, *weight as f64 / totals.oracle as f64);
+        let deviations: Vec<f64> = oracle.distinct.iter().map(deviation).collect();
+        let scatter = oracle.which.iter().map(|which| deviations[*which as usize]);
+        self.scatter = scatter.fold(self.scatter, |sum, deviation| sum + deviation);
+    }
+
+    /// Returns the profile error of MICRO'21, section 4: the share of cycles that the profiler gives to the wrong symbol (0 to 1).
+    /// `e = (C_total - C_correct) / C_total`. Both profiles are first scaled to the same total, so it is half the L1 distance of
+    /// two distributions, and symmetric.
+    ///
+    /// A profile without a sample is wrong about everything, unless the Oracle is empty.
+    pub fn measured(&self, totals: &ErrorTotals) -> f64 {
+        if totals.oracle == 0 {
+            return 0.0;
+        }
+        if totals.profile == 0 {
+            return 1.0;
+        }
+        let total = u128::from(totals.oracle) * u128::from(totals.profile);
+        total.saturating_sub(self.correct) as f64 / total as f64
+    }
+
+    /// Returns the error that a perfect profiler is expected to show with as many samples: each names one symbol, drawn from the
+    /// Oracle's own distribution. What a profiler's error exceeds it by is its own fault. It is half the sum over symbols of
+    /// E|k/n - p| with k binomial, by de Moivre's formula (near sqrt(2 p (1-p) / (pi n)) where n p is large).
+    ///
+    /// For profilers that split a sample over the instructions that commit together (TIP, NCI+ILP) it is an upper bound at levels
+    /// where such a group has several symbols: shares of a sample scatter less than whole ones. It is one for periodic sampling
+    /// too, as far as that covers a run more evenly than random draws do.
+    pub fn sampling(&self, totals: &ErrorTotals) -> f64 {
+        let n = totals.samples.round();
+        if totals.oracle == 0 {
+            return 0.0;
+        }
+        if n < 1.0 {
+            return 1.0;
+        }
+        (self.scatter / (2.0 * n)).clamp(0.0, 1.0)
+    }
+}
+
 /// What the Oracle says at one level, for many profiles to be compared with: its weights by symbol are summed once.
-pub struct Truth<S, F> {
+pub struct OracleLevel<S, F> {
     /// Maps an instruction of a process to its function, basic block, or itself.
     symbol: F,
-    /// Units per symbol, ascending by symbol.
-    weights: Vec<(S, u64)>,
-    /// Pairs of units of a symbol, ascending, and how many symbols have this many: there are far fewer pairs than symbols.
-    sizes: Vec<(u64, u64)>,
+    /// Symbols of `weights`, ascending.
+    symbols: Vec<S>,
+    weights: OracleWeights,
     /// Units in all.
     total: u64,
 }
 
-impl<S: Ord, F: FnMut(ProcessId, InstId) -> S> Truth<S, F> {
-    /// The level at which `symbol` is the symbol of a process's instruction.
+impl<S: Ord, F: FnMut(ProcessId, InstId) -> S> OracleLevel<S, F> {
+    /// Takes the level at which `symbol` is the symbol of a process's instruction.
     pub fn new(oracle: &Profile, mut symbol: F) -> Self {
-        let weights = by_symbol(oracle, &mut symbol);
-        let mut units: Vec<u64> = weights.iter().map(|(_, units)| *units).collect();
-        units.sort_unstable();
-        let sizes = units.chunk_by(|a, b| a == b);
-        Self {
-            sizes: sizes.map(|same| (same[0], same.len() as u64)).collect(),
-            symbol,
-            weights,
-            total: oracle.total(),
-        }
+        let (symbols, weights) = by_symbol(oracle, &mut symbol).into_iter().unzip();
+        Self { symbol, symbols, weights: OracleWeights::new(weights), total: oracle.total() }
     }
 
-    /// The profile error of MICRO'21, section 4: the share of cycles that the profiler gives to the
-    /// wrong symbol, 0 to 1. Both profiles are first scaled to the same total, so it is half the L1
-    /// distance of two distributions, and symmetric.
-    ///
-    /// A profile without a sample is wrong about everything, unless the other is empty too.
+    /// Returns [`ErrorSums::measured`] of a profile.
     pub fn error(&mut self, profile: &Profile) -> f64 {
-        let (found, truth) = (u128::from(profile.total()), u128::from(self.total));
-        if found == 0 || truth == 0 {
-            return if found == truth { 0.0 } else { 1.0 };
-        }
-        // In integers, each side scaled by the other's total: exactly 0 for equal distributions.
-        let mut weights = self.weights.iter();
-        let mut correct = 0;
+        let mut weights = vec![0; self.symbols.len()];
+        let mut at = 0;
         for (symbol, units) in by_symbol(profile, &mut self.symbol) {
-            while let Some((other, weight)) = weights.as_slice().first()
-                && *other <= symbol
-            {
-                weights.next();
-                if *other == symbol {
-                    correct += (u128::from(units) * truth).min(u128::from(*weight) * found);
-                }
+            at += self.symbols[at..].iter().take_while(|other| **other < symbol).count();
+            if self.symbols.get(at) == Some(&symbol) {
+                weights[at] = units;
             }
         }
-        let total = found * truth;
-        (total - correct) as f64 / total as f64
+        let totals = ErrorTotals { oracle: self.total, profile: profile.total(), samples: 0.0 };
+        let mut sums = ErrorSums::default();
+        sums.add_correct(&totals, &self.weights, &weights);
+        sums.measured(&totals)
     }
 
-    /// The error that a perfect profiler is expected to show at this level after `samples` samples: each
-    /// names one symbol, drawn from the Oracle's own distribution. What a profiler's error exceeds it by
-    /// is its own fault. Half the sum over symbols of E|k/n - p|, k binomial, by de Moivre's formula
-    /// (near sqrt(2 p (1-p) / (pi n)) where n p is large).
-    ///
-    /// For profilers that split a sample over the instructions that commit together (TIP, NCI+ILP) it is
-    /// an upper bound at levels where such a group has several symbols: shares of a sample scatter less
-    /// than whole ones. It is one for periodic sampling too, as far as that covers a run more evenly
-    /// than random draws do.
+    /// Returns [`ErrorSums::sampling`] for a number of samples.
     pub fn sampling_error(&self, samples: u64) -> f64 {
-        if samples == 0 {
-            return if self.total == 0 { 0.0 } else { 1.0 };
-        }
-        let (total, n) = (self.total as f64, samples as f64);
-        let scatter = self
-            .sizes
-            .iter()
-            .map(|(units, symbols)| *symbols as f64 * mean_deviation(n, *units as f64 / total));
-        scatter.sum::<f64>() / (2.0 * n)
+        let totals = ErrorTotals { oracle: self.total, profile: 0, samples: samples as f64 };
+        let mut sums = ErrorSums::default();
+        sums.add_scatter(&totals, &self.weights);
+        sums.sampling(&totals)
     }
 }
 
-/// Units per symbol, ascending by symbol.
+/// Returns units per symbol, ascending by symbol.
 fn by_symbol<S: Ord>(
     profile: &Profile,
     symbol: &mut impl FnMut(ProcessId, InstId) -> S,
@@ -91,25 +163,25 @@ fn by_symbol<S: Ord>(
     summed(weights.collect())
 }
 
-/// [`Truth::error`] of one profile.
+/// Returns [`OracleLevel::error`] of one profile.
 pub fn profile_error<S: Ord>(
     profile: &Profile,
     oracle: &Profile,
     symbol: impl FnMut(ProcessId, InstId) -> S,
 ) -> f64 {
-    Truth::new(oracle, symbol).error(profile)
+    OracleLevel::new(oracle, symbol).error(profile)
 }
 
-/// [`Truth::sampling_error`] for one number of samples.
+/// Returns [`OracleLevel::sampling_error`] for one number of samples.
 pub fn sampling_error<S: Ord>(
     oracle: &Profile,
     samples: u64,
     symbol: impl FnMut(ProcessId, InstId) -> S,
 ) -> f64 {
-    Truth::new(oracle, symbol).sampling_error(samples)
+    OracleLevel::new(oracle, symbol).sampling_error(samples)
 }
 
-/// E|k - np| of a binomial: 2 v C(n, v) p^v (1-p)^(n-v+1) with v = floor(np) + 1.
+/// Returns E|k - np| of a binomial: 2 v C(n, v) p^v (1-p)^(n-v+1) with v = floor(np) + 1.
 pub fn mean_deviation(n: f64, p: f64) -> f64 {
     let v = (n * p).floor() + 1.0;
     if p <= 0.0 || p >= 1.0 || v > n {
@@ -204,5 +276,47 @@ mod tests {
         }
         let (mean, expected) = (sum / 400.0, sampling_error(&oracle, 200, instruction));
         assert!((mean / expected - 1.0).abs() < 0.03, "{mean} against {expected}");
+    }
+
+    fn errors(oracle: &[u64], profile: &[u64], totals: ErrorTotals) -> [f64; 2] {
+        let mut sums = ErrorSums::default();
+        sums.add(&totals, &OracleWeights::new(oracle.to_vec()), profile);
+        [sums.measured(&totals), sums.sampling(&totals)]
+    }
+
+    fn of(oracle: &[u64], profile: &[u64]) -> f64 {
+        let totals = ErrorTotals {
+            oracle: oracle.iter().sum(),
+            profile: profile.iter().sum(),
+            samples: 0.0,
+        };
+        errors(oracle, profile, totals)[0]
+    }
+
+    #[test]
+    fn half_the_distance_of_the_distributions() {
+        assert_eq!(of(&[1, 3], &[25, 75]), 0.0);
+        assert_eq!(of(&[1, 0], &[0, 5]), 1.0);
+        assert!((of(&[1, 1], &[1, 3]) - 0.25).abs() < 1e-12);
+        assert_eq!(of(&[1, 1], &[0, 0]), 1.0);
+        assert_eq!(of(&[0, 0], &[1, 0]), 0.0);
+    }
+
+    #[test]
+    fn unknown_addresses_count_as_wrong() {
+        let totals = ErrorTotals { oracle: 10, profile: 8, samples: 0.0 };
+        assert!((errors(&[10], &[6], totals)[0] - 0.25).abs() < 1e-12);
+    }
+
+    #[test]
+    fn sampling_error_falls_with_the_root_of_the_samples() {
+        let weights = vec![1u64; 100];
+        let at = |samples| {
+            let totals = ErrorTotals { oracle: 100, profile: 0, samples };
+            errors(&weights, &[], totals)[1]
+        };
+        assert_eq!(at(0.0), 1.0);
+        assert!(at(1.0) > 0.98);
+        assert!((at(40_000.0) / at(160_000.0) - 2.0).abs() < 0.01);
     }
 }

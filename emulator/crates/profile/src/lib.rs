@@ -53,7 +53,10 @@ pub mod waits;
 
 pub use calls::{Context, ContextId, ContextWeights, Contexts, fold};
 pub use clock::SamplingClock;
-pub use error::{Truth, mean_deviation, profile_error, sampling_error};
+pub use error::{
+    ErrorSums, ErrorTotals, OracleLevel, OracleWeights, mean_deviation, profile_error,
+    sampling_error,
+};
 pub use evaluate::{Evaluator, Region};
 pub use evaluation::{Evaluation, Sample, SamplerResult, ThreadPart};
 pub use events::{Misplaced, Signatures};

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use commit_trace::{Batch, SpanBuilder, SpanSink, TraceReader, TraceWriter, synthetic};
 use profile::{Evaluator, Filter, Privilege, Profiler, Region, Sampler, Schedule};
-use report::{Options, Report};
+use report::{Options, Report, ReportInputs};
 use serde_json::Value;
 use symbols::{SymbolFiles, Symbolizer};
 
@@ -165,7 +165,8 @@ fn main() {
         let time = best(|| {
             let symbolizer = Symbolizer::new(SymbolFiles::default());
             let hex = |raw: u32, _| format!("{raw:08x}");
-            let report = Report::build(&evaluation, &symbolizer, &[], &hex, Value::Null);
+            let report =
+                Report::build(ReportInputs::new(&evaluation, &symbolizer, &hex, Value::Null));
             black_box((report.text(&Options::default()), report.json(), report.html("")));
         });
         println!(

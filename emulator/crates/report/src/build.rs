@@ -2,43 +2,44 @@
 
 use std::collections::HashSet;
 
-use profile::{Evaluation, Filter, Level, command_name, process_names};
-use serde_json::Value;
-use symbols::{Symbolizer, Symbols};
+use guest_samples::GuestProfile;
+use profile::{Evaluation, Filter, command_name, process_names};
+use symbols::Symbols;
 
 use super::columns::{Column, Levels};
+use super::contended;
+use super::counters;
+use super::disagreements::{self, Disagreement};
 use super::elapsed::Elapsed;
-use super::error::{Sums, Truth, Whole};
 use super::flame::{Flame, FlameBuilder, Placed};
-use super::gather::{Gathered, Rows, Summary};
+use super::gather::Gathered;
 use super::guest::{self, Matched};
+use super::harts;
 use super::in_guest::{InGuest, InGuestBuilder};
 use super::inclusive::{self, Inclusive};
+use super::inputs::ReportInputs;
 use super::interpreted;
-use super::model::{Report, Totals, focus};
+use super::loops::LoopsReport;
+use super::model::{Common, Totals, focus};
 use super::over_time::{self, OverTime};
+use super::precise;
+use super::process_sums::ProcessSums;
+use super::report::Report;
 use super::rows::{self, Function, Selection};
+use super::sections::Sections;
+use super::sensitivity;
 use super::tables::{FunctionRow, InstructionRow, ModuleRow, ProcessReport};
 use super::tea::{self, TeaReport};
 use super::threads;
-use super::verdict::{Verdict, VerdictBuilder};
-use super::words::{self, Disagreement};
-use crate::perf_data::GuestProfile;
-
-/// A process with at least this share of all cycles must be in the guest's profile for that to count as one of the whole
-/// machine.
-const NOTICEABLE: f64 = 0.01;
+use super::verdict::{self, Verdict, VerdictBuilder};
+use super::waiting;
+use super::what_if::RecordedWhatIf;
 
 impl Report {
-    /// Compares every sampler of `evaluation`, and the guest's own profiles, with the Oracle, and the latter with the
-    /// samplers of the same rules. `disassemble` gets an instruction's encoding and address. `meta` is shown as it is.
-    pub fn build(
-        evaluation: &Evaluation,
-        symbolizer: &Symbolizer,
-        guests: &[GuestProfile],
-        disassemble: &dyn Fn(u32, u64) -> String,
-        meta: Value,
-    ) -> Self {
+    /// Compares every sampler of the evaluation, and the guest's own profiles, with the Oracle, and the latter with the samplers of the
+    /// same rules; and makes all sections that there are inputs for.
+    pub fn build(inputs: ReportInputs<'_>) -> Self {
+        let ReportInputs { evaluation, symbolizer, disassemble, guests, .. } = inputs;
         let matched: Vec<Matched> =
             guests.iter().map(|guest| guest::matched(evaluation, guest)).collect();
         let gathered = Gathered::new(evaluation, symbolizer, &matched);
@@ -53,7 +54,7 @@ impl Report {
             instructions,
             tea,
             disagreements,
-            verdict,
+            mut verdict,
             flame,
             placed,
             module_units,
@@ -79,55 +80,69 @@ impl Report {
         let top_down = super::topdown::top_down(evaluation, &gathered, &names, &functions);
         let mut functions: Vec<FunctionRow> = functions.into_iter().map(|f| f.row).collect();
         let commands = super::commands::commands(&processes);
-        let mut verdict = verdict;
-        let interpreted = interpreted::interpreted(evaluation, &processes);
+        let command_of =
+            |verdict: &Verdict| commands.iter().find(|row| row.name == verdict.command);
         for of_command in &mut verdict {
-            let command = commands.iter().find(|row| row.name == of_command.command);
-            of_command.interpreted = command
+            of_command.interpreted = command_of(of_command)
                 .map_or_else(Vec::new, |row| interpreted::of_command(evaluation, &processes, row));
         }
         if let Some(inclusive) = Inclusive::new(&flame, &processes) {
             inclusive.add_to(&mut functions, &processes);
             let own = inclusive::own_functions(&gathered.symbols);
             for of_command in &mut verdict {
-                let command = commands.iter().find(|row| row.name == of_command.command);
-                of_command.inclusive =
-                    command.map_or_else(Vec::new, |row| inclusive.of_command(row, &own));
+                of_command.inclusive = command_of(of_command)
+                    .map_or_else(Vec::new, |row| inclusive.of_command(row, &own));
             }
         }
-        let mut report = Self {
-            totals: totals(evaluation, &meta),
-            meta,
-            threads: threads::threads(evaluation, &gathered),
-            waiting: None,
-            harts: Vec::new(),
-            top_down,
+        let common = Common {
+            totals: totals(evaluation, &inputs.meta),
             modules: modules(&gathered.symbols, module_units),
-            warnings,
+            meta: inputs.meta,
             columns,
-            commands,
             processes,
+            commands,
             functions,
-            interpreted,
             instructions,
             listings,
             flame,
             over_time,
-            tea,
-            loops: None,
-            counters: None,
-            precise: None,
-            contended: None,
-            in_guest,
             disagreements,
-            verdict,
+            warnings,
         };
-        report.advise();
-        report
+        let loops = inputs.excerpts.and_then(|excerpts| {
+            LoopsReport::new(&common, evaluation, excerpts, symbolizer, disassemble)
+        });
+        let waiting = inputs
+            .of_all_harts
+            .then(|| waiting::waiting(&common, evaluation, symbolizer))
+            .flatten();
+        verdict::complete(&mut verdict, &common.commands, loops.as_ref(), waiting.as_ref());
+        let samples = &inputs.truth;
+        let sections = Sections {
+            interpreted: interpreted::interpreted(evaluation, &common.processes),
+            what_if: RecordedWhatIf::of(&common.meta),
+            threads: threads::threads(evaluation, &gathered),
+            harts: harts::harts(&common, inputs.harts),
+            sensitivity: sensitivity::sensitivity(&common),
+            precise: samples
+                .as_ref()
+                .and_then(|it| precise::precise(it.truth, it.files, it.metric, disassemble)),
+            contended: samples.as_ref().and_then(|it| contended::contended(it.truth, it.files)),
+            counters: inputs
+                .counters
+                .map(|counted| counters::counters(&common, top_down.as_ref(), counted)),
+            verdict,
+            loops,
+            waiting,
+            top_down,
+            tea,
+            in_guest,
+        };
+        Self { common, sections }
     }
 }
 
-fn totals(evaluation: &Evaluation, meta: &Value) -> Totals {
+fn totals(evaluation: &Evaluation, meta: &serde_json::Value) -> Totals {
     let busy = evaluation.cycles.saturating_sub(evaluation.idle).max(1);
     Totals {
         elapsed: Elapsed::of(meta),
@@ -166,14 +181,14 @@ fn columns(evaluation: &Evaluation, guests: &[GuestProfile], matched: &[Matched]
         columns.push(Column {
             name: matched.name.clone(),
             profiler: None,
-            unit: guest.profiler(),
+            unit: guest::rule(guest),
             schedule: None,
             filter: Filter::NONE,
             samples: guest.samples.len() as u64,
             dropped: guest.lost + guest.malformed,
             tail_cycles: 0,
             unmatched_cycles: unmatched as f64 / units,
-            published: Levels::from_fn(|level| guest.profiler()?.published(level)),
+            published: Levels::from_fn(|level| guest::rule(guest)?.published(level)),
             // The tables have room for one.
             primary: number == 0,
         });
@@ -256,7 +271,8 @@ impl ProcessParts {
                 tea.add(at, &rows, name, in_focus.then_some(&mut builder));
             }
             if in_focus {
-                let own = words::disagreements(evaluation, at, &rows, columns, &mut builder);
+                let own =
+                    disagreements::disagreements(evaluation, at, &rows, columns, &mut builder);
                 disagreements.extend(own);
             }
             if in_verdict.contains(&*commands[at]) {
@@ -287,109 +303,6 @@ impl ProcessParts {
             module_units,
             in_guest: in_guest.finish(),
         }
-    }
-}
-
-/// The sums that a [`ProcessReport`] is made from, over the rows of one or all processes.
-struct ProcessSums {
-    oracle_total: u64,
-    samples: Vec<f64>,
-    /// Units by category.
-    stack: [u64; 7],
-    /// Per column the totals that it is compared by, and sums for each of [`Level::ALL`]; `None` if it did not measure the
-    /// process.
-    errors: Vec<Option<(Whole, [Sums; 3])>>,
-}
-
-impl ProcessSums {
-    /// The sums of these processes before any of their rows.
-    fn new(summaries: &[Summary], columns: usize) -> Self {
-        let sum = |column: usize| summaries.iter().map(|s| s.columns[column].samples).sum();
-        let whole = |column| Some((compared(summaries, column)?, Default::default()));
-        Self {
-            oracle_total: summaries.iter().map(|summary| summary.oracle_total).sum(),
-            samples: (0..columns).map(sum).collect(),
-            stack: [0; 7],
-            errors: (0..columns).map(whole).collect(),
-        }
-    }
-
-    /// Adds the rows of a process to its sum and to that of all processes.
-    fn add(&mut self, rows: &Rows, all: &mut Self) {
-        for stack in &rows.stacks {
-            for (at, units) in stack.iter().enumerate() {
-                self.stack[at] += units;
-                all.stack[at] += units;
-            }
-        }
-        for (at, level) in Level::ALL.into_iter().enumerate() {
-            let keys = rows.keys(level);
-            let truth = |oracle: &[u64]| Truth::new(keys.sum(oracle.iter().copied().enumerate()));
-            let whole = truth(&rows.oracle);
-            for (column, weights) in rows.columns.iter().enumerate() {
-                let part = weights.scope.as_deref().map(truth);
-                let truth = part.as_ref().unwrap_or(&whole);
-                let profile = keys.sum(weights.by_row.iter());
-                for sum in [&mut *self, &mut *all] {
-                    if let Some((whole, sums)) = &mut sum.errors[column] {
-                        sums[at].add(whole, truth, &profile);
-                    }
-                }
-            }
-        }
-    }
-
-    fn finish(self, name: &str, share: f64, units: f64) -> ProcessReport {
-        let total = self.stack.iter().sum::<u64>().max(1) as f64;
-        let stack = self.stack.map(|part| part as f64 / total);
-        let error = |(whole, sums): (Whole, [Sums; 3])| {
-            let [instruction, block, function] = sums.map(|sums| sums.error(&whole));
-            Levels { instruction, block, function }
-        };
-        ProcessReport {
-            name: name.to_owned(),
-            command: name.to_owned(),
-            count: 1,
-            pid: None,
-            id: None,
-            cycles: self.oracle_total as f64 / units,
-            share,
-            class: class(&stack),
-            stack,
-            samples: self.samples,
-            errors: self.errors.into_iter().map(|errors| errors.map(error)).collect(),
-        }
-    }
-}
-
-/// The totals of a column over one or all processes; `None` if it did not measure one of them that takes much time.
-fn compared(summaries: &[Summary], column: usize) -> Option<Whole> {
-    let whole: u64 = summaries.iter().map(|summary| summary.oracle_total).sum();
-    // What perf measured of one program says nothing about the others.
-    let silent = |summary: &Summary| {
-        summary.columns[column].is_guest
-            && summary.columns[column].samples == 0.0
-            && summary.oracle_total as f64 >= NOTICEABLE * whole as f64
-    };
-    if summaries.iter().any(silent) {
-        return None;
-    }
-    let totals = || summaries.iter().map(|summary| &summary.columns[column]);
-    Some(Whole {
-        oracle: totals().map(|totals| totals.oracle_total).sum(),
-        profile: totals().map(|totals| totals.total).sum(),
-        samples: totals().map(|totals| totals.samples).sum(),
-    })
-}
-
-/// The class of a process, as published: by the share of committing cycles, then by that of flushes.
-pub(super) fn class(stack: &[f64; 7]) -> &'static str {
-    if stack[0] > 0.5 {
-        "compute"
-    } else if stack[5] + stack[6] > 0.03 {
-        "flush"
-    } else {
-        "stall"
     }
 }
 

@@ -1,6 +1,6 @@
 //! The profiles that are compared with the Oracle, and their errors at three levels.
 
-use profile::{Filter, Level, Profiler, Published, Schedule};
+use profile::{ErrorSums, ErrorTotals, Filter, Level, Profiler, Published, Schedule};
 use serde::Serialize;
 
 /// One profile that is compared with the Oracle.
@@ -88,4 +88,11 @@ pub struct LevelError {
     pub error: f64,
     /// The average error of as many independent samples of the Oracle's own distribution.
     pub sampling: f64,
+}
+
+impl LevelError {
+    /// Returns the errors of the symbols that were added up.
+    pub(crate) fn of(sums: &ErrorSums, totals: &ErrorTotals) -> Self {
+        Self { error: sums.measured(totals), sampling: sums.sampling(totals) }
+    }
 }

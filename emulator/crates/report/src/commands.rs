@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::build::class;
-use super::model::Report;
+use super::parts::class;
 use super::tables::{CommandRow, ProcessReport};
 
 /// Returns the commands of some processes, whose first is the sum of all.
@@ -39,11 +38,4 @@ pub(super) fn commands(processes: &[ProcessReport]) -> Vec<CommandRow> {
     }
     rows.sort_by(|a, b| b.cycles.total_cmp(&a.cycles).then(a.members.cmp(&b.members)));
     rows
-}
-
-impl Report {
-    /// Returns the command of a process, by index.
-    pub(super) fn command_of(&self, process: usize) -> Option<&CommandRow> {
-        self.commands.iter().find(|row| row.members.contains(&process))
-    }
 }

@@ -1,16 +1,20 @@
 //! Cache lines that harts wait for each other for, beside what perf's samples say of them.
 
+pub(crate) mod rules;
+
 use std::fmt::{self, Write};
 
+use guest_samples::SampleFile;
+use maud::{Markup, html};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use truth::{Instruction, Line, Sharing, Truth};
 
-use super::html::escape;
-use super::model::Report;
-use super::precise::label;
-use super::text::fit::{count, fit, fit_end, fixed};
-use crate::perf_data::SampleFile;
+use super::markup::lines;
+use super::model::Common;
+use super::options::Options;
+use super::section::Section;
+use super::widths::{count, fit, fit_end, fixed};
 
 /// Cache lines that are listed at most: in report.json and on the page (`MAX_LINES`), and in the text (`SHOWN`).
 const MAX_LINES: usize = 50;
@@ -144,7 +148,7 @@ pub(super) fn contended(truth: &Truth, files: &[SampleFile]) -> Option<Contended
                     hart: exchange.hart,
                     name: instructions
                         .get(&(exchange.hart, exchange.id))
-                        .map_or_else(|| "?".to_owned(), |found| label(truth, found)),
+                        .map_or_else(|| "?".to_owned(), |found| truth.label(found)),
                     loads: exchange.counts.loads,
                     stores: exchange.counts.stores,
                     cycles: exchange.counts.cycles,
@@ -202,6 +206,12 @@ impl ContendedLine {
         }
     }
 
+    /// Returns who uses the line, and which instructions wait for it.
+    fn sentences(&self) -> Vec<String> {
+        let harts = self.harts.iter().map(ContendedHart::sentence);
+        harts.chain(self.instructions.iter().map(ContendedInstruction::sentence)).collect()
+    }
+
     fn sharing(&self) -> &'static str {
         match self.sharing {
             Sharing::None => "none",
@@ -256,27 +266,23 @@ fn fit_count(value: u64) -> String {
     count(value as f64)
 }
 
-impl Report {
-    pub(super) fn write_contended(&self, out: &mut String) -> fmt::Result {
-        let Some(contended) = &self.contended else {
-            return Ok(());
-        };
+impl Section for ContendedReport {
+    fn write(&self, _: &Common, _: &Options, out: &mut String) -> fmt::Result {
         writeln!(
             out,
             "\nContended lines: true sharing is for data that another hart wrote, false sharing for the line alone.\n\
              All wait {} cycles for other harts. perf's HITM samples: {} of {} with a data source",
-            fit_count(contended.cycles),
-            fit_count(contended.hitm_samples),
-            fit_count(contended.samples),
+            fit_count(self.cycles),
+            fit_count(self.hitm_samples),
+            fit_count(self.samples),
         )?;
         writeln!(
             out,
             "{:<38}{:>7}{:>10}{:>10}{:>10}{:>10}{:>14}{:>7}{:>12}",
             "Line", "sharing", "true", "false", "HITM", "upgrades", "cycles", "%", "perf's HITM"
         )?;
-        for line in contended.lines.iter().take(SHOWN) {
-            let [sharing, own, other, hitm, upgrades, cycles, share, samples] =
-                line.cells(contended);
+        for line in self.lines.iter().take(SHOWN) {
+            let [sharing, own, other, hitm, upgrades, cycles, share, samples] = line.cells(self);
             writeln!(
                 out,
                 "{:<38}{sharing:>7}{own:>10}{other:>10}{hitm:>10}{upgrades:>10}{cycles:>14}{share:>7}{samples:>12}",
@@ -292,29 +298,38 @@ impl Report {
         Ok(())
     }
 
-    /// Returns the contended lines as a table of the page; empty if no line is contended.
-    pub(super) fn contended_html(&self) -> String {
-        let Some(contended) = &self.contended else {
-            return String::new();
-        };
-        let mut out = format!(
-            "<section id=\"contended\"><h2>Contended lines</h2><p>True sharing is for data that another hart wrote, false sharing \
-             for the line alone (Dubois et al., ISCA 1993). perf's HITM samples: {} of {} with a data source.</p><table><thead><tr>\
-             <th>line</th><th>sharing</th><th>true</th><th>false</th><th>HITM</th><th>upgrades</th><th>cycles</th><th>%</th>\
-             <th>perf's HITM</th><th>who</th></tr></thead><tbody>",
-            fit_count(contended.hitm_samples),
-            fit_count(contended.samples)
-        );
-        for line in &contended.lines {
-            let harts = line.harts.iter().map(ContendedHart::sentence);
-            let waits = line.instructions.iter().map(ContendedInstruction::sentence);
-            let who: Vec<String> = harts.chain(waits).map(|s| escape(&s)).collect();
-            let mut cells = vec![escape(line.name())];
-            cells.extend(line.cells(contended));
-            cells.push(who.join("<br>"));
-            out += &format!("<tr><td>{}</td></tr>", cells.join("</td><td>"));
+    fn page(&self, _: &Common) -> Markup {
+        html! {
+            section id="contended" {
+                h2 { "Contended lines" }
+                p {
+                    "True sharing is for data that another hart wrote, false sharing for the line alone (Dubois et al., ISCA 1993). \
+                     perf's HITM samples: " (fit_count(self.hitm_samples)) " of " (fit_count(self.samples)) " with a data source."
+                }
+                table {
+                    thead {
+                        tr {
+                            @for title in [
+                                "line", "sharing", "true", "false", "HITM", "upgrades", "cycles", "%", "perf's HITM", "who",
+                            ] {
+                                th { (title) }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for line in &self.lines {
+                            tr {
+                                td { (line.name()) }
+                                @for cell in line.cells(self) {
+                                    td { (cell) }
+                                }
+                                td { (lines(&line.sentences())) }
+                            }
+                        }
+                    }
+                }
+            }
         }
-        out + "</tbody></table></section>"
     }
 }
 

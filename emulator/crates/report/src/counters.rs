@@ -1,14 +1,20 @@
 //! Counters: what the guest's `perf stat` said beside the host's own count, and what counters and profile say of the same cycles.
 
+pub(crate) mod rules;
+
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
+use maud::{Markup, html};
+use profile::Category;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::html::escape;
-use super::model::Report;
-use super::text::fit::{count, fit, percent};
+use super::model::Common;
+use super::options::Options;
+use super::section::Section;
+use super::topdown::TopDownReport;
+use super::widths::{count, fit, percent};
 
 /// The section's content: the run's counters.
 #[derive(Clone, Debug, Serialize)]
@@ -98,9 +104,13 @@ const TOP_DOWN: [(&str, u8, &str, &str); 10] = [
 ];
 
 /// Cycles that both counters and profile have: name, counters that are summed, categories of the cycle stack.
-const CHECKS: [(&str, &[&str], &[usize]); 3] = [
-    ("cycles that commit", &["CYCLES.COMMIT"], &[0]),
-    ("cycles stalled", &["CYCLES.STALLED"], &[1, 2, 3]),
+const CHECKS: [(&str, &[&str], &[Category]); 3] = [
+    ("cycles that commit", &["CYCLES.COMMIT"], &[Category::Execution]),
+    (
+        "cycles stalled",
+        &["CYCLES.STALLED"],
+        &[Category::AluStall, Category::LoadStall, Category::StoreStall],
+    ),
     (
         "cycles with an empty ROB, and of traps",
         &[
@@ -110,7 +120,7 @@ const CHECKS: [(&str, &[&str], &[usize]); 3] = [
             "FLUSH.INTERRUPT",
             "MEM.ORDER.FAIL",
         ],
-        &[4, 5, 6],
+        &[Category::FrontEnd, Category::Mispredict, Category::MiscFlush],
     ),
 ];
 
@@ -136,163 +146,165 @@ const CYCLES_EVENTS: [&str; 3] = ["cycles", "cpu-cycles", "cycles.hart"];
 /// Longest command name of the kernel.
 const MAX_COMMAND_NAME: usize = 15;
 
-impl Report {
-    /// Returns the processes that have the name of a command's program, in the order in which they started.
-    fn processes_of(&self, command: &str) -> Vec<usize> {
-        let program = command.split_whitespace().next().unwrap_or_default();
-        let name = program.rsplit('/').next().unwrap_or_default();
-        let comm: String = name.chars().take(MAX_COMMAND_NAME).collect();
-        // The process id tells processes with one name apart.
-        let is_own = |found: &str| {
-            let id = found.strip_prefix(&comm)?.strip_prefix('-')?;
-            id.starts_with(|first: char| first.is_ascii_digit()).then_some(())
-        };
-        let mut own: Vec<usize> = (1..self.processes.len())
-            .filter(|&at| {
-                let found = &self.processes[at].name;
-                *found == comm || is_own(found).is_some()
-            })
-            .collect();
-        own.sort_by_key(|&at| self.processes[at].id);
-        own
-    }
+/// Returns the processes that have the name of a command's program, in the order in which they started.
+fn processes_of(common: &Common, command: &str) -> Vec<usize> {
+    let program = command.split_whitespace().next().unwrap_or_default();
+    let name = program.rsplit('/').next().unwrap_or_default();
+    let comm: String = name.chars().take(MAX_COMMAND_NAME).collect();
+    // The process id tells processes with one name apart.
+    let is_own = |found: &str| {
+        let id = found.strip_prefix(&comm)?.strip_prefix('-')?;
+        id.starts_with(|first: char| first.is_ascii_digit()).then_some(())
+    };
+    let mut own: Vec<usize> = (1..common.processes.len())
+        .filter(|&at| {
+            let found = &common.processes[at].name;
+            *found == comm || is_own(found).is_some()
+        })
+        .collect();
+    own.sort_by_key(|&at| common.processes[at].id);
+    own
+}
 
-    /// Compares each of several `perf stat`s with the process that it counted, since none of them counted the whole region. The
-    /// process is known if the program ran as often as perf counted it.
-    fn compare_by_process(&self, guest: &mut [GuestCount]) {
-        let mut stats: BTreeMap<String, usize> = BTreeMap::new();
-        for row in guest.iter() {
-            if let Some(command) = &row.command {
-                let stats = stats.entry(command.clone()).or_default();
-                *stats = (*stats).max(row.run + 1);
-            }
-        }
-        for row in guest {
-            row.host = None;
-            let Some(command) = &row.command else {
-                continue;
-            };
-            let processes = self.processes_of(command);
-            if processes.len() != stats[command] {
-                if processes.len() > 1 {
-                    let why = format!("one of {} processes", processes.len());
-                    row.note = match row.note.as_str() {
-                        "" => why,
-                        note => format!("{note}, {why}"),
-                    };
-                }
-                continue;
-            }
-            let process = &self.processes[processes[row.run]];
-            row.process = Some(process.name.clone());
-            if CYCLES_EVENTS.contains(&row.event.trim_end_matches(':')) {
-                row.host = Some(process.cycles.round() as u64);
-            }
+/// Compares each of several `perf stat`s with the process that it counted, since none of them counted the whole region. The
+/// process is known if the program ran as often as perf counted it.
+fn compare_by_process(common: &Common, guest: &mut [GuestCount]) {
+    let mut stats: BTreeMap<String, usize> = BTreeMap::new();
+    for row in guest.iter() {
+        if let Some(command) = &row.command {
+            let stats = stats.entry(command.clone()).or_default();
+            *stats = (*stats).max(row.run + 1);
         }
     }
-
-    /// Returns the top-down shares of the processes whose slots perf counted, beside those of the profile.
-    fn top_down_by_process(&self, guest: &[GuestCount]) -> Vec<ProcessTopDown> {
-        let Some(tree) = &self.top_down else {
-            return Vec::new();
+    for row in guest {
+        row.host = None;
+        let Some(command) = &row.command else {
+            continue;
         };
-        let mut stats: Vec<(&str, &str)> = guest
-            .iter()
-            .filter_map(|row| Some((row.file.as_str(), row.process.as_deref()?)))
-            .collect();
-        stats.dedup();
-        let of_stat = |(file, process): (&str, &str)| {
-            let own = || {
-                let rows = guest.iter();
-                rows.filter(move |row| row.file == file && row.process.as_deref() == Some(process))
-            };
-            let counted = |name: &str| {
-                let is = |row: &&GuestCount| {
-                    let base = row.event.split(':').next().unwrap_or_default();
-                    base.eq_ignore_ascii_case(name)
+        let processes = processes_of(common, command);
+        if processes.len() != stats[command] {
+            if processes.len() > 1 {
+                let why = format!("one of {} processes", processes.len());
+                row.note = match row.note.as_str() {
+                    "" => why,
+                    note => format!("{note}, {why}"),
                 };
-                own().find(is).map(|row| row.guest)
-            };
-            let slots = counted("TOPDOWN.SLOTS").filter(|slots| *slots > 0.0)?;
-            let at = self.processes.iter().position(|own| own.name == process)?;
-            let shares = &tree.processes.get(at)?.shares;
-            let pair = |&(path, level, name, counter): &(&'static str, u8, &'static str, &str)| {
-                Some(TopDownPair {
-                    name,
-                    level,
-                    decode: counted(counter)? / slots,
-                    commit: shares.get(path).copied().unwrap_or(0.0),
-                })
-            };
-            let pairs: Vec<_> = TOP_DOWN.iter().filter_map(pair).collect();
-            (!pairs.is_empty()).then(|| ProcessTopDown {
-                process: process.to_owned(),
-                file: file.to_owned(),
-                pairs,
-            })
-        };
-        stats.into_iter().filter_map(of_stat).collect()
-    }
-
-    /// Adds counters to the report: `events`, the host's counts by name of the event, and `guest`, the guest's counts.
-    #[must_use]
-    pub fn with_counters(
-        mut self,
-        events: BTreeMap<String, u64>,
-        mut guest: Vec<GuestCount>,
-    ) -> Self {
-        let first = guest.first().map(|row| (row.file.clone(), row.command.clone(), row.run));
-        let is_first = |row: &GuestCount| {
-            first.as_ref().is_some_and(|(file, command, run)| {
-                (&row.file, &row.command, &row.run) == (file, command, run)
-            })
-        };
-        if !guest.iter().all(is_first) {
-            self.compare_by_process(&mut guest);
-        }
-        let top_down_of = self.top_down_by_process(&guest);
-        let event = |name: &str| events.get(name).copied().unwrap_or(0);
-        let all = &self.processes[0];
-        let mut checks = vec![CounterCheck {
-            name: "instructions",
-            counters: event("INST.RET"),
-            profile: self.totals.instructions as f64,
-        }];
-        checks.extend(CHECKS.iter().map(|&(name, counters, categories)| {
-            let share: f64 = categories.iter().map(|&at| all.stack[at]).sum();
-            CounterCheck {
-                name,
-                counters: counters.iter().fold(0, |sum, name| sum.saturating_add(event(name))),
-                profile: share * all.cycles,
             }
-        }));
-        let slots = event("TOPDOWN.SLOTS") as f64;
-        let at_commit =
-            self.top_down.as_ref().filter(|_| slots > 0.0).map(|tree| &tree.processes[0].shares);
-        let top_down = at_commit.into_iter().flat_map(|shares| {
-            TOP_DOWN.map(|(path, level, name, counter)| TopDownPair {
+            continue;
+        }
+        let process = &common.processes[processes[row.run]];
+        row.process = Some(process.name.clone());
+        if CYCLES_EVENTS.contains(&row.event.trim_end_matches(':')) {
+            row.host = Some(process.cycles.round() as u64);
+        }
+    }
+}
+
+/// Returns the top-down shares of the processes whose slots perf counted, beside those of the profile.
+fn top_down_by_process(
+    common: &Common,
+    tree: &TopDownReport,
+    guest: &[GuestCount],
+) -> Vec<ProcessTopDown> {
+    let mut stats: Vec<(&str, &str)> =
+        guest.iter().filter_map(|row| Some((row.file.as_str(), row.process.as_deref()?))).collect();
+    stats.dedup();
+    let of_stat = |(file, process): (&str, &str)| {
+        let own = || {
+            let rows = guest.iter();
+            rows.filter(move |row| row.file == file && row.process.as_deref() == Some(process))
+        };
+        let counted = |name: &str| {
+            let is = |row: &&GuestCount| {
+                let base = row.event.split(':').next().unwrap_or_default();
+                base.eq_ignore_ascii_case(name)
+            };
+            own().find(is).map(|row| row.guest)
+        };
+        let slots = counted("TOPDOWN.SLOTS").filter(|slots| *slots > 0.0)?;
+        let at = common.processes.iter().position(|own| own.name == process)?;
+        let shares = &tree.processes.get(at)?.shares;
+        let pair = |&(path, level, name, counter): &(&'static str, u8, &'static str, &str)| {
+            Some(TopDownPair {
                 name,
                 level,
-                decode: event(counter) as f64 / slots,
+                decode: counted(counter)? / slots,
                 commit: shares.get(path).copied().unwrap_or(0.0),
             })
-        });
-        let top_down = top_down.collect();
-        self.counters = Some(CounterReport { top_down, top_down_of, checks, guest, events });
-        self
-    }
-
-    pub(super) fn write_counters(&self, out: &mut String) -> fmt::Result {
-        let Some(counters) = &self.counters else {
-            return Ok(());
         };
-        if !counters.guest.is_empty() {
+        let pairs: Vec<_> = TOP_DOWN.iter().filter_map(pair).collect();
+        (!pairs.is_empty()).then(|| ProcessTopDown {
+            process: process.to_owned(),
+            file: file.to_owned(),
+            pairs,
+        })
+    };
+    stats.into_iter().filter_map(of_stat).collect()
+}
+
+/// What is known of a run's counters.
+pub struct CounterInputs {
+    /// The host's own counts, by event.
+    pub events: BTreeMap<String, u64>,
+    /// Counts of the guest's `perf stat`; of these, [`GuestCount::host`] is the host's count of the same event in the region.
+    pub guest: Vec<GuestCount>,
+}
+
+/// Returns what counters say beside the profile, whose top-down tree is `tree` if slots were counted.
+pub(super) fn counters(
+    common: &Common,
+    tree: Option<&TopDownReport>,
+    inputs: CounterInputs,
+) -> CounterReport {
+    let CounterInputs { events, mut guest } = inputs;
+    let first = guest.first().map(|row| (row.file.clone(), row.command.clone(), row.run));
+    let is_first = |row: &GuestCount| {
+        first.as_ref().is_some_and(|(file, command, run)| {
+            (&row.file, &row.command, &row.run) == (file, command, run)
+        })
+    };
+    if !guest.iter().all(is_first) {
+        compare_by_process(common, &mut guest);
+    }
+    let top_down_of = tree.map_or_else(Vec::new, |tree| top_down_by_process(common, tree, &guest));
+    let event = |name: &str| events.get(name).copied().unwrap_or(0);
+    let all = &common.processes[0];
+    let mut checks = vec![CounterCheck {
+        name: "instructions",
+        counters: event("INST.RET"),
+        profile: common.totals.instructions as f64,
+    }];
+    checks.extend(CHECKS.iter().map(|&(name, counters, categories)| {
+        let share: f64 = categories.iter().map(|&category| all.stack[category as usize]).sum();
+        CounterCheck {
+            name,
+            counters: counters.iter().fold(0, |sum, name| sum.saturating_add(event(name))),
+            profile: share * all.cycles,
+        }
+    }));
+    let slots = event("TOPDOWN.SLOTS") as f64;
+    let at_commit = tree.filter(|_| slots > 0.0).map(|tree| &tree.processes[0].shares);
+    let top_down = at_commit.into_iter().flat_map(|shares| {
+        TOP_DOWN.map(|(path, level, name, counter)| TopDownPair {
+            name,
+            level,
+            decode: event(counter) as f64 / slots,
+            commit: shares.get(path).copied().unwrap_or(0.0),
+        })
+    });
+    let top_down = top_down.collect();
+    CounterReport { top_down, top_down_of, checks, guest, events }
+}
+
+impl Section for CounterReport {
+    fn write(&self, _: &Common, _: &Options, out: &mut String) -> fmt::Result {
+        if !self.guest.is_empty() {
             writeln!(
                 out,
                 "\n{:<42}{:>18}{:>18}{:>10}  file",
                 "Counters, as the guest's perf stat has them", "guest", "host", "ratio"
             )?;
-            for row in counters.guest.iter().take(MAX_LINES) {
+            for row in self.guest.iter().take(MAX_LINES) {
                 let [guest, host, ratio] = row.cells();
                 writeln!(
                     out,
@@ -301,10 +313,10 @@ impl Report {
                     fit(&format!("{} {}", row.file, row.note), 28).trim_end(),
                 )?;
             }
-            if let Some(more) = counters.guest.len().checked_sub(MAX_LINES).filter(|n| *n > 0) {
+            if let Some(more) = self.guest.len().checked_sub(MAX_LINES).filter(|n| *n > 0) {
                 writeln!(out, "{more} more are in report.json (counters.guest).")?;
             }
-            let by_process = counters.guest.iter().any(|row| row.process.is_some());
+            let by_process = self.guest.iter().any(|row| row.process.is_some());
             writeln!(
                 out,
                 "{}",
@@ -321,7 +333,7 @@ impl Report {
             "\n{:<42}{:>18}{:>18}",
             "The same by counters and by the profile", "counters", "profile"
         )?;
-        for row in &counters.checks {
+        for row in &self.checks {
             writeln!(
                 out,
                 "{:<42}{:>18}{:>18}",
@@ -330,7 +342,7 @@ impl Report {
                 count(row.profile.round())
             )?;
         }
-        if counters.top_down.is_empty() {
+        if self.top_down.is_empty() {
             return Ok(());
         }
         writeln!(
@@ -338,8 +350,8 @@ impl Report {
             "\n{:<42}{:>18}{:>18}{:>12}",
             "Top-down, % of slots", "at decode", "at commit", "difference"
         )?;
-        counters.top_down.iter().try_for_each(|row| row.write(out))?;
-        for own in counters.top_down_of.iter().take(MAX_LINES) {
+        self.top_down.iter().try_for_each(|row| row.write(out))?;
+        for own in self.top_down_of.iter().take(MAX_LINES) {
             writeln!(out, "{} ({})", own.process, own.file)?;
             own.pairs.iter().try_for_each(|row| row.write(out))?;
         }
@@ -352,23 +364,29 @@ impl Report {
         )
     }
 
-    pub(super) fn counters_html(&self) -> String {
-        let rows = self.counters.iter().flat_map(|counters| &counters.guest);
-        let rows: Vec<String> = rows
-            .map(|row| {
-                let [guest, host, ratio] = row.cells();
-                let cells = [escape(&row.event), guest, host, ratio, escape(&row.file)];
-                format!("<tr><td>{}</td></tr>", cells.join("</td><td>"))
-            })
-            .collect();
-        if rows.is_empty() {
-            return String::new();
+    fn page(&self, _: &Common) -> Markup {
+        if self.guest.is_empty() {
+            return html! {};
         }
-        format!(
-            "<section id=\"counters\"><h2>Counters</h2><table><thead><tr><th>event</th><th>guest</th><th>host</th>\
-             <th>ratio</th><th>file</th></tr></thead><tbody>{}</tbody></table></section>",
-            rows.concat()
-        )
+        html! {
+            section id="counters" {
+                h2 { "Counters" }
+                table {
+                    thead { tr { th { "event" } th { "guest" } th { "host" } th { "ratio" } th { "file" } } }
+                    tbody {
+                        @for row in &self.guest {
+                            tr {
+                                td { (row.event) }
+                                @for cell in row.cells() {
+                                    td { (cell) }
+                                }
+                                td { (row.file) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 

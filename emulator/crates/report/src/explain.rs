@@ -14,9 +14,9 @@ use std::fmt::Write;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::printable_lines;
-
-pub(crate) use rules::{ReportPath, Rule};
+use crate::printable::printable_lines;
+use crate::rule::number;
+use crate::widths::wrap;
 
 use find::{Found, numbers_below, resolve, with_value};
 
@@ -117,7 +117,7 @@ impl Explanation {
     fn text(&self) -> String {
         let mut out = format!("{} = {}\n", self.path, number(self.value));
         let mut part = |title: &str, text: &str| {
-            for (at, line) in super::text::fit::wrap(text, 104).into_iter().enumerate() {
+            for (at, line) in wrap(text, 104).into_iter().enumerate() {
                 let _ = writeln!(out, "  {:<10}{line}", if at == 0 { title } else { "" });
             }
         };
@@ -133,15 +133,6 @@ impl Explanation {
         part("reference", self.reference);
         out
     }
-}
-
-/// A number as it is written: whole ones whole, others with six digits.
-fn number(value: f64) -> String {
-    if value.fract() == 0.0 {
-        return format!("{value}");
-    }
-    let digits = (6 - value.abs().log10().floor() as i32 - 1).clamp(0, 12) as usize;
-    format!("{value:.digits$}")
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ const LEAST_PART: u64 = 4_000;
 pub struct Flame {
     /// Names of nodes.
     pub names: Vec<String>,
-    /// Profilers of the nodes' own cycles by column, as indices into [`columns`](super::Report::columns).
+    /// Profilers of the nodes' own cycles by column, as indices into [`columns`](crate::Common::columns).
     pub columns: Vec<usize>,
     /// Process, module, function, inlined functions, source line.
     pub lines: Vec<FlameNode>,
@@ -56,6 +56,18 @@ pub enum FrameKind {
 impl FrameKind {
     const ALL: [Self; 6] =
         [Self::Process, Self::Thread, Self::Module, Self::Function, Self::Inlined, Self::Line];
+
+    /// Returns the names of the kinds, by their numbers.
+    pub(super) fn names() -> [&'static str; 6] {
+        Self::ALL.map(|kind| match kind {
+            Self::Process => "process",
+            Self::Thread => "thread",
+            Self::Module => "module",
+            Self::Function => "function",
+            Self::Inlined => "inlined",
+            Self::Line => "line",
+        })
+    }
 }
 
 impl From<FrameKind> for u8 {
@@ -81,13 +93,18 @@ pub struct FlameNode(
     pub FrameKind,
     /// The node's name, as an index into [`Flame::names`].
     pub u32,
-    /// A function's module, as an index into [`modules`](super::Report::modules); 0 for other nodes.
+    /// A function's module, as an index into [`modules`](crate::Common::modules); 0 for other nodes.
     pub u32,
     /// Own cycles by the Oracle, by part of the cycle stack (`Parts`); empty if there are none.
     pub Vec<u64>,
     /// Own cycles by each of [`Flame::columns`], of as many as the Oracle has in the process; empty if there are none.
     pub Vec<u64>,
 );
+
+impl FlameNode {
+    /// Names of the fields, in their order.
+    pub(super) const FIELDS: [&str; 6] = ["above", "kind", "name", "module", "stack", "columns"];
+}
 
 impl Flame {
     /// Returns the flame graph of two runs: a node's own cycles are those of the run after, and those by column are the ones of

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use commit_trace::InstId;
-use profile::{Evaluation, ProcessId};
+use guest_samples::{GuestProfile, GuestSample};
+use profile::{Evaluation, ProcessId, Profiler};
 use symbols::place::{BARE, KERNEL};
-
-use crate::perf_data::{GuestProfile, GuestSample};
 
 /// Weights of the guest's samples, in units as the Oracle's.
 #[derive(Default)]
@@ -36,9 +35,14 @@ impl Matched {
 /// stands for all: reports do not tell them apart.
 type Index = HashMap<(u32, u64), InstId>;
 
-/// The name of a guest's profile among the columns: of the rule that its unit sampled by.
+/// Returns the profiler whose rule the TIP unit applied, unless this version does not know it.
+pub(super) fn rule(guest: &GuestProfile) -> Option<Profiler> {
+    Profiler::of_unit(guest.heuristic)
+}
+
+/// Returns the name of a guest's profile among the columns: of the rule that its unit sampled by.
 fn name(guest: &GuestProfile) -> String {
-    match guest.profiler() {
+    match rule(guest) {
         Some(profiler) => format!("guest-{profiler}"),
         None => format!("guest-{}", guest.heuristic),
     }

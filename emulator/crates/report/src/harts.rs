@@ -1,13 +1,17 @@
 //! Several harts: what each did, and which process ran on it over time.
 
+pub(crate) mod rules;
+
 use std::fmt::Write;
 
+use maud::{Markup, html};
 use profile::{CATEGORIES, Evaluation, MergedNumbers};
 use serde::Serialize;
 
-use super::html::escape;
-use super::model::Report;
-use super::text::fit::{count, fit, percent};
+use super::model::Common;
+use super::options::Options;
+use super::section::Section;
+use super::widths::{count, fit, percent};
 
 /// A row of the section: what a hart executed.
 #[derive(Clone, Debug, Serialize)]
@@ -33,7 +37,7 @@ pub struct HartWindow {
     pub start: u64,
     /// The first cycle after the stretch.
     pub end: u64,
-    /// Indices into [`processes`](Report::processes), with the cycles in which the hart executed them.
+    /// Indices into [`processes`](Common::processes), with the cycles in which the hart executed them.
     pub processes: Vec<(usize, u64)>,
 }
 
@@ -46,22 +50,19 @@ const OTHER: &str = "#999999";
 const WIDTH: f64 = 1000.0;
 const ROW: f64 = 28.0;
 
-impl Report {
-    /// Adds a row for each hart if the run has several; the rest of the report is the sum over all harts.
-    pub fn with_harts(mut self, harts: &[Evaluation]) -> Self {
-        if harts.len() > 1 {
-            let numbers = Evaluation::merged_numbers(harts);
-            self.harts = harts
-                .iter()
-                .zip(&numbers)
-                .enumerate()
-                .map(|(hart, (evaluation, numbers))| self.hart(hart, evaluation, numbers))
-                .collect();
-        }
-        self
+/// Returns a row for each hart if the run has several; the rest of the report is the sum over all harts.
+pub(super) fn harts(common: &Common, harts: &[Evaluation]) -> Vec<HartRow> {
+    if harts.len() < 2 {
+        return Vec::new();
     }
+    let numbers = Evaluation::merged_numbers(harts);
+    let all = harts.iter().zip(&numbers).enumerate();
+    all.map(|(hart, (evaluation, numbers))| HartRow::new(common, hart, evaluation, numbers))
+        .collect()
+}
 
-    fn hart(&self, hart: usize, evaluation: &Evaluation, numbers: &MergedNumbers) -> HartRow {
+impl HartRow {
+    fn new(common: &Common, hart: usize, evaluation: &Evaluation, numbers: &MergedNumbers) -> Self {
         let mut stack = [0.0; 7];
         for (_, inst, units) in evaluation.stacks.iter() {
             let class = evaluation.static_info[inst.0 as usize].class;
@@ -78,12 +79,12 @@ impl Report {
                 .processes
                 .iter()
                 .filter_map(|(process, spent)| {
-                    let row = self.row_of(numbers.process(*process))?;
+                    let row = common.row_of(numbers.process(*process))?;
                     Some((row, spent.cycles.iter().sum()))
                 })
                 .collect(),
         });
-        HartRow {
+        Self {
             hart,
             cycles: evaluation.cycles,
             idle: evaluation.idle,
@@ -92,9 +93,11 @@ impl Report {
             windows: windows.collect(),
         }
     }
+}
 
-    pub(super) fn write_harts(&self, out: &mut String) -> std::fmt::Result {
-        if self.harts.is_empty() {
+impl Section for Vec<HartRow> {
+    fn write(&self, common: &Common, _: &Options, out: &mut String) -> std::fmt::Result {
+        if self.is_empty() {
             return Ok(());
         }
         writeln!(
@@ -102,7 +105,7 @@ impl Report {
             "\n{:<6}{:>14}{:>8}{:>15}{:>7}   cycle stack, % as above; most of its time",
             "hart", "cycles", "busy %", "instructions", "IPC"
         )?;
-        for row in &self.harts {
+        for row in self {
             let stack: Vec<String> =
                 row.stack.iter().map(|share| format!("{:>6}", percent(*share))).collect();
             writeln!(
@@ -114,123 +117,132 @@ impl Report {
                 count(row.instructions as f64),
                 row.ipc(),
                 stack.concat(),
-                fit(&self.mostly(row), 24),
+                fit(&row.mostly(common), 24),
             )?;
         }
         Ok(())
     }
 
-    /// The process that a hart executed most.
-    fn mostly(&self, row: &HartRow) -> String {
-        let cycles = row.by_process(self.processes.len());
-        let most = (0..cycles.len()).max_by_key(|&process| cycles[process]);
-        most.filter(|&process| cycles[process] > 0)
-            .map_or_else(String::new, |process| self.processes[process].name.clone())
-    }
-
-    /// A table, and who ran where over time.
-    pub(super) fn harts_html(&self) -> String {
-        if self.harts.is_empty() {
-            return String::new();
+    /// Returns a table, and who ran where over time.
+    fn page(&self, common: &Common) -> Markup {
+        if self.is_empty() {
+            return html! {};
         }
-        let mut out = "<section id=\"harts\" aria-labelledby=\"harts-title\"><h2 id=\"harts-title\">Harts</h2><div class=\"scroll\"><table><thead>\
-            <tr><th>hart</th><th class=\"number\">cycles</th><th class=\"number\">busy %</th><th class=\"number\">instructions</th>\
-            <th class=\"number\">IPC</th>"
-            .to_owned();
-        for category in CATEGORIES {
-            let _ = write!(out, "<th class=\"number\">{} %</th>", escape(category));
-        }
-        out += "<th>most of its time</th></tr></thead><tbody>";
-        for row in &self.harts {
-            let _ = write!(
-                out,
-                "<tr><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{:.2}</td>",
-                row.hart,
-                count(row.cycles as f64),
-                percent(row.busy() / row.cycles.max(1) as f64),
-                count(row.instructions as f64),
-                row.ipc()
-            );
-            for share in row.stack {
-                let _ = write!(out, "<td class=\"number\">{}</td>", percent(share));
+        html! {
+            section id="harts" aria-labelledby="harts-title" {
+                h2 id="harts-title" { "Harts" }
+                div class="scroll" {
+                    table {
+                        thead {
+                            tr {
+                                th { "hart" }
+                                @for title in ["cycles", "busy %", "instructions", "IPC"] {
+                                    th class="number" { (title) }
+                                }
+                                @for category in CATEGORIES {
+                                    th class="number" { (category) " %" }
+                                }
+                                th { "most of its time" }
+                            }
+                        }
+                        tbody {
+                            @for row in self {
+                                tr {
+                                    td { (row.hart) }
+                                    td class="number" { (count(row.cycles as f64)) }
+                                    td class="number" { (percent(row.busy() / row.cycles.max(1) as f64)) }
+                                    td class="number" { (count(row.instructions as f64)) }
+                                    td class="number" { (format_args!("{:.2}", row.ipc())) }
+                                    @for share in row.stack {
+                                        td class="number" { (percent(share)) }
+                                    }
+                                    td { (row.mostly(common)) }
+                                }
+                            }
+                        }
+                    }
+                }
+                (timeline(self, common))
             }
-            let _ = write!(out, "<td>{}</td></tr>", escape(&self.mostly(row)));
         }
-        out += "</tbody></table></div>";
-        self.timeline(&mut out);
-        out + "</section>"
     }
+}
 
-    /// A row for each hart, in which the processes of each stretch of time have their share of its height; what is empty is idle.
-    fn timeline(&self, out: &mut String) {
-        let windows = || self.harts.iter().flat_map(|row| &row.windows);
-        let Some(start) = windows().map(|window| window.start).min() else {
-            return;
-        };
-        let end = windows().map(|window| window.end).max().unwrap_or(start);
-        let mut sums = vec![0; self.processes.len()];
-        for row in &self.harts {
-            let by_process = row.by_process(sums.len());
-            sums.iter_mut().zip(by_process).for_each(|(sum, own)| *sum += own);
-        }
-        let mut order: Vec<usize> = (0..sums.len()).filter(|&process| sums[process] > 0).collect();
-        order.sort_by_key(|&process| std::cmp::Reverse(sums[process]));
-        let colour = |process: usize| {
-            let rank = order.iter().position(|&other| other == process);
-            rank.and_then(|rank| COLOURS.get(rank)).unwrap_or(&OTHER)
-        };
-        let scale = WIDTH / end.saturating_sub(start).max(1) as f64;
-        let _ = write!(
-            out,
-            "<p>Who ran where, from cycle {} to {}: </p><svg class=\"harts\" viewBox=\"-60 0 {} {}\" role=\"img\" aria-label=\"processes by hart over time\">",
-            count(start as f64),
-            count(end as f64),
-            WIDTH + 60.0,
-            ROW * self.harts.len() as f64
-        );
-        for row in &self.harts {
-            let top = ROW * row.hart as f64;
-            let _ = write!(
-                out,
-                "<text x=\"-6\" y=\"{:.1}\" text-anchor=\"end\" font-size=\"12\" fill=\"currentColor\">hart {}</text>",
-                top + 0.65 * ROW,
-                row.hart
-            );
-            for window in &row.windows {
-                let (x, length) = (
-                    (window.start - start) as f64 * scale,
-                    window.end.saturating_sub(window.start),
-                );
-                let mut y = top + ROW - 2.0;
-                for &(process, cycles) in &window.processes {
-                    let height = (ROW - 4.0) * cycles as f64 / length.max(1) as f64;
-                    y -= height;
-                    let _ = write!(
-                        out,
-                        "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{height:.1}\" fill=\"{}\"><title>{}: {} of {} cycles</title></rect>",
-                        (length as f64 * scale).max(0.5),
-                        colour(process),
-                        escape(&self.processes[process].name),
-                        count(cycles as f64),
-                        count(length as f64)
-                    );
+/// Returns a row for each hart, in which the processes of each stretch of time have their share of its height; what is empty is idle.
+fn timeline(harts: &[HartRow], common: &Common) -> Markup {
+    let windows = || harts.iter().flat_map(|row| &row.windows);
+    let Some(start) = windows().map(|window| window.start).min() else {
+        return html! {};
+    };
+    let end = windows().map(|window| window.end).max().unwrap_or(start);
+    let mut sums = vec![0; common.processes.len()];
+    for row in harts {
+        let by_process = row.by_process(sums.len());
+        sums.iter_mut().zip(by_process).for_each(|(sum, own)| *sum += own);
+    }
+    let mut order: Vec<usize> = (0..sums.len()).filter(|&process| sums[process] > 0).collect();
+    order.sort_by_key(|&process| std::cmp::Reverse(sums[process]));
+    let colour = |process: usize| {
+        let rank = order.iter().position(|&other| other == process);
+        rank.and_then(|rank| COLOURS.get(rank)).unwrap_or(&OTHER)
+    };
+    let scale = WIDTH / end.saturating_sub(start).max(1) as f64;
+    let shown = order.iter().take(COLOURS.len());
+    html! {
+        p { "Who ran where, from cycle " (count(start as f64)) " to " (count(end as f64)) ": " }
+        svg class="harts" viewBox={ "-60 0 " (WIDTH + 60.0) " " (ROW * harts.len() as f64) } role="img"
+            aria-label="processes by hart over time" {
+            @for row in harts {
+                @let top = ROW * row.hart as f64;
+                text x="-6" y=(format_args!("{:.1}", top + 0.65 * ROW)) text-anchor="end" font-size="12"
+                    fill="currentColor" {
+                    "hart " (row.hart)
+                }
+                @for window in &row.windows {
+                    @let length = window.end.saturating_sub(window.start);
+                    @let x = (window.start - start) as f64 * scale;
+                    @for (process, cycles, above, height) in window.stacked() {
+                        rect x=(format_args!("{x:.1}")) y=(format_args!("{:.1}", top + ROW - 2.0 - above))
+                            width=(format_args!("{:.1}", (length as f64 * scale).max(0.5)))
+                            height=(format_args!("{height:.1}")) fill=(colour(process)) {
+                            title {
+                                (common.processes[process].name) ": " (count(cycles as f64)) " of "
+                                (count(length as f64)) " cycles"
+                            }
+                        }
+                    }
                 }
             }
         }
-        *out += "</svg><p>";
-        for &process in order.iter().take(COLOURS.len()) {
-            let name = escape(&self.processes[process].name);
-            let _ = write!(
-                out,
-                "<span style=\"color:{}\">&#9632;</span> {name} &ensp;",
-                colour(process)
-            );
+        p {
+            @for &process in shown {
+                span style={ "color:" (colour(process)) } { "■" } " " (common.processes[process].name) " \u{2002}"
+            }
         }
-        *out += "</p>";
+    }
+}
+
+impl HartWindow {
+    /// Returns each process with its cycles in the window, the upper edge of its bar above the row's lower edge, and the bar's height.
+    fn stacked(&self) -> impl Iterator<Item = (usize, u64, f64, f64)> {
+        let length = self.end.saturating_sub(self.start).max(1) as f64;
+        self.processes.iter().scan(0.0, move |above, &(process, cycles)| {
+            let height = (ROW - 4.0) * cycles as f64 / length;
+            *above += height;
+            Some((process, cycles, *above, height))
+        })
     }
 }
 
 impl HartRow {
+    /// Returns the name of the process that the hart executed most.
+    fn mostly(&self, common: &Common) -> String {
+        let cycles = self.by_process(common.processes.len());
+        let most = (0..cycles.len()).max_by_key(|&process| cycles[process]);
+        most.filter(|&process| cycles[process] > 0)
+            .map_or_else(String::new, |process| common.processes[process].name.clone())
+    }
+
     fn busy(&self) -> f64 {
         self.cycles.saturating_sub(self.idle) as f64
     }

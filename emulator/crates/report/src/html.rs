@@ -9,13 +9,16 @@ mod several;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use maud::{Markup, html};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::loops::PIPELINE_SCRIPT;
-use super::model::{Report, part_line};
-use super::sections::{SECTIONS, TextPosition};
-use super::text::Options;
+use super::markup::{document, drawn, embed, filled, own, script};
+use super::model::part_line;
+use super::options::Options;
+use super::report::Report;
+use super::section::TextPosition;
 
 const PAGE: &str = include_str!("html/page.html");
 const STYLE: [&str; 4] = [
@@ -42,114 +45,76 @@ const SCRIPT: [&str; 13] = [
 ];
 
 impl Report {
-    /// The report as an HTML page; `picture` is an SVG image of the core, or nothing.
+    /// Returns the report as an HTML page; `picture` is an SVG image of the core, or nothing.
     pub fn html(&self, picture: &str) -> String {
-        let title = self.meta.get("name").and_then(Value::as_str).unwrap_or("Profile report");
-        filled(PAGE, |name, out| match name {
-            "title" => out.push_str(&escape(title)),
-            "part" => out.extend(self.notices().iter().map(|line| notice(line))),
-            "style" => out.extend(STYLE),
-            "policy" => out.push_str(&policy(&[&SCRIPT.concat(), PIPELINE_SCRIPT])),
-            "script" => out.push_str(&script(&SCRIPT.concat())),
-            "first" => out.extend(self.html_sections(TextPosition::First)),
-            "code" => out.extend(self.html_sections(TextPosition::Code)),
-            "head" => out.extend(self.html_sections(TextPosition::Head)),
-            "tail" => out.extend(self.html_sections(TextPosition::Tail)),
-            "picture" => out.push_str(picture),
-            "data" => out.push_str(&embed(&self.page_data())),
-            "blocks" => self.blocks(out),
-            "text" => out.push_str(&escape(&self.text(&Options::default()))),
+        let title =
+            self.common.meta.get("name").and_then(Value::as_str).unwrap_or("Profile report");
+        let at = |place| self.html_sections(place);
+        let page = filled(PAGE, |name| match name {
+            "title" => html! { (title) },
+            "part" => notices(&self.common.notices()),
+            "style" => style(),
+            "policy" => policy(&[&SCRIPT.concat(), PIPELINE_SCRIPT]),
+            "script" => script(&SCRIPT),
+            "first" => at(TextPosition::First),
+            "code" => at(TextPosition::Code),
+            "head" => at(TextPosition::Head),
+            "tail" => at(TextPosition::Tail),
+            "picture" => drawn(picture),
+            "data" => embed(&self.page_data()),
+            "blocks" => self.blocks(),
+            "text" => html! { (self.text(&Options::default())) },
             other => unreachable!("page.html asks for {other:?}"),
-        })
+        });
+        document(page)
     }
 
-    /// The sections of a place.
-    fn html_sections(&self, place: TextPosition) -> impl Iterator<Item = String> {
-        SECTIONS
-            .iter()
-            .filter(move |section| section.place == place)
-            .map(|section| (section.html)(self))
+    /// Returns the parts of the sections of a place.
+    fn html_sections(&self, place: TextPosition) -> Markup {
+        html! {
+            @for section in self.sections.at(place) {
+                (section.page(&self.common))
+            }
+        }
     }
 }
 
-/// What a page of a part of a run says above everything else.
-pub(super) fn part_notice(part: &str) -> String {
-    notice(&part_line(part))
+/// Returns what a page of parts of runs says above everything else.
+fn part_notices(parts: &[String]) -> Markup {
+    let lines: Vec<String> = parts.iter().map(|part| part_line(part)).collect();
+    notices(&lines)
 }
 
-/// A line above everything else.
-fn notice(line: &str) -> String {
-    format!("<p class=\"part\" role=\"alert\">{}</p>\n", escape(line))
-}
-
-/// A page with a value for each `{{name}}` in it; no value is searched for further ones.
-fn filled(page: &str, mut value: impl FnMut(&str, &mut String)) -> String {
-    let mut out = String::new();
-    let mut rest = page;
-    while let Some((before, tail)) = rest.split_once("{{") {
-        out.push_str(before);
-        let (name, tail) = tail.split_once("}}").unwrap_or((tail, ""));
-        value(name, &mut out);
-        rest = tail;
+/// Returns lines above everything else.
+fn notices(lines: &[String]) -> Markup {
+    html! {
+        @for line in lines {
+            p class="part" role="alert" { (line) }
+            "\n"
+        }
     }
-    out.push_str(rest);
-    out
 }
 
-/// A script of the page's own.
-pub(super) fn script(script: &str) -> String {
-    format!("<script>{script}</script>")
+/// Returns the pages' style sheets.
+fn style() -> Markup {
+    html! {
+        @for sheet in STYLE {
+            (own(sheet))
+        }
+    }
 }
 
 /// What a browser may do on a page, as a second line of defence (Content Security Policy Level 3): execute these scripts, which are
 /// known by their hashes, and nothing that a name of the guest brought in; and load nothing. Styles are in attributes, too, which have no
 /// hashes.
-fn policy(scripts: &[&str]) -> String {
+fn policy(scripts: &[&str]) -> Markup {
     let hash = |script: &&str| format!("'sha256-{}'", BASE64.encode(Sha256::digest(script)));
     let hashes: Vec<String> = scripts.iter().map(hash).collect();
-    format!(
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {}; \
-         style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">",
-        hashes.join(" ")
-    )
-}
-
-/// JSON inside a `script` element: nothing in it may look like markup.
-pub(super) fn embed(value: &Value) -> String {
-    let text = value.to_string();
-    let mut out = String::with_capacity(text.len());
-    let mut rest = &*text;
-    while let Some(at) = rest.find(['<', '>', '&']) {
-        out.push_str(&rest[..at]);
-        out.push_str(match rest.as_bytes()[at] {
-            b'<' => "\\u003c",
-            b'>' => "\\u003e",
-            _ => "\\u0026",
-        });
-        rest = &rest[at + 1..];
+    html! {
+        meta http-equiv="Content-Security-Policy"
+            content={
+                "default-src 'none'; script-src " (hashes.join(" "))
+                "; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+            };
     }
-    out.push_str(rest);
-    out
-}
-
-/// Words of ours, as markup: a number and its `%` stay on one line.
-pub(super) fn words(text: &str) -> String {
-    escape(text).replace(" %", "\u{a0}%")
-}
-
-pub(super) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            // What a document may not contain at all (HTML standard, "preprocessing the input stream").
-            c if c.is_control() && c != '\n' && c != '\t' => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }

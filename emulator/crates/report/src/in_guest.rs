@@ -1,18 +1,24 @@
 //! What perf sampled in the guest by a rule of the TIP unit, beside the host's model of the same rule.
 
+mod between;
+pub(crate) mod rules;
+
 use std::fmt::{self, Write};
 
-use profile::{Filter, Level, Profiler};
+use guest_samples::GuestProfile;
+use maud::{Markup, html};
+use profile::{ErrorSums, ErrorTotals, Filter, Level, OracleWeights, Profiler};
 use serde::Serialize;
 
 use super::columns::{Column, LevelError, Levels};
-use super::error::{Side, Sums, Truth, Whole, between};
 use super::gather::{Rows, SymbolMap};
-use super::html::escape;
-use super::model::Report;
+use super::guest::rule;
+use super::model::Common;
+use super::options::Options;
 use super::rows::RowBuilder;
-use super::text::fit::{count, fit, fit_end, fixed, percent};
-use crate::perf_data::GuestProfile;
+use super::section::Section;
+use super::widths::{count, fit, fit_end, fixed, percent};
+use between::{Side, between};
 
 /// Least share of a profile's samples for a process to be compared. perf's own process, before it starts the program, has less.
 const NOTICEABLE: f64 = 0.05;
@@ -25,7 +31,7 @@ const SHOWN: usize = 6;
 /// event sampled are compared.
 #[derive(Clone, Debug, Serialize)]
 pub struct InGuest {
-    /// Index into [`processes`](Report::processes).
+    /// Index into [`processes`](Common::processes).
     pub process: usize,
     /// The profiler whose rule both apply.
     pub rule: Profiler,
@@ -33,9 +39,9 @@ pub struct InGuest {
     pub file: String,
     /// The guest's event as it was asked for.
     pub event: String,
-    /// The guest's profile, as an index into [`columns`](Report::columns).
+    /// The guest's profile, as an index into [`columns`](Common::columns).
     pub column: usize,
-    /// The host's model, a sampler, as an index into [`columns`](Report::columns).
+    /// The host's model, a sampler, as an index into [`columns`](Common::columns).
     pub model: usize,
     /// Samples of the guest's profile in this process.
     pub samples: f64,
@@ -76,6 +82,9 @@ pub struct InGuestRow {
     pub guest: f64,
 }
 
+/// Levels that the tables show.
+const SHOWN_LEVELS: [Level; 2] = [Level::Instruction, Level::Function];
+
 /// A profile from the guest and the column of its model.
 struct Pair {
     rule: Profiler,
@@ -100,7 +109,7 @@ impl InGuestBuilder {
     pub fn new(columns: &[Column], guests: &[GuestProfile]) -> Self {
         let own = (0..columns.len()).filter(|at| columns[*at].profiler.is_none());
         let pair = |(column, guest): (usize, &GuestProfile)| {
-            let rule = guest.profiler()?;
+            let rule = rule(guest)?;
             let same = (0..columns.len()).filter(|at| columns[*at].profiler == Some(rule));
             let rank = |at: &usize| {
                 let column = &columns[*at];
@@ -164,14 +173,17 @@ fn compare(pair: &Pair, process: usize, rows: &Rows, builder: &mut RowBuilder<'_
         let keys = rows.keys(level);
         let sum = |weights: &[u64]| keys.sum(weights.iter().copied().enumerate());
         let side = |side: &Side| Side { weights: sum(&side.weights), ..*side };
-        let truth = Truth::new(sum(&oracle));
+        let truth = OracleWeights::new(sum(&oracle));
         let (guest, model) = (side(&guest), side(&model));
         let against_oracle = |side: &Side| {
-            let whole =
-                Whole { oracle: oracle.iter().sum(), profile: side.total, samples: side.samples };
-            let mut sums = Sums::default();
+            let whole = ErrorTotals {
+                oracle: oracle.iter().sum(),
+                profile: side.total,
+                samples: side.samples,
+            };
+            let mut sums = ErrorSums::default();
             sums.add(&whole, &truth, &side.weights);
-            sums.error(&whole)
+            LevelError::of(&sums, &whole)
         };
         InGuestError {
             guest: against_oracle(&guest),
@@ -230,9 +242,9 @@ fn largest(
     out.into_iter()
 }
 
-impl Report {
-    pub(super) fn write_in_guest(&self, out: &mut String) -> fmt::Result {
-        if self.in_guest.is_empty() {
+impl Section for Vec<InGuest> {
+    fn write(&self, common: &Common, _: &Options, out: &mut String) -> fmt::Result {
+        if self.is_empty() {
             return Ok(());
         }
         writeln!(
@@ -251,17 +263,17 @@ impl Report {
             write!(out, " |{:>6}{:>6}{:>6}{:>9}", "guest", "model", "betw.", "sampling")?;
         }
         writeln!(out)?;
-        for own in &self.in_guest {
+        for own in self {
             write!(
                 out,
                 "{:<18}{:<10}{:<16}{:>9}{:>9}",
-                fit(&self.processes[own.process].name, 17),
+                fit(&common.processes[own.process].name, 17),
                 own.rule,
                 fit(&own.file, 15),
                 count(own.samples),
                 count(own.model_samples),
             )?;
-            for level in [Level::Instruction, Level::Function] {
+            for level in SHOWN_LEVELS {
                 let error = own.errors.get(level);
                 write!(
                     out,
@@ -274,8 +286,8 @@ impl Report {
             }
             writeln!(out)?;
         }
-        for own in &self.in_guest {
-            let title = format!("{}, {}", self.processes[own.process].name, own.rule);
+        for own in self {
+            let title = format!("{}, {}", common.processes[own.process].name, own.rule);
             writeln!(out, "\n{:<70}{:>8}{:>8}{:>8}", fit(&title, 69), "Oracle", "model", "guest")?;
             for row in own.functions.iter().take(SHOWN) {
                 line(out, &fit(&row.name, 69), "", row)?;
@@ -287,60 +299,86 @@ impl Report {
         Ok(())
     }
 
-    /// Returns the comparisons as tables of the page; empty if there is nothing to compare.
-    pub(super) fn in_guest_html(&self) -> String {
-        if self.in_guest.is_empty() {
-            return String::new();
+    /// Returns the comparisons as tables; empty if there is nothing to compare.
+    fn page(&self, common: &Common) -> Markup {
+        if self.is_empty() {
+            return html! {};
         }
-        let mut out = "<section id=\"in-guest\"><h2>In the guest</h2><p>What perf sampled in the guest, beside the host's \
-            model of the same rule: errors against the Oracle and between the two, in %. Sampling: what is expected between \
-            two profiles of one distribution with so many samples.</p><table><thead><tr><th>process</th><th>rule</th>\
-            <th>file</th><th>samples</th><th>model's</th>"
-            .to_owned();
-        for level in [Level::Instruction, Level::Function] {
-            let name = level.name();
-            for what in ["guest", "model", "between", "sampling"] {
-                out += &format!("<th>{name}: {what}</th>");
+        html! {
+            section id="in-guest" {
+                h2 { "In the guest" }
+                p {
+                    "What perf sampled in the guest, beside the host's model of the same rule: errors against the Oracle and between \
+                     the two, in %. Sampling: what is expected between two profiles of one distribution with so many samples."
+                }
+                table {
+                    thead {
+                        tr {
+                            @for title in ["process", "rule", "file", "samples", "model's"] {
+                                th { (title) }
+                            }
+                            @for level in SHOWN_LEVELS {
+                                @for what in ["guest", "model", "between", "sampling"] {
+                                    th { (level.name()) ": " (what) }
+                                }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for own in self {
+                            tr {
+                                td { (common.processes[own.process].name) }
+                                td { (own.rule.name()) }
+                                td { (own.file) }
+                                td { (count(own.samples)) }
+                                td { (count(own.model_samples)) }
+                                @for level in SHOWN_LEVELS {
+                                    @for value in own.errors.get(level).shown() {
+                                        td { (fixed(value)) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                @for own in self {
+                    (own.shares(&common.processes[own.process].name))
+                }
             }
         }
-        out += "</tr></thead><tbody>";
-        for own in &self.in_guest {
-            let mut cells = vec![
-                escape(&self.processes[own.process].name),
-                own.rule.to_string(),
-                escape(&own.file),
-                count(own.samples),
-                count(own.model_samples),
-            ];
-            for level in [Level::Instruction, Level::Function] {
-                let error = own.errors.get(level);
-                let (guest, model, between) = (error.guest, error.model, error.between);
-                let values = [guest.error, model.error, between.error, between.sampling];
-                cells.extend(values.map(fixed));
-            }
-            out += &row(&cells);
-        }
-        out += "</tbody></table>";
-        for own in &self.in_guest {
-            let name = escape(&self.processes[own.process].name);
-            out += &format!(
-                "<table><thead><tr><th>{name}, {}</th><th></th><th>Oracle</th><th>model</th><th>guest</th></tr></thead><tbody>",
-                own.rule
-            );
-            let functions = own.functions.iter().take(SHOWN);
-            for part in functions.chain(own.instructions.iter().take(2 * SHOWN)) {
-                let mut cells = vec![escape(&part.name), escape(&part.text)];
-                cells.extend([part.oracle, part.model, part.guest].map(percent));
-                out += &row(&cells);
-            }
-            out += "</tbody></table>";
-        }
-        out + "</section>"
     }
 }
 
-fn row(cells: &[String]) -> String {
-    format!("<tr><td>{}</td></tr>", cells.join("</td><td>"))
+impl InGuestError {
+    /// Returns the errors that the tables show: of guest, of model, between the two, and what of that is expected.
+    fn shown(&self) -> [f64; 4] {
+        [self.guest.error, self.model.error, self.between.error, self.between.sampling]
+    }
+}
+
+impl InGuest {
+    /// Returns the table of functions and instructions of the process.
+    fn shares(&self, process: &str) -> Markup {
+        let functions = self.functions.iter().take(SHOWN);
+        html! {
+            table {
+                thead {
+                    tr { th { (process) ", " (self.rule.name()) } th {} th { "Oracle" } th { "model" } th { "guest" } }
+                }
+                tbody {
+                    @for part in functions.chain(self.instructions.iter().take(2 * SHOWN)) {
+                        tr {
+                            td { (part.name) }
+                            td { (part.text) }
+                            @for share in [part.oracle, part.model, part.guest] {
+                                td { (percent(share)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// A row of the text, of which the name or the disassembly may be empty.

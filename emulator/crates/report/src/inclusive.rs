@@ -6,10 +6,10 @@ use serde::Serialize;
 use symbols::{Location, Source, Symbols};
 
 use super::flame::{Flame, FlameNode, FrameKind};
-use super::loops::short;
+use super::places::short;
 use super::rows::line;
 use super::tables::{CommandRow, FunctionRow, ProcessReport};
-use super::text::fit::{fit_name, fixed};
+use super::widths::{fit_name, fixed};
 
 /// Share of a command's cycles from which on a verdict names a function with all that it calls.
 const MIN_SHARE: f64 = 0.1;
@@ -285,8 +285,13 @@ mod tests {
     #[test]
     fn time_below_functions() {
         let report = report_of(&evaluation(), None);
-        let at = report.processes.iter().position(|process| process.name == "quickstart").unwrap();
-        let mut processes = report.processes.clone();
+        let at = report
+            .common
+            .processes
+            .iter()
+            .position(|process| process.name == "quickstart")
+            .unwrap();
+        let mut processes = report.common.processes.clone();
         processes[at].cycles = 1000.0;
         let flame = flame();
         let inclusive = Inclusive::new(&flame, &processes).unwrap();
@@ -296,7 +301,7 @@ mod tests {
                 name: (*name).to_owned(),
                 module: 0,
                 share: 0.01,
-                ..report.functions[0].clone()
+                ..report.common.functions[0].clone()
             })
             .collect();
         inclusive.add_to(&mut functions, &processes);

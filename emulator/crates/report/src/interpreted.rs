@@ -1,7 +1,10 @@
 //! Functions and lines of interpreted programs, by samples of their frames.
 
+pub(crate) mod rules;
+
 use std::fmt::{self, Write};
 
+use maud::{Markup, html};
 use profile::{
     Evaluation, SampleSum, ScriptFunction, ScriptFunctionTime, ScriptLineTime, ScriptProcess,
     Scripts,
@@ -9,12 +12,13 @@ use profile::{
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use super::html::{escape, words};
-use super::loops::short;
-use super::model::Report;
+use super::markup::words;
+use super::model::Common;
+use super::options::Options;
+use super::places::short;
+use super::section::Section;
 use super::tables::{CommandRow, ProcessReport};
-use super::text::Options;
-use super::text::fit::{count, fit, fit_end, fit_name, fixed};
+use super::widths::{count, fit, fit_end, fit_name, fixed};
 
 /// Functions of a process, and lines of a function, that report.json has.
 const MAX_FUNCTIONS: usize = 500;
@@ -30,7 +34,7 @@ const STANDARD_ERRORS_OF_95_PERCENT: f64 = 1.96;
 /// A process that an interpreter executes.
 #[derive(Clone, Debug, Serialize)]
 pub struct InterpretedProcess {
-    /// Index into [`processes`](Report::processes).
+    /// Index into [`processes`](Common::processes).
     pub process: usize,
     /// Language of the program.
     pub language: &'static str,
@@ -221,29 +225,32 @@ impl InterpretedProcess {
     }
 }
 
-impl Report {
-    /// The processes whose functions are listed.
-    fn listed_interpreted(&self, options: &Options) -> Vec<&InterpretedProcess> {
-        let listed = |row: &&InterpretedProcess| {
-            let process = &self.processes[row.process];
-            match &options.process {
-                Some(name) => process.name == *name,
-                None => process.share >= options.min_share,
-            }
-        };
-        let rows = self.interpreted.iter().filter(listed);
-        rows.take(options.processes.max(1)).collect()
-    }
+/// Returns the processes whose functions are listed.
+fn listed<'a>(
+    rows: &'a [InterpretedProcess],
+    common: &Common,
+    options: &Options,
+) -> Vec<&'a InterpretedProcess> {
+    let listed = |row: &&InterpretedProcess| {
+        let process = &common.processes[row.process];
+        match &options.process {
+            Some(name) => process.name == *name,
+            None => process.share >= options.min_share,
+        }
+    };
+    rows.iter().filter(listed).take(options.processes.max(1)).collect()
+}
 
-    pub(super) fn write_interpreted(&self, out: &mut String, options: &Options) -> fmt::Result {
-        for process in self.listed_interpreted(options) {
+impl Section for Vec<InterpretedProcess> {
+    fn write(&self, common: &Common, options: &Options, out: &mut String) -> fmt::Result {
+        for process in listed(self, common, options) {
             writeln!(
                 out,
                 "\n{:<43}{:>9}{:>8}{:>9}{:>8}{:>15}  hottest line",
                 fit(
                     &format!(
                         "{} functions of {}",
-                        process.language, self.processes[process.process].name
+                        process.language, common.processes[process.process].name
                     ),
                     42
                 ),
@@ -276,49 +283,61 @@ impl Report {
         Ok(())
     }
 
-    /// The tables of the page; empty if nothing was interpreted.
-    pub(super) fn interpreted_html(&self) -> String {
-        let rows =
-            self.listed_interpreted(&Options { processes: usize::MAX, ..Options::default() });
+    /// Returns a table of each process; empty if nothing was interpreted.
+    fn page(&self, common: &Common) -> Markup {
+        let options = Options { processes: usize::MAX, ..Options::default() };
+        let rows = listed(self, common, &options);
         if rows.is_empty() {
-            return String::new();
+            return html! {};
         }
-        let mut out = "<section id=\"interpreted\"><h2>Python functions</h2>".to_owned();
-        for process in rows {
-            let name = escape(&self.processes[process.process].name);
-            let sentence = words(&process.sentence());
-            let _ = write!(
-                out,
-                "<h3>{name}</h3><p>{sentence}.</p><table><thead><tr><th>function</th><th>own %</th><th>±</th><th>total %</th>\
-                 <th>±</th><th>cycles</th><th>lines</th></tr></thead><tbody>"
-            );
-            for row in process.functions.iter().take(MAX_PAGE_FUNCTIONS) {
-                let lines = row.lines.iter().filter(|line| line.line > 0).take(MAX_PLACES);
-                let lines = lines.map(|line| {
-                    format!("{}: {}", line.line, words(&with_error(line.share, line.share_error)))
-                });
-                let lines: Vec<String> = lines.collect();
-                let place = escape(&row.place());
-                let function = format!(
-                    "<span title=\"{} {place}\">{}</span> <span class=\"muted\" title=\"{place}\">{}</span>",
-                    escape(&row.name),
-                    escape(&fit_name(&row.name, 60)),
-                    escape(short(&row.place())),
-                );
-                let cells = [
-                    function,
-                    fixed(row.share),
-                    fixed(row.share_error),
-                    fixed(row.total),
-                    fixed(row.total_error),
-                    count(row.cycles),
-                    lines.join("<br>"),
-                ];
-                let _ = write!(out, "<tr><td>{}</td></tr>", cells.join("</td><td>"));
+        html! {
+            section id="interpreted" {
+                h2 { "Python functions" }
+                @for process in rows {
+                    h3 { (common.processes[process.process].name) }
+                    p { (words(&process.sentence())) "." }
+                    table {
+                        thead {
+                            tr {
+                                @for title in ["function", "own %", "±", "total %", "±", "cycles", "lines"] {
+                                    th { (title) }
+                                }
+                            }
+                        }
+                        tbody {
+                            @for row in process.functions.iter().take(MAX_PAGE_FUNCTIONS) {
+                                tr { (row.cells()) }
+                            }
+                        }
+                    }
+                }
             }
-            out += "</tbody></table>";
         }
-        out + "</section>"
+    }
+}
+
+impl InterpretedFunction {
+    /// Returns the cells of the function's row.
+    fn cells(&self) -> Markup {
+        let place = self.place();
+        let lines = self.lines.iter().filter(|line| line.line > 0).take(MAX_PLACES);
+        html! {
+            td {
+                span title={ (self.name) " " (place) } { (fit_name(&self.name, 60)) }
+                " "
+                span class="muted" title=(place) { (short(&place)) }
+            }
+            @for number in [self.share, self.share_error, self.total, self.total_error] {
+                td { (fixed(number)) }
+            }
+            td { (count(self.cycles)) }
+            td {
+                @for (at, line) in lines.enumerate() {
+                    @if at > 0 { br; }
+                    (line.line) ": " (words(&with_error(line.share, line.share_error)))
+                }
+            }
+        }
     }
 }
 

@@ -3,20 +3,19 @@
 use profile::Level;
 use serde_json::{Map, Value, json};
 
-use super::model::Report;
-use super::sections::SECTIONS;
+use super::report::Report;
 
 impl Report {
-    /// `{process: {level: {profiler: error}}}`, errors as fractions from 0 to 1. A profiler that
+    /// Returns `{process: {level: {profiler: error}}}`, errors as fractions from 0 to 1. A profiler that
     /// sampled at several rates is there with the first of them; `guest-tip` and others of the guest are absent for
     /// processes that perf did not sample there.
     pub fn errors_json(&self) -> Value {
         let mut processes = Map::new();
-        for process in &self.processes {
+        for process in &self.common.processes {
             let mut levels = Map::new();
             for level in Level::ALL {
                 let mut errors = Map::new();
-                for (column, error) in self.columns.iter().zip(&process.errors) {
+                for (column, error) in self.common.columns.iter().zip(&process.errors) {
                     let name = column.label();
                     let wanted = match column.profiler {
                         Some(profiler) => column.primary && profiler.is_in_errors_json(),
@@ -33,18 +32,12 @@ impl Report {
         processes.into()
     }
 
-    /// Everything in the report except the listings, and only the first thousand instructions.
+    /// Returns everything in the report except the listings, and only the first thousand instructions.
     pub fn json(&self) -> Value {
         let mut value = serde_json::to_value(self).unwrap_or_default();
         if let Some(map) = value.as_object_mut() {
             map.remove("listings");
             map.insert("categories".to_owned(), json!(profile::CATEGORIES));
-            for section in &SECTIONS {
-                let value = section.json.map_or(Value::Null, |json| json(self));
-                if !value.is_null() {
-                    map.insert(section.key.to_owned(), value);
-                }
-            }
             if let Some(Value::Array(rows)) = map.get_mut("instructions") {
                 rows.truncate(1000);
             }

@@ -3,13 +3,13 @@
 //!
 //! ```no_run
 //! # fn example(evaluation: &profile::Evaluation) {
-//! use report::{Options, Report};
+//! use report::{Options, Report, ReportInputs};
 //! use symbols::{SymbolFiles, Symbolizer};
 //!
 //! let symbolizer = Symbolizer::new(SymbolFiles::default());
 //! let disassemble = |raw: u32, _pc: u64| format!("{raw:08x}");
-//! let report =
-//!     Report::build(evaluation, &symbolizer, &[], &disassemble, serde_json::json!({"name": "demo"}));
+//! let meta = serde_json::json!({"name": "demo"});
+//! let report = Report::build(ReportInputs::new(evaluation, &symbolizer, &disassemble, meta));
 //! print!("{}", report.text(&Options::default()));
 //! # }
 //! ```
@@ -26,8 +26,8 @@ mod commands;
 mod compare;
 mod contended;
 mod counters;
+mod disagreements;
 mod elapsed;
-mod error;
 mod explain;
 mod flame;
 mod gather;
@@ -36,17 +36,24 @@ mod harts;
 mod html;
 mod in_guest;
 mod inclusive;
+mod inputs;
 mod interpreted;
 mod json;
 mod listing;
 mod loops;
+mod markup;
 mod model;
+mod options;
 mod over_time;
 mod parts;
-pub mod perf_data;
+mod places;
 mod precise;
 mod printable;
+mod process_sums;
+mod report;
 mod rows;
+mod rule;
+mod section;
 mod sections;
 mod sensitivity;
 pub mod stored;
@@ -58,7 +65,7 @@ mod topdown;
 mod verdict;
 mod waiting;
 mod what_if;
-mod words;
+mod widths;
 
 pub use columns::{Column, LevelError, Levels};
 pub use compare::{
@@ -66,37 +73,42 @@ pub use compare::{
     WaitTime, WaitingChanges,
 };
 pub use contended::{ContendedHart, ContendedInstruction, ContendedLine, ContendedReport};
-pub use counters::{CounterCheck, CounterReport, GuestCount, TopDownPair, counted};
+pub use counters::{CounterCheck, CounterInputs, CounterReport, GuestCount, TopDownPair, counted};
+pub use disagreements::{Disagreement, Named};
 pub use elapsed::Elapsed;
 pub use explain::{Answer, Explanation, explain};
 pub use flame::{Flame, FlameNode, FrameKind};
 pub use harts::{HartRow, HartWindow};
 pub use in_guest::{InGuest, InGuestError, InGuestRow};
 pub use inclusive::{CalleeRow, InclusiveRow};
+pub use inputs::{ReportInputs, TruthInputs};
 pub use interpreted::{InterpretedFunction, InterpretedLine, InterpretedProcess};
 pub use loops::{CauseCycles, ChainLink, LeastCycles, LoopRow, LoopsReport};
-pub use model::{Report, Totals, part_line};
+pub use model::{Common, Totals, part_line};
+pub use options::Options;
 pub use over_time::{OverTime, TimedItem};
 pub use precise::{
     ClassBias, Latency, NotJudged, PreciseProfile, PreciseReport, PreciseRow, Skid, SlotBias,
     SourceBias, Trust,
 };
 pub use printable::{is_obeyed, printable, printable_json, printable_lines};
+pub use report::Report;
+pub use sections::Sections;
 pub use sensitivity::{Curve, CurvePoint, Sensitivity};
 pub use tables::{
     CommandRow, FunctionRow, InstructionRow, Listing, ListingRow, ModuleRow, ProcessReport,
-    SourceLine, StaleSource, ThreadRow,
+    SourceLine, StaleSource,
 };
 pub use tea::{EventStack, TeaColumn, TeaInstruction, TeaProcess, TeaReport};
-pub use text::{Options, short_name};
+pub use threads::ThreadRow;
 pub use topdown::{TopDownReport, TopDownRow, TopDownWindow};
 pub use verdict::{Cause, Place, Verdict};
 pub use waiting::{
     CallerRow, FutexRow, PairRow, PlaceRow, ProgramWaiting, ThreadWaiting, Time, WaitRow,
     WaitingReport, WakerRow,
 };
-pub use what_if::WhatIf;
-pub use words::{Disagreement, Named};
+pub use what_if::{RecordedWhatIf, WhatIf};
+pub use widths::fit_name as short_name;
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -2,6 +2,7 @@
 
 mod build;
 mod page;
+pub(crate) mod rules;
 mod text;
 mod view;
 
@@ -13,11 +14,11 @@ use profile::Evaluation;
 use serde::Serialize;
 use symbols::Symbolizer;
 
-use super::model::Report;
-use super::text::fit::fit_name;
+use super::model::Common;
+use super::places::place;
+use super::widths::fit_name;
 use build::Builder;
 pub(crate) use page::PIPELINE_SCRIPT;
-pub(crate) use text::{fit_place, place, short};
 use view::View;
 
 /// The section's content.
@@ -38,7 +39,7 @@ pub struct LoopsReport {
 /// A loop.
 #[derive(Clone, Debug, Serialize)]
 pub struct LoopRow {
-    /// Index into [`processes`](Report::processes); 0 for loops of the kernel, which all processes share.
+    /// Index into [`processes`](Common::processes); 0 for loops of the kernel, which all processes share.
     pub process: usize,
     /// The function that the loop is in.
     pub function: String,
@@ -152,42 +153,39 @@ impl LoopRow {
     }
 }
 
-impl Report {
-    /// Returns the loop of a function in which some processes spend most of the function's cycles.
-    pub(super) fn loop_of(&self, processes: &[usize], function: &str) -> Option<&LoopRow> {
-        let loops = &self.loops.as_ref()?.loops;
-        let own = |row: &&LoopRow| processes.contains(&row.process) && row.function == function;
-        loops.iter().find(own)
-    }
-
-    /// Says where the loop of [`Self::loop_of`] is, how long its iterations are, and what bounds it.
-    pub(super) fn loop_in_words(&self, processes: &[usize], function: &str) -> Option<String> {
-        let found = self.loop_of(processes, function)?;
-        Some(format!(
-            "the loop at {}: {:.1} instructions and {:.1} cycles an iteration; {}",
-            place(
-                &fit_name(&found.label, 60),
-                found.source.as_deref(),
-                found.library_source.as_deref()
-            ),
-            found.instructions_per_iteration,
-            found.cycles_per_iteration,
-            found.bound()
-        ))
-    }
-
-    /// Adds the loops to the report, as found in `excerpts` of the evaluated execution; `disassemble` is as for
-    /// [`Report::build`].
-    pub fn with_loops(
-        mut self,
+impl LoopsReport {
+    /// Finds the loops in `excerpts` of the evaluated execution; `None` if there are none.
+    pub(super) fn new(
+        common: &Common,
         evaluation: &Evaluation,
         excerpts: &Excerpts,
         symbolizer: &Symbolizer,
         disassemble: &dyn Fn(u32, u64) -> String,
-    ) -> Self {
-        let found = Builder::new(evaluation, excerpts, symbolizer, disassemble).build(&self);
-        self.loops = (!found.loops.is_empty()).then_some(found);
-        self.advise();
-        self
+    ) -> Option<Self> {
+        let found = Builder::new(evaluation, excerpts, symbolizer, disassemble).build(common);
+        (!found.loops.is_empty()).then_some(found)
+    }
+
+    /// Returns the loop of a function in which some processes spend most of the function's cycles.
+    pub(super) fn loop_of(&self, processes: &[usize], function: &str) -> Option<&LoopRow> {
+        let own = |row: &&LoopRow| processes.contains(&row.process) && row.function == function;
+        self.loops.iter().find(own)
+    }
+}
+
+impl LoopRow {
+    /// Says where the loop is, how long its iterations are, and what bounds it.
+    pub(super) fn in_words(&self) -> String {
+        format!(
+            "the loop at {}: {:.1} instructions and {:.1} cycles an iteration; {}",
+            place(
+                &fit_name(&self.label, 60),
+                self.source.as_deref(),
+                self.library_source.as_deref()
+            ),
+            self.instructions_per_iteration,
+            self.cycles_per_iteration,
+            self.bound()
+        )
     }
 }

@@ -1,4 +1,4 @@
-//! The content of a report. All shares are fractions of the process's own total.
+//! What is common to all sections of a report. All shares are fractions of the process's own total.
 
 use std::collections::HashMap;
 
@@ -6,25 +6,12 @@ use profile::ProcessId;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::columns::Column;
-use super::contended::ContendedReport;
-use super::counters::CounterReport;
-use super::elapsed::Elapsed;
-use super::flame::Flame;
-use super::harts::HartRow;
-use super::in_guest::InGuest;
-use super::interpreted::InterpretedProcess;
-use super::loops::LoopsReport;
-use super::over_time::OverTime;
-use super::precise::PreciseReport;
-use super::tables::{
-    CommandRow, FunctionRow, InstructionRow, Listing, ModuleRow, ProcessReport, ThreadRow,
-};
-use super::tea::TeaReport;
-use super::topdown::TopDownReport;
-use super::verdict::Verdict;
-use super::waiting::WaitingReport;
-use super::words::Disagreement;
+use crate::columns::Column;
+use crate::disagreements::Disagreement;
+use crate::elapsed::Elapsed;
+use crate::flame::Flame;
+use crate::over_time::OverTime;
+use crate::tables::{CommandRow, FunctionRow, InstructionRow, Listing, ModuleRow, ProcessReport};
 
 /// The entry of run.json that says why its run is not whole.
 const PART: &str = "part";
@@ -37,9 +24,9 @@ pub fn part_line(part: &str) -> String {
 /// Key of the metadata that says how the guest's command failed, if it did.
 const FAILURE_KEY: &str = "failure";
 
-/// A whole report.
+/// The report of the whole run, its processes and its code, which every section may read.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct Common {
     /// Metadata that the caller gave about the run (run.json).
     pub meta: Value,
     /// Totals of the run.
@@ -50,19 +37,8 @@ pub struct Report {
     pub processes: Vec<ProcessReport>,
     /// Commands by share of cycles: all processes of a command are one row.
     pub commands: Vec<CommandRow>,
-    /// Verdicts on what takes the cycles of the commands in focus.
-    pub verdict: Vec<Verdict>,
-    /// Threads by process and share of cycles; threads of a process that have the same name are one row.
-    pub threads: Vec<ThreadRow>,
-    /// What threads waited for, if the guest's kernel told.
-    pub waiting: Option<WaitingReport>,
-    /// Harts by number, if the report is of several.
-    pub harts: Vec<HartRow>,
     /// Functions of all processes, the most expensive first.
     pub functions: Vec<FunctionRow>,
-    /// Processes that an interpreter executes, with the program's own functions and lines.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub interpreted: Vec<InterpretedProcess>,
     /// The most expensive instructions of all processes.
     pub instructions: Vec<InstructionRow>,
     /// Every executed instruction of the most expensive functions.
@@ -73,20 +49,6 @@ pub struct Report {
     /// The Oracle over time, if that was counted; the page has it.
     #[serde(skip)]
     pub over_time: OverTime,
-    /// Top-down: where the commit slots went, if that was counted.
-    pub top_down: Option<TopDownReport>,
-    /// Time by event, if that was counted.
-    pub tea: Option<TeaReport>,
-    /// Loops, if excerpts of the execution were kept and show any.
-    pub loops: Option<LoopsReport>,
-    /// Counters beside the profile, if anything was counted.
-    pub counters: Option<CounterReport>,
-    /// Profiles that perf sampled in the guest, beside the host's model of the same rule.
-    pub in_guest: Vec<InGuest>,
-    /// Samples of each event by perf in the guest, beside the event's true counts, if those were collected.
-    pub precise: Option<PreciseReport>,
-    /// Lines that harts wait for each other for, if that was collected and there are any.
-    pub contended: Option<ContendedReport>,
     /// Disagreements in words: time that profilers charge to the wrong instruction; the largest of each process first.
     pub disagreements: Vec<Disagreement>,
     /// The files that names came from.
@@ -95,7 +57,7 @@ pub struct Report {
     pub warnings: Vec<String>,
 }
 
-impl Report {
+impl Common {
     /// Returns why the report is not of a whole run, in words (`part` of run.json); `None` if it is of a whole run.
     pub fn part(&self) -> Option<&str> {
         self.meta.get(PART)?.as_str()
@@ -110,8 +72,13 @@ impl Report {
     }
 
     /// Returns the row of a process of the evaluation.
-    pub(super) fn row_of(&self, id: ProcessId) -> Option<usize> {
+    pub(crate) fn row_of(&self, id: ProcessId) -> Option<usize> {
         self.processes.iter().position(|row| row.id == Some(id))
+    }
+
+    /// Returns the command of a process, by index.
+    pub(crate) fn command_of(&self, process: usize) -> Option<&CommandRow> {
+        self.commands.iter().find(|row| row.members.contains(&process))
     }
 
     /// Returns the processes that a reader wants first, by index, the most expensive first: those that perf sampled in the
@@ -125,7 +92,7 @@ impl Report {
     }
 
     /// Returns those of [`Self::focus`] that are the first of their command.
-    pub(super) fn focus_by_command(&self) -> Vec<usize> {
+    pub(crate) fn focus_by_command(&self) -> Vec<usize> {
         let mut known: Vec<&str> = Vec::new();
         let mut found = self.focus();
         found.retain(|index| {
@@ -138,8 +105,8 @@ impl Report {
     }
 }
 
-/// See [`Report::focus`]; from the number of processes, the samples of one in a column, its share and its command.
-pub(super) fn focus<'a>(
+/// See [`Common::focus`]; from the number of processes, the samples of one in a column, its share and its command.
+pub(crate) fn focus<'a>(
     columns: &[Column],
     processes: usize,
     samples: impl Fn(usize, usize) -> f64,

@@ -22,20 +22,20 @@ pub struct OverTime {
     /// By bin, the nodes of [`super::Flame::callers`] (indices plus one) with time of their own, and their cycles. Time of
     /// contexts that are not kept apart is the own time of the process's node. Empty without calling contexts.
     pub callers: Vec<Vec<(u32, u64)>>,
-    /// By bin, the cycles of `callers` that are not kept apart by context, by index into [`super::Report::processes`].
+    /// By bin, the cycles of `callers` that are not kept apart by context, by index into [`crate::Common::processes`].
     pub other_callers: Vec<Vec<(u32, u64)>>,
-    /// Items of single instructions, by process (an index into [`super::Report::processes`]) and instruction.
+    /// Items of single instructions, by process (an index into [`crate::Common::processes`]) and instruction.
     instructions: FxHashMap<(usize, InstId), u32>,
 }
 
 /// An item of a bin: an instruction that some table has, or all others of a function in a node of the flame graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimedItem {
-    /// Index into [`super::Report::processes`].
+    /// Index into [`crate::Common::processes`].
     pub process: usize,
     /// Index into [`super::Flame::lines`] plus one; 0 if the process has no node.
     pub node: u32,
-    /// Index into [`super::Report::functions`]; `None` if the function is not listed.
+    /// Index into [`crate::Common::functions`]; `None` if the function is not listed.
     pub function: Option<usize>,
 }
 

@@ -1,20 +1,19 @@
 //! What perf sampled of each event in the guest, judged by the event's true counts.
 
 mod bias;
+mod index;
 mod judge;
 mod latency;
+pub(crate) mod rules;
 mod text;
 
 use commit_trace::Class;
+use guest_samples::{SampleFile, SampledEvent};
 use serde::Serialize;
 use truth::{Metric, Truth, UnitTotals};
 
 use super::columns::LevelError;
-use super::contended;
-use super::model::Report;
-use crate::perf_data::{SampleFile, SampledEvent};
-use judge::TruthIndex;
-pub(super) use judge::label;
+use index::TruthIndex;
 
 /// The section's content.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -173,48 +172,38 @@ const DUMMIES: [&str; 3] = ["dummy", "dummy:u", "dummy:HG"];
 /// Least number of samples of a profile that may be the one to trust.
 const ENOUGH_SAMPLES: u64 = 100;
 
-impl Report {
-    /// Adds what the samples of `files` should have said, by `truth`: `metric` gives the count that an event is compared with.
-    #[must_use]
-    pub fn with_truth(
-        mut self,
-        truth: &Truth,
-        files: &[SampleFile],
-        metric: &dyn Fn(&SampledEvent) -> Result<Metric, &'static str>,
-        disassemble: &dyn Fn(u32, u64) -> String,
-    ) -> Self {
-        let index = TruthIndex::new(truth);
-        let mut profiles = Vec::new();
-        let mut not_judged = Vec::new();
-        for file in files {
-            for (at, event) in file.events.iter().enumerate() {
-                let judged = metric(event).and_then(|metric| {
-                    index
-                        .judge(file, at, metric, disassemble)
-                        .ok_or("nothing to compare: no samples in the region, or it never occurred")
-                });
-                match judged {
-                    Ok(judged) => profiles.push(judged),
-                    Err(_) if DUMMIES.contains(&event.name.as_str()) => {}
-                    Err(why) => not_judged.push(NotJudged {
-                        file: file.file.clone(),
-                        event: event.name.clone(),
-                        why,
-                    }),
-                }
+/// Returns what the samples of `files` should have said, by `truth`; `None` if no event was sampled. `metric` gives the count that an
+/// event is compared with.
+pub(super) fn precise(
+    truth: &Truth,
+    files: &[SampleFile],
+    metric: &dyn Fn(&SampledEvent) -> Result<Metric, &'static str>,
+    disassemble: &dyn Fn(u32, u64) -> String,
+) -> Option<PreciseReport> {
+    let index = TruthIndex::new(truth);
+    let mut profiles = Vec::new();
+    let mut not_judged = Vec::new();
+    for file in files {
+        for (at, event) in file.events.iter().enumerate() {
+            let judged = metric(event).and_then(|metric| {
+                index
+                    .judge(file, at, metric, disassemble)
+                    .ok_or("nothing to compare: no samples in the region, or it never occurred")
+            });
+            match judged {
+                Ok(judged) => profiles.push(judged),
+                Err(_) if DUMMIES.contains(&event.name.as_str()) => {}
+                Err(why) => not_judged.push(NotJudged {
+                    file: file.file.clone(),
+                    event: event.name.clone(),
+                    why,
+                }),
             }
         }
-        let trust = trust(&profiles);
-        let is_empty = profiles.is_empty() && not_judged.is_empty();
-        self.precise = (!is_empty).then_some(PreciseReport {
-            profiles,
-            trust,
-            not_judged,
-            units: truth.units.clone(),
-        });
-        self.contended = contended::contended(truth, files);
-        self
     }
+    let trust = trust(&profiles);
+    let is_empty = profiles.is_empty() && not_judged.is_empty();
+    (!is_empty).then(|| PreciseReport { profiles, trust, not_judged, units: truth.units.clone() })
 }
 
 /// Returns for each count the profile whose error at instructions exceeds least the error of as many random samples.

@@ -1,156 +1,151 @@
-//! The sections of the report that stand by themselves: one row each. To add one, write its file and a row here.
+//! The sections of the report that stand by themselves. To add one, write its file, a field of [`Sections`], and a row of `SECTIONS`.
 
-use std::fmt::{self, Write as _};
+use serde::Serialize;
 
-use serde_json::{Value, json};
+use crate::contended::{self, ContendedReport};
+use crate::counters::{self, CounterReport};
+use crate::harts::{self, HartRow};
+use crate::in_guest::{self, InGuest};
+use crate::interpreted::{self, InterpretedProcess};
+use crate::loops::{self, LoopsReport};
+use crate::precise::{self, PreciseReport};
+use crate::rule::{ReportPath, Rule};
+use crate::section::{Section, TextPosition};
+use crate::sensitivity::{self, Sensitivity};
+use crate::tea::TeaReport;
+use crate::threads::{self, ThreadRow};
+use crate::topdown::TopDownReport;
+use crate::verdict::{self, Verdict};
+use crate::waiting::{self, WaitingReport};
+use crate::what_if::{self, RecordedWhatIf};
 
-use super::explain::{ReportPath, Rule};
-use super::model::Report;
-use super::sensitivity;
-use super::text::Options;
-use super::what_if::WhatIf;
+/// The content of all sections. The name of each field is the section's name in report.json.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sections {
+    /// Verdicts on what takes the cycles of the commands in focus.
+    pub verdict: Vec<Verdict>,
+    /// Processes that an interpreter executes, with the program's own functions and lines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interpreted: Vec<InterpretedProcess>,
+    /// Loops, if excerpts of the execution were kept and show any.
+    pub loops: Option<LoopsReport>,
+    /// Trials of `tipsim what-if`, if the run's description has any.
+    #[serde(skip_serializing_if = "RecordedWhatIf::is_absent")]
+    pub what_if: RecordedWhatIf,
+    /// Threads by process and share of cycles; threads of a process that have the same name are one row.
+    pub threads: Vec<ThreadRow>,
+    /// What threads waited for, if the guest's kernel told.
+    pub waiting: Option<WaitingReport>,
+    /// Harts by number, if the report is of several.
+    pub harts: Vec<HartRow>,
+    /// Top-down: where the commit slots went, if that was counted. The text has it after what is said of single processes.
+    pub top_down: Option<TopDownReport>,
+    /// Time by event, if that was counted. The text has it beside the other numbers of each process.
+    pub tea: Option<TeaReport>,
+    /// Error against sampling rate, of the processes in focus and of all together; empty if no profiler sampled at several periods.
+    pub sensitivity: Vec<Sensitivity>,
+    /// Profiles that perf sampled in the guest, beside the host's model of the same rule.
+    pub in_guest: Vec<InGuest>,
+    /// Samples of each event by perf in the guest, beside the event's true counts, if those were collected.
+    pub precise: Option<PreciseReport>,
+    /// Lines that harts wait for each other for, if that was collected and there are any.
+    pub contended: Option<ContendedReport>,
+    /// Counters beside the profile, if anything was counted.
+    pub counters: Option<CounterReport>,
+}
 
 /// A section, as the forms of the report (report.json, text, page) ask for it.
-pub(super) struct Section {
+pub(crate) struct SectionRow {
     /// The section's name in report.json.
     pub key: &'static str,
-    /// The section's place in the text.
+    /// The section's place in the text and on the page.
     pub place: TextPosition,
-    /// Writes the section's lines of the text; none if there is nothing to say.
-    pub text: fn(&Report, &mut String, &Options) -> fmt::Result,
-    /// Returns the section's part of the page; empty if there is nothing to say.
-    pub html: fn(&Report) -> String,
-    /// Returns the section's value in report.json, if it is worked out of the rest; else [`Report`] has a field of this
-    /// name, which `build.rs` fills.
-    pub json: Option<fn(&Report) -> Value>,
-    /// Tells where a number of the section comes from, by the keys below `key`.
+    /// Returns the section's content.
+    pub content: fn(&Sections) -> &dyn Section,
+    /// Returns where a number of the section comes from, by the keys below `key`.
     pub rule: fn(&ReportPath<'_>, &[&str]) -> Rule,
 }
 
-/// A place in the text.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum TextPosition {
-    /// Before all but the totals; on the page, too.
-    First,
-    /// After the sections of [`Self::First`]; on the page after the code.
-    Code,
-    /// After the processes.
-    Head,
-    /// After all that is said of single processes.
-    Tail,
-}
-
-/// All sections, in the order of text and page.
-pub(super) const SECTIONS: [Section; 12] = [
-    Section {
+/// All sections that text and page show at a place of their own, in the order of both.
+pub(crate) const SECTIONS: [SectionRow; 12] = [
+    SectionRow {
         key: "verdict",
         place: TextPosition::First,
-        text: Report::write_verdict,
-        html: Report::verdict_html,
-        json: None,
-        rule: |path, below| path.verdict(below),
+        content: |sections| &sections.verdict,
+        rule: verdict::rules::rule_of,
     },
-    Section {
+    SectionRow {
         key: "interpreted",
         place: TextPosition::Code,
-        text: Report::write_interpreted,
-        html: Report::interpreted_html,
-        json: None,
-        rule: |path, below| path.interpreted(below),
+        content: |sections| &sections.interpreted,
+        rule: interpreted::rules::rule_of,
     },
-    Section {
+    SectionRow {
         key: "loops",
         place: TextPosition::Code,
-        text: Report::write_loops,
-        html: Report::loops_html,
-        json: None,
-        rule: |path, below| path.loops(below),
+        content: |sections| &sections.loops,
+        rule: loops::rules::rule_of,
     },
-    Section {
+    SectionRow {
         key: "what_if",
         place: TextPosition::Code,
-        text: |report, out, _| write!(out, "{}", WhatIf::of(&report.meta).unwrap_or_default()),
-        html: Report::what_if_html,
-        json: Some(|report| report.meta["what_if"].clone()),
-        rule: |path, below| path.what_if(below),
+        content: |sections| &sections.what_if,
+        rule: what_if::rules::rule_of,
     },
-    Section {
+    SectionRow {
         key: "threads",
         place: TextPosition::Head,
-        text: Report::write_threads,
-        html: Report::threads_html,
-        json: None,
-        rule: |path, below| path.thread(below),
+        content: |sections| &sections.threads,
+        rule: threads::rules::rule_of,
     },
-    Section {
+    SectionRow {
         key: "waiting",
         place: TextPosition::Head,
-        text: Report::write_waiting,
-        html: Report::waiting_html,
-        json: None,
-        rule: |path, below| path.waiting(below),
+        content: |sections| &sections.waiting,
+        rule: waiting::rules::rule_of,
     },
-    Section {
+    SectionRow {
         key: "harts",
         place: TextPosition::Head,
-        text: |report, out, _| report.write_harts(out),
-        html: Report::harts_html,
-        json: None,
-        rule: |path, below| path.hart(below),
+        content: |sections| &sections.harts,
+        rule: harts::rules::rule_of,
     },
-    Section {
+    SectionRow {
         key: "sensitivity",
         place: TextPosition::Tail,
-        text: |report, out, _| sensitivity::write(out, report),
-        html: |report| sensitivity::charts(&report.sensitivity()),
-        json: Some(|report| json!(report.sensitivity())),
-        rule: |path, below| path.sensitivity(below),
+        content: |sections| &sections.sensitivity,
+        rule: sensitivity::rules::rule_of,
     },
-    Section {
+    SectionRow {
         key: "in_guest",
         place: TextPosition::Tail,
-        text: |report, out, _| report.write_in_guest(out),
-        html: Report::in_guest_html,
-        json: None,
-        rule: |path, below| path.in_guest(below),
+        content: |sections| &sections.in_guest,
+        rule: in_guest::rules::rule_of,
     },
-    Section {
+    SectionRow {
         key: "precise",
         place: TextPosition::Tail,
-        text: |report, out, _| report.write_precise(out),
-        html: Report::precise_html,
-        json: None,
-        rule: |path, below| path.precise(below),
+        content: |sections| &sections.precise,
+        rule: precise::rules::rule_of,
     },
-    Section {
+    SectionRow {
         key: "contended",
         place: TextPosition::Tail,
-        text: |report, out, _| report.write_contended(out),
-        html: Report::contended_html,
-        json: None,
-        rule: |path, below| path.contended(below),
+        content: |sections| &sections.contended,
+        rule: contended::rules::rule_of,
     },
-    Section {
+    SectionRow {
         key: "counters",
         place: TextPosition::Tail,
-        text: |report, out, _| report.write_counters(out),
-        html: Report::counters_html,
-        json: None,
-        rule: |path, below| path.counters(below),
+        content: |sections| &sections.counters,
+        rule: counters::rules::rule_of,
     },
 ];
 
-impl Report {
-    /// Writes the sections of a place.
-    pub(super) fn write_sections(
-        &self,
-        out: &mut String,
-        place: TextPosition,
-        options: &Options,
-    ) -> fmt::Result {
-        SECTIONS
-            .iter()
-            .filter(|section| section.place == place)
-            .try_for_each(|section| (section.text)(self, out, options))
+impl Sections {
+    /// Returns the sections of a place, in their order.
+    pub(crate) fn at(&self, place: TextPosition) -> impl Iterator<Item = &dyn Section> {
+        let rows = SECTIONS.iter().filter(move |row| row.place == place);
+        rows.map(|row| (row.content)(self))
     }
 }

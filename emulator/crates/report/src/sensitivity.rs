@@ -2,17 +2,20 @@
 //! that commit together is worth.
 
 mod chart;
+pub(crate) mod rules;
 mod text;
 
+use maud::{Markup, html};
 use profile::{Filter, Level, Profiler, Schedule};
 use serde::Serialize;
 
 use super::columns::{Column, Levels};
-use super::model::Report;
+use super::model::Common;
+use super::options::Options;
+use super::section::Section;
 use super::tables::ProcessReport;
 
-pub(super) use chart::charts;
-pub(super) use text::{write, write_split};
+pub(super) use text::write_split;
 
 /// Least number of periods that make a curve.
 const LEAST_PERIODS: usize = 3;
@@ -56,20 +59,33 @@ pub struct Sensitivity {
     pub curves: Vec<Curve>,
 }
 
-impl Report {
-    /// Returns how errors depend on the sampling rate, for the processes of [`Report::focus`] and all together;
-    /// empty if no profiler sampled at three periods or more. Filtered samplers are left out: their truth
-    /// is another one.
-    pub fn sensitivity(&self) -> Vec<Sensitivity> {
-        let mut wanted = self.focus();
-        wanted.push(0);
-        let all = wanted.into_iter().filter_map(|index| {
-            let process = self.processes.get(index)?;
-            let curves = curves(&self.columns, process);
-            let enough = |curve: &Curve| curve.points.len() >= LEAST_PERIODS;
-            curves.iter().any(enough).then(|| Sensitivity { process: process.name.clone(), curves })
-        });
-        all.collect()
+/// Returns how errors depend on the sampling rate, for the processes of [`Common::focus`] and all together;
+/// empty if no profiler sampled at three periods or more. Filtered samplers are left out: their truth
+/// is another one.
+pub(super) fn sensitivity(common: &Common) -> Vec<Sensitivity> {
+    let mut wanted = common.focus();
+    wanted.push(0);
+    let all = wanted.into_iter().filter_map(|index| {
+        let process = common.processes.get(index)?;
+        let curves = curves(&common.columns, process);
+        let enough = |curve: &Curve| curve.points.len() >= LEAST_PERIODS;
+        curves.iter().any(enough).then(|| Sensitivity { process: process.name.clone(), curves })
+    });
+    all.collect()
+}
+
+/// The first process has its tables and charts in text and page; common.json has the others, too.
+impl Section for Vec<Sensitivity> {
+    fn write(&self, _: &Common, _: &Options, out: &mut String) -> std::fmt::Result {
+        self.first().map_or(Ok(()), |first| text::write(out, first))
+    }
+
+    fn page(&self, _: &Common) -> Markup {
+        html! {
+            @if let Some(first) = self.first() {
+                (chart::charts(first))
+            }
+        }
     }
 }
 
@@ -124,18 +140,18 @@ const SPLITS: [(Profiler, Profiler); 2] =
 
 /// What splitting samples changes at one level, in words; nothing if the run does not have both profilers
 /// on one schedule.
-fn split(report: &Report, process: usize, one: Profiler, all: Profiler) -> Option<String> {
+fn split(common: &Common, process: usize, one: Profiler, all: Profiler) -> Option<String> {
     let level = Level::Instruction;
-    let process = &report.processes[process];
+    let process = &common.processes[process];
     let column = |profiler, like: Option<Schedule>| {
-        report.columns.iter().position(|column| {
+        common.columns.iter().position(|column| {
             column.profiler == Some(profiler)
                 && column.filter == Filter::NONE
                 && (like.is_none() || column.schedule == like)
         })
     };
     let first = column(one, None)?;
-    let second = column(all, report.columns[first].schedule)?;
+    let second = column(all, common.columns[first].schedule)?;
     let error = |column: usize| Some(process.errors[column]?.get(level).error);
     let (alone, shared) = (error(first)?, error(second)?);
     let noise = process.errors[first]?.get(level).sampling;

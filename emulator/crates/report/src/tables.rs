@@ -42,7 +42,7 @@ pub struct CommandRow {
     pub name: String,
     /// How many processes run the command.
     pub count: usize,
-    /// Rows of the command's processes, by index into [`processes`](crate::Report::processes), the most expensive first; a row
+    /// Rows of the command's processes, by index into [`processes`](crate::Common::processes), the most expensive first; a row
     /// may stand for many processes.
     pub members: Vec<usize>,
     /// Cycles by the Oracle.
@@ -74,31 +74,14 @@ impl CommandRow {
     }
 }
 
-/// The threads of a process that have the same name.
-#[derive(Clone, Debug, Serialize)]
-pub struct ThreadRow {
-    /// Index into [`processes`](crate::Report::processes).
-    pub process: usize,
-    /// The threads' name in the kernel, the last one that they had.
-    pub name: String,
-    /// The kernel's thread ids: the first ten.
-    pub tids: Vec<u32>,
-    /// Number of threads.
-    pub count: usize,
-    /// Cycles in which the threads ran.
-    pub cycles: f64,
-    /// Share of all processes' cycles.
-    pub share: f64,
-}
-
 /// A function of a process.
 #[derive(Clone, Debug, Serialize)]
 pub struct FunctionRow {
-    /// Index into [`processes`](crate::Report::processes).
+    /// Index into [`processes`](crate::Common::processes).
     pub process: usize,
     /// Demangled name.
     pub name: String,
-    /// Index into [`modules`](crate::Report::modules).
+    /// Index into [`modules`](crate::Common::modules).
     pub module: usize,
     /// Cycles by the Oracle.
     pub cycles: f64,
@@ -121,7 +104,7 @@ pub struct FunctionRow {
 /// An instruction of a process.
 #[derive(Clone, Debug, Serialize)]
 pub struct InstructionRow {
-    /// Index into [`processes`](crate::Report::processes).
+    /// Index into [`processes`](crate::Common::processes).
     pub process: usize,
     /// The instruction's number in the evaluation.
     #[serde(skip)]
@@ -158,7 +141,7 @@ pub struct InstructionRow {
 /// The executed instructions of a function.
 #[derive(Clone, Debug, Serialize)]
 pub struct Listing {
-    /// Index into [`functions`](crate::Report::functions).
+    /// Index into [`functions`](crate::Common::functions).
     pub function: usize,
     /// The function's executed instructions, in order of address.
     pub rows: Vec<ListingRow>,

@@ -1,5 +1,8 @@
 //! Time by event, per process and instruction: TEA (ISCA 2023), see [`profile::Signatures`].
 
+pub(crate) mod rules;
+pub(crate) mod text;
+
 use std::collections::BTreeMap;
 
 use commit_trace::TeaEvents;
@@ -21,7 +24,7 @@ const NO_EVENT: &str = "none";
 pub struct TeaReport {
     /// The profilers whose samples carry events.
     pub columns: Vec<TeaColumn>,
-    /// Processes with time, in the order of [`super::Report::processes`], without "all".
+    /// Processes with time, in the order of [`crate::Common::processes`], without "all".
     pub processes: Vec<TeaProcess>,
     /// The most expensive instructions of the processes in focus.
     pub instructions: Vec<TeaInstruction>,
@@ -33,7 +36,7 @@ pub struct TeaColumn {
     /// `tea` for TIP's samples with their events, `nci-tea` and `dispatch-tea` for the others'; then the rest of the sampler's
     /// name, if that is not its profiler's.
     pub name: String,
-    /// Index into [`super::Report::columns`].
+    /// Index into [`crate::Common::columns`].
     pub column: usize,
 }
 
@@ -43,7 +46,7 @@ pub type EventStack = BTreeMap<String, f64>;
 /// A process's time by event.
 #[derive(Clone, Debug, Serialize)]
 pub struct TeaProcess {
-    /// Index into [`super::Report::processes`].
+    /// Index into [`crate::Common::processes`].
     pub process: usize,
     /// The process's name.
     pub name: String,
@@ -62,7 +65,7 @@ pub struct TeaProcess {
 /// An instruction's time by event.
 #[derive(Clone, Debug, Serialize)]
 pub struct TeaInstruction {
-    /// Index into [`super::Report::processes`].
+    /// Index into [`crate::Common::processes`].
     pub process: usize,
     /// Address, in hexadecimal.
     pub pc: String,
@@ -282,7 +285,7 @@ fn error(truth: &Sums, truth_total: u64, found: &Sums, found_total: u64) -> f64 
 }
 
 impl TeaReport {
-    /// The stacks of a process, by its index into [`super::Report::processes`].
+    /// The stacks of a process, by its index into [`crate::Common::processes`].
     pub fn process(&self, process: usize) -> Option<&TeaProcess> {
         self.processes.iter().find(|row| row.process == process)
     }

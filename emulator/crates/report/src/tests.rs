@@ -2,6 +2,7 @@ use std::fs;
 use std::path::Path;
 
 use commit_trace::InstId;
+use guest_samples::{GuestProfile, GuestSample};
 use profile::synthetic::{QUICKSTART, evaluation};
 use profile::{
     CycleStacks, Evaluation, Level, Profile, Profiler, Thread, ThreadId, UNITS_PER_CYCLE,
@@ -9,27 +10,35 @@ use profile::{
 use serde_json::json;
 use symbols::synthetic::guest_root;
 use symbols::{SymbolFiles, Symbolizer};
+use tempfile::TempDir;
 
 use super::*;
-use crate::perf_data::{GuestProfile, GuestSample};
 
 mod detail;
 mod flame;
 pub(crate) mod page;
 mod waiting;
 
-pub(crate) fn report_of(evaluation: &Evaluation, guest: Option<&GuestProfile>) -> Report {
+/// Names of the code of the synthetic evaluation, by files that are there as long as the folder is.
+pub(crate) fn symbolizer() -> (TempDir, Symbolizer) {
     let root = guest_root();
     let files = SymbolFiles { roots: vec![root.path().to_owned()], ..SymbolFiles::default() };
-    let disassemble = |raw: u32, _: u64| format!("op{raw:x}\ta0, a1");
+    (root, Symbolizer::new(files))
+}
+
+/// The inputs of a report of an evaluation alone.
+pub(crate) fn inputs<'a>(
+    evaluation: &'a Evaluation,
+    symbolizer: &'a Symbolizer,
+) -> ReportInputs<'a> {
     let meta = json!({ "name": "a <small> run", "core": { "preset": "boom-4w" } });
-    Report::build(
-        evaluation,
-        &Symbolizer::new(files),
-        guest.map_or(&[], std::slice::from_ref),
-        &disassemble,
-        meta,
-    )
+    ReportInputs::new(evaluation, symbolizer, &|raw, _| format!("op{raw:x}\ta0, a1"), meta)
+}
+
+pub(crate) fn report_of(evaluation: &Evaluation, guest: Option<&GuestProfile>) -> Report {
+    let (_root, symbolizer) = symbolizer();
+    let guests = guest.map_or(&[][..], std::slice::from_ref);
+    Report::build(ReportInputs { guests, ..inputs(evaluation, &symbolizer) })
 }
 
 /// Compares with a golden file; `BLESS=1` writes it.
@@ -73,13 +82,13 @@ fn errors_are_half_the_distance_per_level() {
 #[test]
 fn a_profiler_that_says_what_the_oracle_says_has_no_error() {
     let report = report_of(&evaluation(), None);
-    let column = report.columns.iter().position(|c| c.name == "tip-fast").unwrap();
-    for process in &report.processes {
+    let column = report.common.columns.iter().position(|c| c.name == "tip-fast").unwrap();
+    for process in &report.common.processes {
         for level in Level::ALL {
             assert_eq!(process.errors[column].unwrap().get(level).error, 0.0);
         }
     }
-    assert!(!report.columns[column].primary);
+    assert!(!report.common.columns[column].primary);
 }
 
 fn guest() -> GuestProfile {
@@ -106,7 +115,7 @@ fn guest() -> GuestProfile {
 #[test]
 fn samples_from_the_guest_are_a_column() {
     let report = report_of(&evaluation(), Some(&guest()));
-    let column = report.columns.last().unwrap();
+    let column = report.common.columns.last().unwrap();
     assert_eq!((column.name.as_str(), column.samples), ("guest-tip", 4));
     assert_eq!(column.unmatched_cycles, 800.0);
     let errors = report.errors_json();
@@ -116,20 +125,20 @@ fn samples_from_the_guest_are_a_column() {
     assert!((error - (1.0 - correct)).abs() < 1e-9, "{error}");
     assert!(errors["sh"]["function"].get("guest-tip").is_none());
     assert!(errors["all"]["function"].get("guest-tip").is_none(), "sh was not sampled");
-    assert_eq!(report.warnings.len(), 3, "{:?}", report.warnings);
+    assert_eq!(report.common.warnings.len(), 3, "{:?}", report.common.warnings);
 }
 
 #[test]
 fn a_profile_from_the_guest_is_beside_the_model_of_its_rule() {
     let report = report_of(&evaluation(), Some(&guest()));
-    let [own] = &report.in_guest[..] else {
-        panic!("{:?}", report.in_guest);
+    let [own] = &report.sections.in_guest[..] else {
+        panic!("{:?}", report.sections.in_guest);
     };
     assert_eq!((own.rule, own.samples), (Profiler::Tip, 3.0));
-    assert_eq!(report.processes[own.process].name, "quickstart");
-    assert_eq!(report.columns[own.model].profiler, Some(Profiler::Tip));
+    assert_eq!(report.common.processes[own.process].name, "quickstart");
+    assert_eq!(report.common.columns[own.model].profiler, Some(Profiler::Tip));
     let errors = own.errors.function;
-    let column = &report.processes[own.process].errors[own.column];
+    let column = &report.common.processes[own.process].errors[own.column];
     assert_eq!(errors.guest, column.unwrap().function);
     assert!(errors.between.error > 0.3 && errors.between.sampling > 0.0);
     let text = report.text(&Options::default());
@@ -141,8 +150,8 @@ fn a_profile_from_the_guest_is_beside_the_model_of_its_rule() {
     let mut other = guest();
     other.heuristic = 3;
     let report = report_of(&evaluation(), Some(&other));
-    assert_eq!(report.columns.last().unwrap().name, "guest-nci-ilp");
-    assert!(report.in_guest.iter().all(|own| own.rule == Profiler::NciIlp));
+    assert_eq!(report.common.columns.last().unwrap().name, "guest-nci-ilp");
+    assert!(report.sections.in_guest.iter().all(|own| own.rule == Profiler::NciIlp));
 }
 
 #[test]
@@ -178,7 +187,7 @@ fn an_empty_evaluation_is_an_empty_report() {
     empty.stacks = CycleStacks::default();
     empty.samplers.iter_mut().for_each(|s| s.profile = Profile::new(UNITS_PER_CYCLE));
     let report = report_of(&empty, None);
-    assert_eq!(report.processes.len(), 1);
+    assert_eq!(report.common.processes.len(), 1);
     assert!(report.text(&Options::default()).contains("all"));
     assert!(report.html("").contains("</html>"));
 }
@@ -186,11 +195,11 @@ fn an_empty_evaluation_is_an_empty_report() {
 #[test]
 fn cycle_stacks_and_listings() {
     let report = report_of(&evaluation(), None);
-    let quickstart = &report.processes[1];
+    let quickstart = &report.common.processes[1];
     assert_eq!((quickstart.name.as_str(), quickstart.class), ("quickstart", "flush"));
     assert!((quickstart.stack.iter().sum::<f64>() - 1.0).abs() < 1e-9);
-    let listing = &report.listings[0];
-    assert_eq!(report.functions[listing.function].name, "length");
+    let listing = &report.common.listings[0];
+    assert_eq!(report.common.functions[listing.function].name, "length");
     let shape: Vec<(&str, bool, bool)> =
         listing.rows.iter().map(|r| (&*r.instruction.pc, r.leader, r.gap)).collect();
     assert_eq!(shape[0], ("10150", true, false));
@@ -213,9 +222,13 @@ fn a_function_that_is_too_large_leaves_the_others_their_listings() {
         evaluation.oracle.add(QUICKSTART, InstId(id), 2 * units);
     }
     let report = report_of(&evaluation, None);
-    assert_eq!(report.functions[0].name, "[unknown]");
-    let listed: Vec<&str> =
-        report.listings.iter().map(|listing| &*report.functions[listing.function].name).collect();
+    assert_eq!(report.common.functions[0].name, "[unknown]");
+    let listed: Vec<&str> = report
+        .common
+        .listings
+        .iter()
+        .map(|listing| &*report.common.functions[listing.function].name)
+        .collect();
     assert!(listed.contains(&"length"), "{listed:?}");
     assert!(!listed.contains(&"[unknown]"), "{listed:?}");
 }
@@ -233,7 +246,7 @@ fn threads_of_one_name_are_one_row_of_every_report() {
     evaluation.threads = threads.into_iter().chain(passing).map(thread).collect();
     let report = report_of(&evaluation, None);
     let rows: Vec<_> =
-        report.threads.iter().map(|row| (&*row.name, row.count, row.cycles)).collect();
+        report.sections.threads.iter().map(|row| (&*row.name, row.count, row.cycles)).collect();
     assert_eq!(rows, [("quickstart", 1, 9000.0), ("<passing>", 38, 1900.0)]);
     let text = report.text(&Options::default());
     let line = text.lines().find(|line| line.contains("<passing>")).unwrap();
@@ -252,9 +265,9 @@ fn processes_of_one_command_are_one_row() {
         }
     }
     let report = report_of(&evaluation, None);
-    let both = report.commands.iter().find(|row| row.name == "quickstart").unwrap();
+    let both = report.common.commands.iter().find(|row| row.name == "quickstart").unwrap();
     assert_eq!((both.count, both.members.len()), (2, 2));
-    let members = both.members.iter().map(|&at| report.processes[at].cycles);
+    let members = both.members.iter().map(|&at| report.common.processes[at].cycles);
     assert!((both.cycles - members.sum::<f64>()).abs() < 1e-6);
     let text = report.text(&Options::default());
     assert!(text.contains("\nquickstart (2)  "), "{text}");
@@ -272,9 +285,9 @@ fn processes_of_one_command_are_one_row() {
 #[test]
 fn elapsed_time_comes_first() {
     let mut report = report_of(&evaluation(), None);
-    assert_eq!(report.totals.elapsed, None);
+    assert_eq!(report.common.totals.elapsed, None);
     let meta = json!({"regions": {"cycles": 36_734_211}, "core": {"clock": {"mhz": 1600}}});
-    report.totals.elapsed = elapsed::Elapsed::of(&meta);
+    report.common.totals.elapsed = elapsed::Elapsed::of(&meta);
     let text = report.text(&Options::default());
     assert!(text.contains("\n36,734,211 cycles elapsed, 22.959 ms\n"), "{text}");
 }

@@ -1,58 +1,22 @@
 //! The report as text: tables of at most 120 columns.
 
 mod errors;
-pub(super) mod fit;
 mod hot;
-mod tea;
-mod topdown;
 
 use std::fmt::Write;
 
 use profile::CATEGORIES;
 
-use super::model::Report;
-use super::sections::TextPosition;
+use super::options::Options;
+use super::printable::printable_lines;
+use super::report::Report;
+use super::section::TextPosition;
 use super::tables::CommandRow;
-use super::{printable_lines, sensitivity};
-use fit::{count, fit, percent};
-
-pub use fit::fit_name as short_name;
-
-/// How much of a report the text shows.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Functions per process.
-    pub functions: usize,
-    /// Instructions per process.
-    pub instructions: usize,
-    /// Disagreements per profiler.
-    pub disagreements: usize,
-    /// Disagreements in words, per profiler.
-    pub sentences: usize,
-    /// Processes that get tables of their own: the first of [`Report::focus`].
-    pub processes: usize,
-    /// Share of all cycles from which on a process is listed.
-    pub min_share: f64,
-    /// Show only this process.
-    pub process: Option<String>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            functions: 12,
-            instructions: 16,
-            disagreements: 2,
-            sentences: 2,
-            processes: 3,
-            min_share: 0.002,
-            process: None,
-        }
-    }
-}
+use super::widths::{count, fit, fixed, percent, wrap};
+use super::{sensitivity, tea, topdown};
 
 impl Report {
-    /// The report as text.
+    /// Returns the report as text.
     pub fn text(&self, options: &Options) -> String {
         let mut out = String::new();
         // Writing to a string cannot fail.
@@ -61,14 +25,14 @@ impl Report {
     }
 
     fn write_text(&self, out: &mut String, options: &Options) -> std::fmt::Result {
-        for notice in self.notices() {
+        for notice in self.common.notices() {
             writeln!(out, "{notice}\n")?;
         }
-        if let Some(name) = self.meta.get("name").and_then(|name| name.as_str()) {
+        if let Some(name) = self.common.meta.get("name").and_then(|name| name.as_str()) {
             writeln!(out, "{}", fit(name, 120))?;
             writeln!(out)?;
         }
-        let totals = &self.totals;
+        let totals = &self.common.totals;
         if let Some(elapsed) = totals.elapsed {
             let ms = elapsed.ms.map_or_else(String::new, |ms| format!(", {ms:.3} ms"));
             writeln!(out, "{} cycles elapsed{ms}", count(elapsed.cycles as f64))?;
@@ -93,55 +57,65 @@ impl Report {
              would leave of it. Publ.: published mean of 27 programs at 4 kHz (TIP, MICRO'21)."
         )?;
         let mut wanted = match &options.process {
-            Some(name) => (0..self.processes.len())
-                .filter(|index| self.processes[*index].name == *name)
+            Some(name) => (0..self.common.processes.len())
+                .filter(|index| self.common.processes[*index].name == *name)
                 .collect(),
-            None => self.focus_by_command(),
+            None => self.common.focus_by_command(),
         };
         wanted.truncate(options.processes.max(1));
         // One process is the same as all.
-        if options.process.is_none() && self.processes.len() != 2 {
+        if options.process.is_none() && self.common.processes.len() != 2 {
             wanted.push(0);
         }
         let shown = wanted.clone();
         for index in wanted {
             writeln!(out)?;
-            let command = self.command_of(index).filter(|row| row.members.len() > 1);
+            let command = self.common.command_of(index).filter(|row| row.members.len() > 1);
             if let Some(command) = command {
                 writeln!(
                     out,
                     "{} is the most expensive of the {} processes of {}, which have {} % of all cycles together.",
-                    fit(&self.processes[index].name, 40),
+                    fit(&self.common.processes[index].name, 40),
                     command.count,
                     fit(&command.name, 16),
-                    fit::fixed(command.share),
+                    fixed(command.share),
                 )?;
             }
-            errors::write(out, self, index)?;
-            sensitivity::write_split(out, self, index)?;
-            hot::write(out, self, index, options)?;
-            if let Some(tea) = &self.tea {
-                tea::write(out, self, tea, index, options.instructions)?;
+            errors::write(out, &self.common, index, !self.sections.sensitivity.is_empty())?;
+            sensitivity::write_split(out, &self.common, index)?;
+            hot::write(out, &self.common, index, options)?;
+            if let Some(tea) = &self.sections.tea {
+                tea::text::write(out, &self.common, tea, index, options.instructions)?;
             }
         }
-        if let Some(tree) = &self.top_down {
+        if let Some(tree) = &self.sections.top_down {
             let mut shown = shown;
             if !shown.contains(&0) {
                 shown.push(0);
             }
             writeln!(out)?;
-            topdown::write(out, tree, &shown, options.functions)?;
+            topdown::text::write(out, tree, &shown, options.functions)?;
         }
         self.write_sections(out, TextPosition::Tail, options)?;
-        if !self.warnings.is_empty() {
+        if !self.common.warnings.is_empty() {
             writeln!(out, "\nWarnings")?;
-            for warning in &self.warnings {
-                for line in fit::wrap(warning, 116) {
+            for warning in &self.common.warnings {
+                for line in wrap(warning, 116) {
                     writeln!(out, "  {line}")?;
                 }
             }
         }
         Ok(())
+    }
+
+    fn write_sections(
+        &self,
+        out: &mut String,
+        place: TextPosition,
+        options: &Options,
+    ) -> std::fmt::Result {
+        let mut sections = self.sections.at(place);
+        sections.try_for_each(|section| section.write(&self.common, options, out))
     }
 
     fn write_processes(&self, out: &mut String, options: &Options) -> std::fmt::Result {
@@ -152,11 +126,12 @@ impl Report {
         }
         writeln!(out)?;
         let mut hidden = 0;
-        let all = &self.processes[0];
+        let all = &self.common.processes[0];
         let mut lines = vec![(all.name.clone(), all.cycles, all.share, all.class, all.stack)];
-        for command in &self.commands {
-            let asked =
-                |index: &usize| Some(&self.processes[*index].name) == options.process.as_ref();
+        for command in &self.common.commands {
+            let asked = |index: &usize| {
+                Some(&self.common.processes[*index].name) == options.process.as_ref()
+            };
             if command.share < options.min_share && !command.members.iter().any(asked) {
                 hidden += command.count;
                 continue;

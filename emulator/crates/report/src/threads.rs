@@ -1,20 +1,40 @@
 //! The time of threads, by name.
 
+pub(crate) mod rules;
+
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use maud::{Markup, html};
 use profile::Evaluation;
+use serde::Serialize;
 
 use super::gather::Gathered;
-use super::html::escape;
-use super::model::Report;
-use super::tables::ThreadRow;
-use super::text::Options;
-use super::text::fit::{count, fit, percent};
+use super::model::Common;
+use super::options::Options;
+use super::section::Section;
+use super::widths::{count, fit, percent};
 
 /// Thread ids that a row lists at most.
 const TIDS: usize = 10;
+
+/// The threads of a process that have the same name.
+#[derive(Clone, Debug, Serialize)]
+pub struct ThreadRow {
+    /// Index into [`processes`](Common::processes).
+    pub process: usize,
+    /// The threads' name in the kernel, the last one that they had.
+    pub name: String,
+    /// The kernel's thread ids: the first ten.
+    pub tids: Vec<u32>,
+    /// Number of threads.
+    pub count: usize,
+    /// Cycles in which the threads ran.
+    pub cycles: f64,
+    /// Share of all processes' cycles.
+    pub share: f64,
+}
 
 /// Returns a row for each name of a process's threads that ran.
 pub(super) fn threads(evaluation: &Evaluation, gathered: &Gathered<'_>) -> Vec<ThreadRow> {
@@ -46,21 +66,21 @@ pub(super) fn threads(evaluation: &Evaluation, gathered: &Gathered<'_>) -> Vec<T
     rows
 }
 
-impl Report {
-    /// Returns the threads to list: those of the process that [`Options::process`] asks for; else those with at least
-    /// [`Options::min_share`] of processes whose threads have several names.
-    fn listed_threads(&self, options: &Options) -> Vec<&ThreadRow> {
-        let own = |row: &ThreadRow| &self.processes[row.process].name;
-        let of = |process: usize| self.threads.iter().filter(move |row| row.process == process);
-        let listed = |row: &&ThreadRow| match &options.process {
-            Some(name) => own(row) == name,
-            None => row.share >= options.min_share && of(row.process).nth(1).is_some(),
-        };
-        self.threads.iter().filter(listed).collect()
-    }
+/// Returns the threads to list: those of the process that [`Options::process`] asks for; else those with at least
+/// [`Options::min_share`] of processes whose threads have several names.
+fn listed<'a>(rows: &'a [ThreadRow], common: &Common, options: &Options) -> Vec<&'a ThreadRow> {
+    let own = |row: &ThreadRow| &common.processes[row.process].name;
+    let of = |process: usize| rows.iter().filter(move |row| row.process == process);
+    let listed = |row: &&ThreadRow| match &options.process {
+        Some(name) => own(row) == name,
+        None => row.share >= options.min_share && of(row.process).nth(1).is_some(),
+    };
+    rows.iter().filter(listed).collect()
+}
 
-    pub(super) fn write_threads(&self, out: &mut String, options: &Options) -> std::fmt::Result {
-        let rows = self.listed_threads(options);
+impl Section for Vec<ThreadRow> {
+    fn write(&self, common: &Common, options: &Options, out: &mut String) -> std::fmt::Result {
+        let rows = listed(self, common, options);
         if rows.is_empty() {
             return Ok(());
         }
@@ -77,7 +97,7 @@ impl Report {
             writeln!(
                 out,
                 "{:<24}{:<18}{:>15}{:>8}{:>9}  {}",
-                fit(&self.processes[row.process].name, 23),
+                fit(&common.processes[row.process].name, 23),
                 fit(&row.name, 17),
                 count(row.cycles),
                 percent(row.share),
@@ -88,25 +108,32 @@ impl Report {
         Ok(())
     }
 
-    /// Returns the threads as a table of the page; empty if there is nothing to tell apart.
-    pub(super) fn threads_html(&self) -> String {
-        let rows = self.listed_threads(&Options::default());
+    /// Returns the threads as a table; empty if there is nothing to tell apart.
+    fn page(&self, common: &Common) -> Markup {
+        let rows = listed(self, common, &Options::default());
         if rows.is_empty() {
-            return String::new();
+            return html! {};
         }
-        let mut out = "<section id=\"threads\"><h2>Threads</h2><table><thead><tr><th>process</th><th>name</th>\
-            <th>cycles</th><th>%</th><th>threads</th></tr></thead><tbody>"
-            .to_owned();
-        for row in rows {
-            let cells = [
-                escape(&self.processes[row.process].name),
-                escape(&row.name),
-                count(row.cycles),
-                percent(row.share),
-                row.count.to_string(),
-            ];
-            out += &format!("<tr><td>{}</td></tr>", cells.join("</td><td>"));
+        html! {
+            section id="threads" {
+                h2 { "Threads" }
+                table {
+                    thead {
+                        tr { th { "process" } th { "name" } th { "cycles" } th { "%" } th { "threads" } }
+                    }
+                    tbody {
+                        @for row in rows {
+                            tr {
+                                td { (common.processes[row.process].name) }
+                                td { (row.name) }
+                                td { (count(row.cycles)) }
+                                td { (percent(row.share)) }
+                                td { (row.count) }
+                            }
+                        }
+                    }
+                }
+            }
         }
-        out + "</tbody></table></section>"
     }
 }

@@ -1,5 +1,8 @@
 //! The top-down tree of processes, functions and time.
 
+pub(crate) mod rules;
+pub(crate) mod text;
+
 use std::collections::BTreeMap;
 
 use profile::topdown::{NODES, Node, Slots, SlotsAndCycles};
@@ -19,7 +22,7 @@ pub struct TopDownReport {
     pub width: u32,
     /// The tree, parents before their children.
     pub nodes: Vec<Node>,
-    /// Slots of processes, in the order of [`super::Report::processes`].
+    /// Slots of processes, in the order of [`crate::Common::processes`].
     pub processes: Vec<TopDownRow>,
     /// The functions with most slots.
     pub functions: Vec<TopDownRow>,
@@ -30,7 +33,7 @@ pub struct TopDownReport {
 /// The slots of a process or function.
 #[derive(Clone, Debug, Serialize)]
 pub struct TopDownRow {
-    /// Index into [`super::Report::processes`].
+    /// Index into [`crate::Common::processes`].
     pub process: usize,
     /// Name of the process or function.
     pub name: String,

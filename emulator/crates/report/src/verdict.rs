@@ -2,25 +2,30 @@
 //! what is tried against them.
 
 mod advice;
+pub(crate) mod rules;
 
 use std::fmt::Write;
 
 use commit_trace::InstId;
+use maud::{Markup, html};
 use profile::{Component, CycleStack};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use symbols::{FunctionId, Symbols};
 
 use super::gather::Rows;
-use super::html::{escape, words};
 use super::inclusive::InclusiveRow;
 use super::interpreted::InterpretedFunction;
-use super::loops;
-use super::model::Report;
+use super::loops::{LoopRow, LoopsReport};
+use super::markup::words;
+use super::model::Common;
+use super::options::Options;
+use super::places::fit_place;
 use super::rows::{Code, RowBuilder, Selection};
+use super::section::Section;
 use super::tables::CommandRow;
-use super::text::Options;
-use super::text::fit::{fit, fit_name, fixed, wrap};
+use super::waiting::WaitingReport;
+use super::widths::{fit, fit_name, fixed, wrap};
 pub use advice::Owner;
 
 /// Causes that are named at most (`MAX_CAUSES`), and the least share of the command's cycles of a named one (`NOTICEABLE`).
@@ -36,7 +41,7 @@ const MAX_PLACES: usize = 3;
 /// What the processes of a command spend their cycles on. Shares are of the cycles of all these processes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
-    /// The command's most expensive process, as an index into [`processes`](Report::processes).
+    /// The command's most expensive process, as an index into [`processes`](Common::processes).
     pub process: usize,
     /// The command.
     pub command: String,
@@ -50,6 +55,9 @@ pub struct Verdict {
     /// Most expensive functions of the program that an interpreter executes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interpreted: Vec<InterpretedFunction>,
+    /// What the threads of the command's processes wait for, in a sentence, if it is worth one.
+    #[serde(skip)]
+    pub(crate) waiting: Option<String>,
 }
 
 /// A reason for cycles.
@@ -64,7 +72,7 @@ pub struct Cause {
 /// A function, and what it waits for.
 #[derive(Clone, Debug, Serialize)]
 pub struct Place {
-    /// The most expensive process that has the function, as an index into [`processes`](Report::processes).
+    /// The most expensive process that has the function, as an index into [`processes`](Common::processes).
     pub process: usize,
     /// The function's name.
     pub function: String,
@@ -87,6 +95,9 @@ pub struct Place {
     pub owner: Owner,
     /// Advice on what to try against the function's cycles: by the critical path of its loop if it has one, else by its cause.
     pub advice: String,
+    /// The function's loop, and what bounds it, in words, if excerpts show one.
+    #[serde(skip)]
+    pub(crate) in_loop: Option<String>,
 }
 
 /// Adds up what the processes of commands spend their cycles on.
@@ -198,6 +209,7 @@ impl CommandSums {
                 cause: Cause { component, share: stack[component] as f64 / whole },
                 owner: self.owner(*id, &made, symbols),
                 advice: String::new(),
+                in_loop: None,
                 function: made.function,
                 label: made.label,
                 pc: made.pc,
@@ -221,6 +233,7 @@ impl CommandSums {
             causes,
             inclusive: Vec::new(),
             interpreted: Vec::new(),
+            waiting: None,
         }
     }
 }
@@ -279,7 +292,7 @@ impl Cause {
 impl Place {
     fn in_words(&self) -> String {
         let (source, library) = (self.source.as_deref(), self.library_source.as_deref());
-        let at = loops::fit_place(&self.label, source, library, 70);
+        let at = fit_place(&self.label, source, library, 70);
         format!(
             "{} %  {}: {}, mostly at `{}` ({at})",
             fixed(self.share),
@@ -290,44 +303,63 @@ impl Place {
     }
 }
 
-impl Report {
-    /// Says of each place what is tried against it.
-    pub(super) fn advise(&mut self) {
-        let mut verdict = std::mem::take(&mut self.verdict);
-        for of_command in &mut verdict {
-            let members = self.commands.iter().find(|row| row.name == of_command.command);
-            let members = members.map_or(&[][..], |row| &row.members);
-            for place in &mut of_command.places {
-                place.advice = advice::for_place(place, self.loop_of(members, &place.function));
-            }
+/// Says of each place what is tried against it, by its loop if it has one, and of each command what its threads wait for.
+pub(super) fn complete(
+    verdicts: &mut [Verdict],
+    commands: &[CommandRow],
+    loops: Option<&LoopsReport>,
+    waiting: Option<&WaitingReport>,
+) {
+    for verdict in verdicts {
+        let command = commands.iter().find(|row| row.name == verdict.command);
+        let members = command.map_or(&[][..], |row| &row.members);
+        verdict.waiting = waiting.and_then(|waiting| waiting.sentence(members));
+        for place in &mut verdict.places {
+            let own = loops.and_then(|loops| loops.loop_of(members, &place.function));
+            place.advice = advice::for_place(place, own);
+            place.in_loop = own.map(LoopRow::in_words);
         }
-        self.verdict = verdict;
     }
+}
 
-    fn shown_verdicts(&self, options: &Options) -> impl Iterator<Item = (&Verdict, &CommandRow)> {
-        let wanted = options.process.clone();
-        let command =
-            |verdict: &Verdict| self.commands.iter().find(|row| row.name == verdict.command);
-        let mut all: Vec<(&Verdict, &CommandRow)> =
-            self.verdict.iter().filter_map(|verdict| Some((verdict, command(verdict)?))).collect();
-        // The program that was asked about comes first, even if it mostly waits.
-        let run = self.meta["name"].as_str().unwrap_or_default().to_owned();
-        all.sort_by_key(|(_, row)| row.name != run);
-        let most = all.iter().map(|(_, row)| row.share).fold(0.0, f64::max);
-        let named = move |(_, row): &(&Verdict, &CommandRow)| match &wanted {
-            Some(name) => {
-                let own = row.members.iter().map(|&index| &self.processes[index].name);
-                row.name == *name || own.into_iter().any(|own| own == name)
-            }
-            None => row.name == run || row.share >= COMPARABLE * most,
-        };
-        let count = options.processes.max(1);
-        all.into_iter().filter(named).take(count)
-    }
+/// Returns the verdicts that a form of the report shows, each with its command.
+fn shown<'a>(
+    verdicts: &'a [Verdict],
+    common: &'a Common,
+    options: &Options,
+) -> impl Iterator<Item = (&'a Verdict, &'a CommandRow)> {
+    let wanted = options.process.clone();
+    let command =
+        |verdict: &Verdict| common.commands.iter().find(|row| row.name == verdict.command);
+    let mut all: Vec<(&Verdict, &CommandRow)> =
+        verdicts.iter().filter_map(|verdict| Some((verdict, command(verdict)?))).collect();
+    // The program that was asked about comes first, even if it mostly waits.
+    let run = common.meta["name"].as_str().unwrap_or_default().to_owned();
+    all.sort_by_key(|(_, row)| row.name != run);
+    let most = all.iter().map(|(_, row)| row.share).fold(0.0, f64::max);
+    let named = move |(_, row): &(&Verdict, &CommandRow)| match &wanted {
+        Some(name) => {
+            let own = row.members.iter().map(|&index| &common.processes[index].name);
+            row.name == *name || own.into_iter().any(|own| own == name)
+        }
+        None => row.name == run || row.share >= COMPARABLE * most,
+    };
+    let count = options.processes.max(1);
+    all.into_iter().filter(named).take(count)
+}
 
-    /// Writes what takes the cycles of the commands in focus.
-    pub fn write_verdict(&self, out: &mut String, options: &Options) -> std::fmt::Result {
-        for (verdict, command) in self.shown_verdicts(options) {
+/// Returns how to learn what is below each function, if calls were not followed and can be.
+fn offer_of_call_stacks(verdicts: &[Verdict], common: &Common) -> Option<&'static str> {
+    let has_trace = common.meta["spec"]["record"]["trace"] == true;
+    let wanted = !verdicts.is_empty() && common.flame.callers.is_empty() && has_trace;
+    wanted.then_some(
+        "Calls were not followed: tipsim report DIR --rebuild --call-stacks says what is below each function.",
+    )
+}
+
+impl Section for Vec<Verdict> {
+    fn write(&self, common: &Common, options: &Options, out: &mut String) -> std::fmt::Result {
+        for (verdict, command) in shown(self, common, options) {
             let line = format!(
                 "{}: {:.1} M cycles: {}",
                 fit(&command.title(), 40),
@@ -338,8 +370,8 @@ impl Report {
             for line in wrap(&line, 116) {
                 writeln!(out, "{line}")?;
             }
-            if let Some(words) = self.waiting_in_words(&command.members) {
-                for line in wrap(&words, 114) {
+            if let Some(words) = &verdict.waiting {
+                for line in wrap(words, 114) {
                     writeln!(out, "  {line}")?;
                 }
             }
@@ -354,8 +386,8 @@ impl Report {
                 for (n, line) in wrap(&place.in_words(), 112).iter().enumerate() {
                     writeln!(out, "{}{line}", if n == 0 { "  " } else { "         " })?;
                 }
-                if let Some(words) = self.loop_in_words(&command.members, &place.function) {
-                    for line in wrap(&words, 108) {
+                if let Some(words) = &place.in_loop {
+                    for line in wrap(words, 108) {
                         writeln!(out, "         {line}")?;
                     }
                 }
@@ -364,7 +396,7 @@ impl Report {
                 }
             }
         }
-        if let Some(offer) = self.offer_of_call_stacks() {
+        if let Some(offer) = offer_of_call_stacks(self, common) {
             writeln!(out)?;
             for line in wrap(offer, 116) {
                 writeln!(out, "{line}")?;
@@ -373,75 +405,75 @@ impl Report {
         Ok(())
     }
 
-    /// Returns how to learn what is below each function, if calls were not followed and can be.
-    fn offer_of_call_stacks(&self) -> Option<&'static str> {
-        let has_trace = self.meta["spec"]["record"]["trace"] == true;
-        let wanted = !self.verdict.is_empty() && self.flame.callers.is_empty() && has_trace;
-        wanted.then_some(
-            "Calls were not followed: tipsim report DIR --rebuild --call-stacks says what is below each function.",
-        )
+    /// Returns the verdicts as lists; empty if there are none.
+    fn page(&self, common: &Common) -> Markup {
+        if self.is_empty() {
+            return html! {};
+        }
+        html! {
+            section id="verdict" aria-labelledby="verdict-title" {
+                h2 id="verdict-title" { "Verdict" }
+                @for (verdict, command) in shown(self, common, &Options::default()) {
+                    (verdict.list(command))
+                }
+                @if let Some(offer) = offer_of_call_stacks(self, common) {
+                    p class="muted" { (offer) }
+                }
+            }
+        }
     }
+}
 
-    /// Returns the verdicts as a part of the page; empty if there are none.
-    pub(super) fn verdict_html(&self) -> String {
-        if self.verdict.is_empty() {
-            return String::new();
+impl Verdict {
+    /// Returns the verdict as lists of functions and places.
+    fn list(&self, command: &CommandRow) -> Markup {
+        html! {
+            p {
+                b { (command.title()) }
+                ": " (format_args!("{:.1}", command.cycles / 1e6)) " M cycles: " (words(&self.causes_in_words()))
+                @if let Some(waiting) = &self.waiting {
+                    "; " (words(waiting))
+                }
+                "."
+            }
+            @if !self.inclusive.is_empty() || !self.interpreted.is_empty() {
+                ul {
+                    @for row in &self.interpreted {
+                        li title=(row.name) { (words(&row.in_words())) }
+                    }
+                    @for row in &self.inclusive {
+                        li { (words(&row.in_words())) }
+                    }
+                }
+            }
+            ol {
+                @for place in &self.places {
+                    (place.item())
+                }
+            }
         }
-        let mut out = "<section id=\"verdict\" aria-labelledby=\"verdict-title\"><h2 id=\"verdict-title\">Verdict</h2>".to_owned();
-        for (verdict, command) in self.shown_verdicts(&Options::default()) {
-            let _ = write!(
-                out,
-                "<p><b>{}</b>: {:.1} M cycles: {}{}.</p>{}",
-                escape(&command.title()),
-                command.cycles / 1e6,
-                words(&verdict.causes_in_words()),
-                self.waiting_in_words(&command.members)
-                    .map_or_else(String::new, |text| format!("; {}", words(&text))),
-                if verdict.inclusive.is_empty() && verdict.interpreted.is_empty() {
-                    "<ol>"
-                } else {
-                    "<ul>"
-                },
-            );
-            for row in &verdict.interpreted {
-                let _ = write!(
-                    out,
-                    "<li title=\"{}\">{}</li>",
-                    escape(&row.name),
-                    words(&row.in_words())
-                );
+    }
+}
+
+impl Place {
+    /// Returns the place as an item of a list, which leads to its code.
+    fn item(&self) -> Markup {
+        let (source, library) = (self.source.as_deref(), self.library_source.as_deref());
+        html! {
+            li {
+                a href="#code" data-process=(self.process) data-function=(self.function) data-pc=(self.pc)
+                    title=(self.function) {
+                    (fit_name(&self.function, 60))
+                }
+                ", " (words(&format!("{} %", fixed(self.share)))) ": " (words(&self.cause.in_words())) ", mostly at "
+                code { (self.text) }
+                " (" span title=(self.label) { (fit_place(&self.label, source, library, 90)) } ")"
+                @if let Some(in_loop) = &self.in_loop {
+                    "; " (words(in_loop))
+                }
+                ". Try: " (self.advice) "."
             }
-            for row in &verdict.inclusive {
-                let _ = write!(out, "<li>{}</li>", words(&row.in_words()));
-            }
-            if !verdict.inclusive.is_empty() || !verdict.interpreted.is_empty() {
-                out += "</ul><ol>";
-            }
-            for place in &verdict.places {
-                let (source, library) = (place.source.as_deref(), place.library_source.as_deref());
-                let at = escape(&loops::fit_place(&place.label, source, library, 90));
-                let function = escape(&place.function);
-                let _ = write!(
-                    out,
-                    "<li><a href=\"#code\" data-process=\"{}\" data-function=\"{function}\" data-pc=\"{}\" title=\"{function}\">{}</a>, {}: {}, mostly at <code>{}</code> (<span title=\"{}\">{at}</span>){}. Try: {}.</li>",
-                    place.process,
-                    place.pc,
-                    escape(&fit_name(&place.function, 60)),
-                    words(&format!("{} %", fixed(place.share))),
-                    words(&place.cause.in_words()),
-                    escape(&place.text),
-                    escape(&place.label),
-                    self.loop_in_words(&command.members, &place.function)
-                        .map_or_else(String::new, |text| format!("; {}", words(&text))),
-                    escape(&place.advice)
-                );
-            }
-            out += "</ol>";
         }
-        if let Some(offer) = self.offer_of_call_stacks() {
-            let _ = write!(out, "<p class=\"muted\">{}</p>", escape(offer));
-        }
-        out + "</section>"
     }
 }
 

@@ -3,15 +3,18 @@
 mod build;
 mod callers;
 mod page;
+pub(crate) mod rules;
 mod text;
 
-use profile::Evaluation;
+use maud::Markup;
 use serde::Serialize;
-use symbols::Symbolizer;
 
-use super::loops::short;
-use super::model::Report;
-use super::text::fit::fit_name;
+use super::model::Common;
+use super::options::Options;
+use super::places::short;
+use super::section::Section;
+use super::widths::fit_name;
+pub(super) use build::waiting;
 
 /// Least share of a program's time in a kind of waiting for a sentence of the verdict about it.
 const WORTH_A_SENTENCE: f64 = 0.05;
@@ -25,7 +28,7 @@ const SHARED: &str = " (shared)";
 /// The section's content.
 #[derive(Clone, Debug, Serialize)]
 pub struct WaitingReport {
-    /// Sums of programs, in the order of [`processes`](Report::processes).
+    /// Sums of programs, in the order of [`processes`](Common::processes).
     pub programs: Vec<ProgramWaiting>,
     /// Threads by program; those that live longest in the region first.
     pub threads: Vec<ThreadWaiting>,
@@ -42,7 +45,7 @@ pub struct WaitingReport {
 /// The time of a program's threads, added up.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ProgramWaiting {
-    /// Index into [`processes`](Report::processes).
+    /// Index into [`processes`](Common::processes).
     pub process: usize,
     /// Number of the program's threads.
     pub threads: usize,
@@ -65,7 +68,7 @@ pub struct ProgramWaiting {
 /// A thread's time in the region.
 #[derive(Clone, Debug, Serialize)]
 pub struct ThreadWaiting {
-    /// Index into [`processes`](Report::processes).
+    /// Index into [`processes`](Common::processes).
     pub process: usize,
     /// The thread's name in the kernel.
     pub name: String,
@@ -121,7 +124,7 @@ pub struct WakerRow {
 /// A futex that threads waited for.
 #[derive(Clone, Debug, Serialize)]
 pub struct FutexRow {
-    /// Index into [`processes`](Report::processes).
+    /// Index into [`processes`](Common::processes).
     pub process: usize,
     /// The futex's address, in hexadecimal.
     pub address: String,
@@ -249,21 +252,23 @@ impl FutexRow {
     }
 }
 
-impl Report {
-    /// Adds what threads waited for to the report, if the guest's kernel told. `evaluation` is of all harts.
-    pub fn with_waiting(mut self, evaluation: &Evaluation, symbolizer: &Symbolizer) -> Self {
-        self.waiting = build::waiting(&self, evaluation, symbolizer);
-        self
+/// Returns the programs that the section lists: those in focus, or the one that is asked for.
+fn shown_processes(common: &Common, wanted: Option<&str>) -> Vec<usize> {
+    match wanted {
+        Some(name) => {
+            let own = |index: &usize| common.processes[*index].name == name;
+            (0..common.processes.len()).filter(own).collect()
+        }
+        None => common.focus(),
+    }
+}
+
+impl Section for WaitingReport {
+    fn write(&self, common: &Common, options: &Options, out: &mut String) -> std::fmt::Result {
+        text::write(self, common, options, out)
     }
 
-    /// Returns the programs that the section lists: those in focus, or the one that is asked for.
-    fn shown_waiting(&self, wanted: Option<&str>) -> Vec<usize> {
-        match wanted {
-            Some(name) => {
-                let own = |index: &usize| self.processes[*index].name == name;
-                (0..self.processes.len()).filter(own).collect()
-            }
-            None => self.focus(),
-        }
+    fn page(&self, common: &Common) -> Markup {
+        page::page(self, common)
     }
 }

@@ -1,13 +1,17 @@
 //! What the program would gain if it lost no cycles in some way at some place, as `tipsim what-if` found by running it so.
 
+pub(crate) mod rules;
+
 use std::fmt::{self, Write};
 
-use serde::Deserialize;
+use maud::{Markup, html};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::html::escape;
-use super::model::Report;
-use super::text::fit::{fit, fit_label, fit_name};
+use super::model::Common;
+use super::options::Options;
+use super::section::Section;
+use super::widths::{fit, fit_label, fit_name};
 
 /// What run.json has under `what_if`.
 #[derive(Debug, Default, Deserialize)]
@@ -51,7 +55,11 @@ struct Instruction {
 impl WhatIf {
     /// Reads the trials of `tipsim what-if` from a run's run.json; `None` if there are none.
     pub fn of(run: &Value) -> Option<Self> {
-        let what_if = Self::deserialize(&run["what_if"]).ok()?;
+        RecordedWhatIf::of(run).trials()
+    }
+
+    fn read(what_if: &Value) -> Option<Self> {
+        let what_if = Self::deserialize(what_if).ok()?;
         (!what_if.trials.is_empty()).then_some(what_if)
     }
 
@@ -156,49 +164,80 @@ impl fmt::Display for WhatIf {
     }
 }
 
-impl Report {
-    /// Returns what the trials found as a section of the page.
-    pub(super) fn what_if_html(&self) -> String {
-        let Some(what_if) = WhatIf::of(&self.meta) else {
-            return String::new();
+/// What run.json has under `what_if`, as it stands there; report.json has it, too.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(transparent)]
+pub struct RecordedWhatIf(Value);
+
+impl RecordedWhatIf {
+    /// Returns what a run's run.json has.
+    pub(super) fn of(run: &Value) -> Self {
+        Self(run["what_if"].clone())
+    }
+
+    /// True if run.json has nothing.
+    pub(super) fn is_absent(&self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Returns the trials; `None` if there are none.
+    fn trials(&self) -> Option<WhatIf> {
+        WhatIf::read(&self.0)
+    }
+}
+
+impl Section for RecordedWhatIf {
+    fn write(&self, _: &Common, _: &Options, out: &mut String) -> fmt::Result {
+        write!(out, "{}", self.trials().unwrap_or_default())
+    }
+
+    fn page(&self, _: &Common) -> Markup {
+        let Some(what_if) = self.trials() else {
+            return html! {};
         };
-        let mut out = format!(
-            "<section id=\"what-if\" aria-labelledby=\"what-if-title\"><h2 id=\"what-if-title\">What if</h2>\
-             <p>What <b>{}</b> ({}) would gain without a cause of lost cycles at some instructions: each a run of its own, all \
-             else the same. <i>Lost</i> is the share of cycles that the Oracle charges to the cause there; others may hide behind it, \
-             or wait in its place.</p><div class=\"scroll\"><table><thead><tr><th>gain</th><th>lost</th><th>if there were</th><th>at</th></tr></thead><tbody>",
-            escape(&what_if.program),
-            what_if.all_cycles()
-        );
-        for trial in &what_if.trials {
-            let (text, place) = trial.place().unwrap_or_default();
-            let _ = write!(
-                out,
-                "<tr><td>{:.1} %</td><td>{:.1} %</td><td>{} of <b title=\"{}\">{}</b> {}</td><td><code>{}</code> {}</td></tr>",
-                100.0 * trial.gain,
-                100.0 * trial.lost,
-                escape(&trial.kind),
-                escape(&trial.function),
-                escape(&fit_name(&trial.function, 80)),
-                escape(trial.gone()),
-                escape(text),
-                escape(&place)
-            );
-            let _ = match &trial.select {
-                Some(Select::Tried { gain, .. }) => write!(
-                    out,
-                    "<tr><td>{:.1} %</td><td></td><td>{}</td><td></td></tr>",
-                    100.0 * gain,
-                    escape(&trial.selected())
-                ),
-                Some(Select::None { none }) => write!(
-                    out,
-                    "<tr><td></td><td></td><td>no select could take its place: {}</td><td></td></tr>",
-                    escape(none)
-                ),
-                None => Ok(()),
-            };
+        html! {
+            section id="what-if" aria-labelledby="what-if-title" {
+                h2 id="what-if-title" { "What if" }
+                p {
+                    "What " b { (what_if.program) } " (" (what_if.all_cycles()) ") would gain without a cause of lost \
+                     cycles at some instructions: each a run of its own, all else the same. " i { "Lost" } " is the share of \
+                     cycles that the Oracle charges to the cause there; others may hide behind it, or wait in its place."
+                }
+                div class="scroll" {
+                    table {
+                        thead { tr { th { "gain" } th { "lost" } th { "if there were" } th { "at" } } }
+                        tbody {
+                            @for trial in &what_if.trials {
+                                (trial.rows())
+                            }
+                        }
+                    }
+                }
+            }
         }
-        out + "</tbody></table></div></section>"
+    }
+}
+
+impl Trial {
+    /// Returns the trial's row, and that of selects in the place of its branches.
+    fn rows(&self) -> Markup {
+        let (text, place) = self.place().unwrap_or_default();
+        html! {
+            tr {
+                td { (format_args!("{:.1} %", 100.0 * self.gain)) }
+                td { (format_args!("{:.1} %", 100.0 * self.lost)) }
+                td { (self.kind) " of " b title=(self.function) { (fit_name(&self.function, 80)) } " " (self.gone()) }
+                td { code { (text) } " " (place) }
+            }
+            @match &self.select {
+                Some(Select::Tried { gain, .. }) => {
+                    tr { td { (format_args!("{:.1} %", 100.0 * gain)) } td {} td { (self.selected()) } td {} }
+                }
+                Some(Select::None { none }) => {
+                    tr { td {} td {} td { "no select could take its place: " (none) } td {} }
+                }
+                None => {}
+            }
+        }
     }
 }

@@ -40,6 +40,15 @@ pub struct Truth {
 }
 
 impl Truth {
+    /// Returns an instruction's function, with the distance from its start: `function+0x12`.
+    pub fn label(&self, instruction: &Instruction) -> String {
+        let name = self.functions.get(instruction.function as usize).map_or("?", |name| name);
+        match instruction.offset {
+            0 => name.to_owned(),
+            offset => format!("{name}+{offset:#x}"),
+        }
+    }
+
     /// Says what of a file's content does not hold together, if anything. Whoever uses it takes its numbers as indices.
     ///
     /// # Errors

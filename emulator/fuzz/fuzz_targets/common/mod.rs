@@ -161,7 +161,7 @@ pub fn write(report: &Report) {
     let _ = report.html("");
     let _ = report.errors_json();
     let value = report.json();
-    let _ = serde_json::to_string(&report.flame);
+    let _ = serde_json::to_string(&report.common.flame);
     for table in arrow_tables::REPORT_TABLES {
         let _ = arrow_tables::report_table(table, &value, &run());
     }

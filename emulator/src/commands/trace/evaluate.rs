@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use commit_trace::{Batch, CLOCK_HZ, HartId, StreamError, TraceEnd, WalkError};
-use profile::{Evaluation, Evaluator, Region, Sampler, Truth};
+use profile::{Evaluation, Evaluator, OracleLevel, Region, Sampler};
 use report::{part_line, printable};
 use serde_json::{Value, json};
 
@@ -123,17 +123,17 @@ pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<u8> {
 fn print(evaluation: &Evaluation, seconds: f64, format: Format) {
     let oracle = &evaluation.oracle;
     // Most samplers have the same filter: the truth is computed once for each filter.
-    let mut truths = HashMap::new();
+    let mut levels = HashMap::new();
     let rows: Vec<Value> = evaluation
         .samplers
         .iter()
         .map(|s| {
-            let truth = truths
+            let level = levels
                 .entry(&s.sampler.filter)
-                .or_insert_with(|| Truth::new(&evaluation.oracle_of(s), |p, i| (p, i)));
+                .or_insert_with(|| OracleLevel::new(&evaluation.oracle_of(s), |p, i| (p, i)));
             json!({"sampler": s.sampler.name, "period": s.sampler.schedule.period,
-                "samples": s.samples, "error": truth.error(&s.profile),
-                "sampling_error": truth.sampling_error(s.samples)})
+                "samples": s.samples, "error": level.error(&s.profile),
+                "sampling_error": level.sampling_error(s.samples)})
         })
         .collect();
     let (cycles, instructions) = (evaluation.cycles, evaluation.instructions);

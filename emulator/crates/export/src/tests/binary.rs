@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use flate2::read::GzDecoder;
+use guest_samples::GuestProfile;
 use prost::Message;
-use report::perf_data::GuestProfile;
 
 use super::*;
 use crate::{perfetto, pprof};

@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::text::{MIN_CHANGE_SHARE, TOTALS, relative, say_if_none, titled};
 use super::{Change, Comparison, Run, RunTitle, Totals};
 use crate::model::part_line;
-use crate::printable_lines;
-use crate::text::fit::{fit, fit_name};
+use crate::printable::printable_lines;
+use crate::widths::{fit, fit_name};
 
 /// Runs that are beside the first in a block of the text.
 const BESIDE: usize = 3;

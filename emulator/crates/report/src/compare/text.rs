@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::{Change, Comparison, ThreadTime, Totals, WaitChange, WaitingChanges};
 use crate::model::part_line;
-use crate::printable_lines;
-use crate::text::fit::{fit, fit_name, wrap};
+use crate::printable::printable_lines;
+use crate::widths::{fit, fit_name, wrap};
 
 /// Changes below this share of both runs' cycles are left out of the text.
 pub(super) const MIN_CHANGE_SHARE: f64 = 0.0005;

@@ -1,32 +1,52 @@
 "use strict";
 /* What all views share: the data, what is chosen, elements and numbers. */
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const byId = (id) => document.getElementById(id);
+/** @type {PageData} */
+const data = JSON.parse(document.getElementById("data")?.textContent ?? "");
+/**
+ * An element that the page's frame has.
+ * @param {string} id
+ * @returns {PageElement}
+ */
+const byId = (id) => /** @type {any} */ (document.getElementById(id));
 const text = (number) => data.strings[number];
-// Fields of the row arrays (html/data.rs).
-const F = { process: 0, name: 1, module: 2, cycles: 3, share: 4, stack: 5, shares: 6, missing: 7, total: 8 };
-const I = {
-  process: 0, pc: 1, label: 2, function: 3, inlined: 4, source: 5, text: 6, cycles: 7, share: 8, stack: 9, shares: 10,
-  item: 11, address: 12, library: 13,
-};
-// Parts of time (parts.rs) in the order in which they are drawn; `index` is their place in the data.
-const PARTS = [[0, "Execution"], [1, "ALU stall"], [2, "Load stall"], [3, "Store stall"], [7, "Store queue full"],
-  [4, "Front-end"], [5, "Mispredict"], [6, "Misc. flush"]]
-  .map(([index, name]) => ({ index, name, color: index === 7 ? "var(--cq)" : `var(--c${index})` }));
+/**
+ * The index of each name.
+ * @template {string} T
+ * @param {T[]} names
+ * @returns {Record<T, number>}
+ */
+const indices = (names) => /** @type {any} */ (Object.fromEntries(names.map((name, index) => [name, index])));
+// Fields of the arrays that stand for functions and instructions: the page says in which order they are (html/data.rs).
+const F = indices(data.names.function);
+const I = indices(data.names.instruction);
+// Parts of time in the order in which they are drawn; `index` is their place in the data.
+const STORE_QUEUE = "Store queue full";
+const PARTS = ["Execution", "ALU stall", "Load stall", "Store stall", STORE_QUEUE, "Front-end", "Mispredict", "Misc. flush"]
+  .map((name) => ({ name, index: data.names.parts.indexOf(name) }))
+  .map(({ name, index }) => ({ index, name, color: name === STORE_QUEUE ? "var(--cq)" : `var(--c${index})` }));
+const PART_COUNT = data.names.parts.length;
 
 // What is chosen; views read it and are drawn anew when it changes.
+/** @type {Chosen} */
 const chosen = { process: data.focus ?? 0, thread: "", module: -1, words: "", range: null, profilers: false };
 
 // Everything from the guest goes through textContent or setAttribute, never through markup.
 const SVG = new Set(["svg", "rect", "line", "text", "path", "g", "title"]);
+/**
+ * An element with attributes and children; those that are null or undefined are left out.
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {(Node | string | number | null | undefined)[]} children
+ * @returns {PageElement}
+ */
 function make(tag, attributes = {}, ...children) {
   const element = SVG.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined) element.setAttribute(name, value);
   }
-  element.append(...children.filter((child) => child !== null && child !== undefined));
-  return element;
+  element.append(.../** @type {(Node | string)[]} */ (children.filter((child) => child !== null && child !== undefined)));
+  return /** @type {any} */ (element);
 }
 const button = (name, act, attributes = {}) => {
   const element = make("button", { type: "button", ...attributes }, name);
@@ -38,7 +58,7 @@ const inGroups = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const number = (value) => inGroups.format(Math.round(value));
 const percent = (share) => (share === 0 ? "·" : (100 * share).toFixed(1));
 function compact(value) {
-  for (const [unit, size] of [["G", 1e9], ["M", 1e6], ["k", 1e3]]) {
+  for (const [unit, size] of /** @type {[string, number][]} */ ([["G", 1e9], ["M", 1e6], ["k", 1e3]])) {
     if (value >= size) return (value / size).toFixed(value >= 100 * size ? 0 : value >= 10 * size ? 1 : 2) + " " + unit;
   }
   return number(value);
@@ -49,7 +69,7 @@ function sum(values) {
   return total;
 }
 const file = (path) => path.slice(path.lastIndexOf("/") + 1);
-// Shortens a function's name by the rules of text/fit.rs: the arguments of templates go first, then parameters; an offset (+0x12)
+// Shortens a function's name by the rules of widths.rs: the arguments of templates go first, then parameters; an offset (+0x12)
 // stays. Who shows a short name gives the whole one in a `title`.
 const LONGEST_NAME = 60;
 function brief(name, longest = LONGEST_NAME) {
@@ -123,6 +143,7 @@ function block(id, decode) {
   }
   return blocks.get(id);
 }
+/** @type {Promise<void>} */
 const whole = new Promise((resolve) => {
   if (document.readyState !== "loading") resolve();
   else document.addEventListener("DOMContentLoaded", () => resolve());
@@ -176,22 +197,26 @@ function help() {
 }
 document.addEventListener("keydown", pressed);
 
+/** @returns {HTMLElement[]} */
+const pageSections = () => [...document.querySelectorAll("main > section")].map((entry) => /** @type {HTMLElement} */ (entry));
+
 // Goes to the next section, or the one before: `step` 1 or -1.
 function section(step) {
-  const shown = [...document.querySelectorAll("main > section")].filter((entry) => !entry.hidden);
+  const shown = pageSections().filter((entry) => !entry.hidden);
   const top = (entry) => entry.getBoundingClientRect().top;
-  const line = document.querySelector("nav").getBoundingClientRect().bottom + 24;
+  const line = (document.querySelector("nav")?.getBoundingClientRect().bottom ?? 0) + 24;
   const target = step > 0 ? shown.find((entry) => top(entry) > line) : shown.findLast((entry) => top(entry) < line - 48);
   if (!target) return;
   target.scrollIntoView();
   const heading = target.querySelector("h2");
+  if (!heading) return;
   heading.tabIndex = -1;
   heading.focus({ preventScroll: true });
 }
 function sectionLinks() {
-  const shown = [...document.querySelectorAll("main > section")].filter((entry) => !entry.hidden && entry.querySelector("h2"));
+  const shown = pageSections().filter((entry) => !entry.hidden && entry.querySelector("h2"));
   byId("sections").replaceChildren(...shown.map((entry, at) => {
     entry.id ||= `section-${at}`;
-    return make("a", { href: "#" + entry.id }, entry.querySelector("h2").firstChild.textContent);
+    return make("a", { href: "#" + entry.id }, entry.querySelector("h2")?.firstChild?.textContent);
   }));
 }

@@ -11,9 +11,9 @@ function flameRoot() {
   const key = [flame.by, chosen.process, chosen.thread].join("/");
   return flame.trees[key] ??= (() => {
     const nodes = data.flame[flame.by];
-    const all = flame.trees[flame.by] ??= flameTree(flameFollows() ? rangeNodes(nodes, rangeSums()[flame.by]) : nodes, data.flame.names, data.flame.columns.length);
+    const all = flame.trees[flame.by] ??= flameTree(flameFollows() ? rangeNodes(nodes, rangeSums()?.[flame.by]) : nodes, data.flame.names, data.flame.columns.length);
     const process = chosen.process ? all.below.find((node) => node.name === data.processes[chosen.process].name) : all;
-    if (!chosen.thread || flame.by !== "callers") return process ?? { ...all, below: [], stack: new Float64Array(8), total: 0 };
+    if (!chosen.thread || flame.by !== "callers") return process ?? { ...all, below: [], stack: new Float64Array(PART_COUNT), total: 0 };
     // The thread's nodes, of one process or of all.
     const of = (process ? (process === all ? all.below : [process]) : []).flatMap((own) => {
       if (own.name === chosen.thread) {
@@ -21,7 +21,8 @@ function flameRoot() {
       }
       return own.below.filter((node) => node.kind === KIND.thread && node.name === chosen.thread);
     });
-    const root = { name: `threads ${chosen.thread}`, kind: -1, above: null, below: [], own: 0, stack: new Float64Array(8), values: new Float64Array(data.flame.columns.length) };
+    /** @type {any} */
+    const root = { name: `threads ${chosen.thread}`, kind: NO_KIND, above: null, below: [], own: 0, stack: new Float64Array(PART_COUNT), values: new Float64Array(data.flame.columns.length) };
     const under = (node, above) => {
       const copy = { ...node, above };
       copy.below = node.below.map((child) => under(child, copy));
@@ -30,7 +31,7 @@ function flameRoot() {
     for (const node of of) {
       const copy = under(node, root);
       if (node.name === chosen.thread && node.kind === KIND.process) {
-        copy.stack = Float64Array.from({ length: 8 }, (_, part) => sum(copy.below.map((child) => child.stack[part])));
+        copy.stack = Float64Array.from({ length: PART_COUNT }, (_, part) => sum(copy.below.map((child) => child.stack[part])));
         copy.values = copy.values.map((_, at) => sum(copy.below.map((child) => child.values[at])));
         copy.total = sum(copy.stack);
       }
@@ -94,11 +95,18 @@ function largestPart(stack) {
   return stack.map((cycles) => (cycles === most ? cycles : 0));
 }
 
+/** @type {FlameView | null} */
 let flameView = null;
+/** @type {ShownTable | null} */
 let callTree = null;
 const opened = new Set();
+// Share of all time from which on a node is open at first.
+const MAIN_PATH_SHARE = 0.5;
+// Width in pixels of a frame that is too narrow for all of its parts.
+const NARROW_FRAME = 4;
 
 function callRows(root) {
+  /** @type {CallRow[]} */
   const rows = [];
   const walk = (node, depth) => {
     rows.push({ node, depth });
@@ -113,13 +121,13 @@ function toggle(node, at, open = !opened.has(node)) {
   if (!node.below.length) return;
   if (open) opened.add(node);
   else opened.delete(node);
-  callTree.replace(callRows(flameRoot()), at);
+  callTree?.replace(callRows(flameRoot()), at);
 }
 function drawCallTree() {
   const root = flameRoot();
   // Down to where the time parts.
   if (!opened.has(root)) {
-    for (let node = root; node; node = node.below.find((below) => measure(below) > 0.5 * measure(root))) opened.add(node);
+    for (let node = root; node; node = node.below.find((below) => measure(below) > MAIN_PATH_SHARE * measure(root))) opened.add(node);
   }
   const whole = measure(root) || 1;
   const others = chosen.profilers ? data.flame.columns.map((column, at) => ({ at, column: data.columns[column] })) : [];
@@ -156,7 +164,7 @@ function drawFlame() {
   for (const shape of ["graph", "tree"]) byId("shape-" + shape).setAttribute("aria-pressed", String(flame.shape === shape));
   byId("flame-legend").hidden = flame.column >= 0;
   const root = flameRoot();
-  if (graph) flameView.draw();
+  if (graph) flameView?.draw();
   else drawCallTree();
   flameDetail(root);
   byId("flame-matches").textContent = filtered() ? `matching the filter: ${percent(matched(root) / (measure(root) || 1))} %` : "";
@@ -171,7 +179,7 @@ function setUpFlame() {
   flameView = flameGraph(byId("flame-graph"), {
     root: flameRoot, value: measure, matches: nodeMatches, title: flameTitle, chosen: flameDetail, open: openNode,
     // Where parts are narrower than a pixel, the largest stands for all.
-    paint: (node, size) => (flame.column >= 0 ? "linear-gradient(var(--bar),var(--bar))" : gradient(size < 4 ? largestPart(node.stack) : node.stack)),
+    paint: (node, size) => (flame.column >= 0 ? "linear-gradient(var(--bar),var(--bar))" : gradient(size < NARROW_FRAME ? largestPart(node.stack) : node.stack)),
   });
   const select = (id, options, act) => {
     byId(id).replaceChildren(...options.map(([value, name]) => make("option", { value }, name)));
@@ -184,7 +192,7 @@ function setUpFlame() {
   const shape = (name) => () => { flame.shape = name; drawFlame(); };
   byId("shape-graph").addEventListener("click", shape("graph"));
   byId("shape-tree").addEventListener("click", shape("tree"));
-  byId("flame-top").addEventListener("click", () => flameView.top());
+  byId("flame-top").addEventListener("click", () => flameView?.top());
   byId("flame-legend").append(legend(PARTS));
   keys.push(["t", "flame graph or call tree", () => shape(flame.shape === "graph" ? "tree" : "graph")()]);
 }

@@ -1,6 +1,7 @@
 /* Source and disassembly of a function, side by side */
 
 // `function`: index into data.functions; its listing, and the tables that show it.
+/** @type {CodeView} */
 const code = { function: -1, lines: null, source: null, items: [], sourceRows: [], pc: null, at: null };
 
 const MOST_OPTIONS = 300;
@@ -8,7 +9,7 @@ function codeOptions() {
   const listed = new Set(data.listed);
   const rows = functionsOf().filter((row) => hasTime(row, F));
   if (rangeSums()) rows.sort((a, b) => cyclesOf(b, F) - cyclesOf(a, F));
-  const wanted = rows.map((row) => indexOf.get(row)).filter((at) => listed.has(at)).slice(0, MOST_OPTIONS);
+  const wanted = rows.map((row) => indexOf.get(row) ?? -1).filter((at) => listed.has(at)).slice(0, MOST_OPTIONS);
   if (!wanted.includes(code.function)) {
     const known = data.functions[code.function];
     if (known && ofProcess(known[F.process]) && hasTime(known, F) && !filtered()) wanted.unshift(code.function);
@@ -55,13 +56,14 @@ function codeItems(listing) {
 function sourceItems(listing) {
   const time = new Map();
   for (const { row } of listing.rows) {
-    const known = time.get(row[I.source]) ?? { share: 0, stack: new Array(8).fill(0) };
+    const known = time.get(row[I.source]) ?? { share: 0, stack: new Array(PART_COUNT).fill(0) };
     const part = cyclesOf(row, I) / (row[I.cycles] || 1);
     known.share += shareOf(row, I);
     row[I.stack].forEach((share, at) => { known.stack[at] += share * part; });
     time.set(row[I.source], known);
   }
   const items = [];
+  /** @type {any} */
   let before = null;
   for (const [name, line, words] of listing.source) {
     if (!before || before[0] !== name) items.push({ file: name, stale: listing.stale?.get(name) });
@@ -74,6 +76,10 @@ function sourceItems(listing) {
 
 const hottest = (items, cycles) => items.reduce((most, item, at) => (cycles(item) > cycles(items[most]) ? at : most), 0);
 
+/**
+ * @param {string | null} [pc]
+ * @param {string | null} [at]
+ */
 function showCode(pc = null, at = null, focus = false) {
   const host = byId("listing-table");
   const panes = byId("code-panes");
@@ -114,7 +120,7 @@ function disassembly(host, start, focus) {
   const choose = (item) => {
     code.pc = item.row[I.pc];
     code.at = item.row[I.source];
-    code.lines.redraw();
+    code.lines?.redraw();
     sourcePane();
   };
   code.lines = table(host, columns.map((column) => ({ ...column, key: null })), (item) => {
@@ -134,7 +140,7 @@ function disassembly(host, start, focus) {
     return line;
   }, { label: "Disassembly", keydown: (event, item) => { if (event.key === "Enter" && item.row) choose(item); } });
   code.lines.show(code.items);
-  code.lines.reveal(start, focus);
+  code.lines?.reveal(start, focus);
 }
 
 function sourcePane() {
@@ -154,17 +160,22 @@ function sourcePane() {
     return line;
   }, { label: "Source", keydown: (event, item) => { if (event.key === "Enter") chooseLine(item); } });
   code.source.show(code.sourceRows);
-  code.source.reveal(code.sourceRows.findIndex((item) => item.at && item.at === code.at), false);
+  code.source?.reveal(code.sourceRows.findIndex((item) => item.at && item.at === code.at), false);
 }
 function chooseLine(item) {
   if (!item.time) return;
   code.at = item.at;
   code.pc = null;
-  code.source.redraw();
-  code.lines.reveal(hottest(code.items, (other) => (other.row?.[I.source] === item.at ? 1 + cyclesOf(other.row, I) : 0)), false);
+  code.source?.redraw();
+  code.lines?.reveal(hottest(code.items, (other) => (other.row?.[I.source] === item.at ? 1 + cyclesOf(other.row, I) : 0)), false);
 }
 
 // Opens the code of a function at an address, or at a source line.
+/**
+ * @param {number} at
+ * @param {string | null} [pc]
+ * @param {string | null} [line]
+ */
 async function openCode(at, pc = null, line = null) {
   const row = data.functions[at];
   if (!row) return;

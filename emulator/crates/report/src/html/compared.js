@@ -13,13 +13,16 @@ const ratio = (before, after) => (before ? after / before : after ? Infinity : 0
 const beforeOf = (node) => sum(node.values);
 const widthOf = (node) => (view.width === "after" ? node.total : beforeOf(node));
 function treeRoot() {
-  const all = view.trees[view.by] ??= flameTree(data.flame[view.by], data.flame.names, 8);
+  const all = view.trees[view.by] ??= flameTree(data.flame[view.by], data.flame.names, PART_COUNT);
   return (view.process && all.below.find((node) => node.name === view.process)) || all;
 }
+// Share of a change from which on a part of it is named, and strength from which on a change is painted.
+const NAMED_PART = 0.05;
+const LEAST_STRENGTH = 0.02;
 function nodeTitle(node) {
   const before = beforeOf(node);
-  const parts = PARTS.map((part) => [part.name, node.stack[part.index] - node.values[part.index]])
-    .filter(([, delta]) => Math.abs(delta) >= 0.05 * Math.abs(node.total - before) && Math.round(delta))
+  const parts = PARTS.map((part) => /** @type {[string, number]} */ ([part.name, node.stack[part.index] - node.values[part.index]]))
+    .filter(([, delta]) => Math.abs(delta) >= NAMED_PART * Math.abs(node.total - before) && Math.round(delta))
     .map(([name, delta]) => `${name} ${signed(delta, number)}`);
   return [node.name, `${number(before)} cycles before, ${number(node.total)} after: ${signed(node.total - before, number)} (${change(before, node.total) || "0"})`,
     ...parts].join("\n");
@@ -29,7 +32,7 @@ function paintChange(node) {
   const delta = node.total - beforeOf(node);
   const root = treeRoot();
   const strength = Math.min(1, Math.sqrt(20 * Math.abs(delta) / Math.max(root.total, beforeOf(root), 1)));
-  if (strength < 0.02) return "none";
+  if (strength < LEAST_STRENGTH) return "none";
   const kind = kindOf(beforeOf(node), node.total);
   if (kind === "once") {
     const color = "color-mix(in srgb, var(--muted) 30%, transparent)";
@@ -157,8 +160,8 @@ for (const [which, run] of [["before", comparison.runs[0]], ["after", comparison
 }
 if (comparison.differences?.length) byId("runs").append(make("dt", {}, "differ in"), make("dd", {}, comparison.differences.join(", ")));
 const elapsed = before.elapsed && after.elapsed ? [before.elapsed, after.elapsed] : null;
-const ms = elapsed?.map((time) => time.ms);
 if (elapsed) {
+  const ms = elapsed.map((time) => time.ms);
   const known = ms.every((time) => time != null);
   const values = known ? ms.map((time) => time.toFixed(3)).join(" → ") + " ms" : elapsed.map((time) => compact(time.cycles)).join(" → ");
   const title = elapsed.map((time) => number(time.cycles)).join(" → ") + " cycles";

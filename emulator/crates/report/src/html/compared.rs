@@ -3,9 +3,11 @@
 use profile::CATEGORIES;
 use serde_json::json;
 
-use super::super::compare::{Comparison, file_now, now};
-use super::super::flame::{Flame, FrameKind};
-use super::{STYLE, embed, filled, part_notice, policy, script};
+use super::data::names;
+use super::{part_notices, policy, style};
+use crate::compare::{Comparison, file_now, now};
+use crate::flame::{Flame, FrameKind};
+use crate::markup::{document, embed, filled, script};
 
 const PAGE: &str = include_str!("compared.html");
 /// Parts of the page's script. All but `compared.js` are parts of the script of the report's page, too.
@@ -30,15 +32,17 @@ impl Comparison {
         let data = json!({
             "comparison": self,
             "categories": CATEGORIES,
+            "names": names(),
             "flame": Flame::merged(before, after, name_of),
         });
-        filled(PAGE, |name, out| match name {
-            "part" => out.extend(self.parts.iter().map(|part| part_notice(part))),
-            "style" => out.extend(STYLE),
-            "policy" => out.push_str(&policy(&[&SCRIPT.concat()])),
-            "script" => out.push_str(&script(&SCRIPT.concat())),
-            "data" => out.push_str(&embed(&data)),
+        let page = filled(PAGE, |name| match name {
+            "part" => part_notices(&self.parts),
+            "style" => style(),
+            "policy" => policy(&[&SCRIPT.concat()]),
+            "script" => script(&SCRIPT),
+            "data" => embed(&data),
             other => unreachable!("compared.html asks for {other:?}"),
-        })
+        });
+        document(page)
     }
 }

@@ -1,23 +1,26 @@
 //! What the page's script shows, as JSON.
 
-use std::fmt::Write;
-
+use maud::{Markup, html};
 use profile::{CATEGORIES, Level};
 use serde_json::{Value, json};
 
-use super::super::model::Report;
-use super::super::over_time::{OverTime, TimedItem};
-use super::super::parts::Parts;
-use super::super::tables::{FunctionRow, InstructionRow};
-use super::super::words::Named;
-use super::embed;
+use crate::disagreements::Named;
+use crate::flame::{FlameNode, FrameKind};
+use crate::markup::embed;
+use crate::model::Common;
+use crate::over_time::{OverTime, TimedItem};
+use crate::parts::Parts;
+use crate::report::Report;
+use crate::tables::{FunctionRow, InstructionRow, Listing};
 
 impl Report {
     /// What the page's script shows: names once, rows as arrays.
     pub(super) fn page_data(&self) -> Value {
-        let mut rows = Rows::of(self);
-        let functions: Vec<Value> = self.functions.iter().map(|row| rows.function(row)).collect();
+        let mut rows = Rows::of(&self.common);
+        let functions: Vec<Value> =
+            self.common.functions.iter().map(|row| rows.function(row)).collect();
         let disagreements: Vec<Value> = self
+            .common
             .disagreements
             .iter()
             .map(|row| {
@@ -34,11 +37,12 @@ impl Report {
             })
             .collect();
         json!({
-            "meta": self.meta,
-            "totals": self.totals,
-            "focus": self.focus().first(),
+            "meta": self.common.meta,
+            "totals": self.common.totals,
+            "focus": self.common.focus().first(),
             "categories": CATEGORIES,
-            "columns": self.columns.iter().map(|column| json!({
+            "names": names(),
+            "columns": self.common.columns.iter().map(|column| json!({
                 "name": column.name,
                 "label": column.label(),
                 "short": column.short(),
@@ -54,7 +58,7 @@ impl Report {
                     None => Value::Null,
                 }),
             })).collect::<Vec<_>>(),
-            "processes": self.processes.iter().map(|process| json!({
+            "processes": self.common.processes.iter().map(|process| json!({
                 "name": process.name,
                 "pid": process.pid,
                 "cycles": process.cycles.round(),
@@ -69,7 +73,7 @@ impl Report {
                     })
                 })).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),
-            "commands": self.commands.iter().map(|command| json!({
+            "commands": self.common.commands.iter().map(|command| json!({
                 "title": command.title(),
                 "members": command.members,
                 "cycles": command.cycles.round(),
@@ -77,51 +81,67 @@ impl Report {
                 "class": command.class,
                 "stack": command.stack.map(digits),
             })).collect::<Vec<_>>(),
-            "top_down": self.top_down.as_ref().map(short),
-            "tea": self.tea.as_ref().map(short),
+            "top_down": self.sections.top_down.as_ref().map(short),
+            "tea": self.sections.tea.as_ref().map(short),
             "disagreements": disagreements,
-            "modules": self.modules,
-            "warnings": self.warnings,
+            "modules": self.common.modules,
+            "warnings": self.common.warnings,
             "functions": functions,
-            "listed": self.listings.iter().map(|listing| listing.function).collect::<Vec<_>>(),
-            "flame": self.flame,
-            "over_time": self.over_time.bins,
+            "listed": self.common.listings.iter().map(|listing| listing.function).collect::<Vec<_>>(),
+            "flame": self.common.flame,
+            "over_time": self.common.over_time.bins,
             "strings": rows.strings.list,
         })
     }
 
-    /// What the script parses when it is asked for: the instructions, and each listing.
-    pub(super) fn blocks(&self, out: &mut String) {
-        let mut rows = Rows::of(self);
-        let instructions = self.instructions.iter();
+    /// Returns what the script parses when it is asked for: the instructions, and each listing.
+    pub(super) fn blocks(&self) -> Markup {
+        let mut rows = Rows::of(&self.common);
+        let instructions = self.common.instructions.iter();
         let list: Vec<Value> = instructions.map(|row| rows.instruction(row)).collect();
-        block(out, "instruction-data", &json!({ "rows": list, "strings": rows.strings.list }));
-        if !self.over_time.bins.is_empty() {
-            block(out, "over-time-data", &over_time(&self.over_time));
-        }
-        for (number, listing) in self.listings.iter().enumerate() {
-            let mut rows = Rows::of(self);
-            let lines = listing.rows.iter().map(|row| {
-                let flags = u8::from(row.leader) | u8::from(row.gap) << 1;
-                json!([flags, rows.instruction(&row.instruction)])
-            });
-            let lines: Vec<Value> = lines.collect();
-            let source = listing.source.iter().map(|line| {
-                json!([rows.strings.number(&line.file), line.line, rows.strings.number(&line.text)])
-            });
-            let source: Vec<Value> = source.collect();
-            let stale = listing.stale.iter().map(|stale| json!([stale.file, stale.why]));
-            let stale: Vec<Value> = stale.collect();
-            let value = json!({ "rows": lines, "source": source, "stale": stale, "strings": rows.strings.list });
-            block(out, &format!("listing-data-{number}"), &value);
+        let bins = &self.common.over_time.bins;
+        html! {
+            (block("instruction-data", &json!({ "rows": list, "strings": rows.strings.list })))
+            @if !bins.is_empty() {
+                (block("over-time-data", &over_time(&self.common.over_time)))
+            }
+            @for (number, listing) in self.common.listings.iter().enumerate() {
+                (block(&format!("listing-data-{number}"), &Rows::of(&self.common).listing(listing)))
+            }
         }
     }
 }
 
-/// A `script` element with data.
-fn block(out: &mut String, id: &str, value: &Value) {
-    let _ =
-        writeln!(out, "<script type=\"application/json\" id=\"{id}\">{}</script>", embed(value));
+/// Returns a `script` element with data.
+fn block(id: &str, value: &Value) -> Markup {
+    html! {
+        script type="application/json" id=(id) { (embed(value)) }
+        "\n"
+    }
+}
+
+/// Declares how a row is turned into an array: the names of its fields, which the page's script finds them by, and the function that makes
+/// the array, both in one order.
+macro_rules! row {
+    ($names:ident, $make:ident, |$rows:ident, $row:ident: $type:ty| { $($field:ident: $value:expr,)* }) => {
+        const $names: &'static [&'static str] = &[$(stringify!($field)),*];
+
+        fn $make(&mut $rows, $row: &$type) -> Value {
+            json!([$($value),*])
+        }
+    };
+}
+
+/// Returns what the scripts of all pages find fields of arrays by: names in the order of the fields, of kinds of frames, and of the parts
+/// of time.
+pub(super) fn names() -> Value {
+    json!({
+        "function": Rows::FUNCTION_FIELDS,
+        "instruction": Rows::INSTRUCTION_FIELDS,
+        "node": FlameNode::FIELDS,
+        "kinds": FrameKind::names(),
+        "parts": Parts::names(),
+    })
 }
 
 /// Turns rows into arrays; of the shares they keep the primary columns'.
@@ -132,50 +152,69 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn of(report: &'a Report) -> Self {
+    fn of(common: &'a Common) -> Self {
         Self {
             strings: Strings::default(),
-            over_time: &report.over_time,
-            columns: (0..report.columns.len()).filter(|c| report.columns[*c].primary).collect(),
+            over_time: &common.over_time,
+            columns: (0..common.columns.len()).filter(|c| common.columns[*c].primary).collect(),
         }
     }
 
-    /// [process, name, module, cycles, share, stack, shares, missing, share with all that it calls]
-    fn function(&mut self, row: &FunctionRow) -> Value {
-        let missing = row.missing.iter();
-        let missing: Vec<usize> = missing.map(|words| self.strings.number(words)).collect();
-        json!([
-            row.process,
-            self.strings.number(&row.name),
-            row.module,
-            row.cycles.round(),
-            digits(row.share),
-            parts(row.stack, row.store_queue),
-            self.shares(&row.shares),
-            missing,
-            row.total.map(digits),
-        ])
+    row! {
+        FUNCTION_FIELDS, function, |self, row: FunctionRow| {
+            process: row.process,
+            name: self.strings.number(&row.name),
+            module: row.module,
+            cycles: row.cycles.round(),
+            share: digits(row.share),
+            stack: parts(row.stack, row.store_queue),
+            shares: self.shares(&row.shares),
+            missing: self.numbers(&row.missing),
+            // With all that it calls.
+            total: row.total.map(digits),
+        }
     }
 
-    /// [process, address, label, function, inlined, source, text, cycles, share, stack, shares, item over
-    /// time, address in its file, source of inlined library code]
-    fn instruction(&mut self, row: &InstructionRow) -> Value {
-        json!([
-            row.process,
-            row.pc,
-            self.strings.number(&row.label),
-            self.strings.number(&row.function),
-            row.inlined.iter().map(|name| self.strings.number(name)).collect::<Vec<_>>(),
-            row.source.as_ref().map(|source| self.strings.number(source)),
-            self.strings.number(&row.text),
-            row.cycles.round(),
-            digits(row.share),
-            parts(row.stack, row.store_queue),
-            self.shares(&row.shares),
-            self.over_time.item(row),
-            row.address,
-            row.library_source.as_ref().map(|source| self.strings.number(source)),
-        ])
+    row! {
+        INSTRUCTION_FIELDS, instruction, |self, row: InstructionRow| {
+            process: row.process,
+            pc: row.pc,
+            label: self.strings.number(&row.label),
+            function: self.strings.number(&row.function),
+            inlined: self.numbers(&row.inlined),
+            source: row.source.as_ref().map(|source| self.strings.number(source)),
+            text: self.strings.number(&row.text),
+            cycles: row.cycles.round(),
+            share: digits(row.share),
+            stack: parts(row.stack, row.store_queue),
+            shares: self.shares(&row.shares),
+            // Item over time.
+            item: self.over_time.item(row),
+            // Address in its file.
+            address: row.address,
+            // Source of inlined library code.
+            library: row.library_source.as_ref().map(|source| self.strings.number(source)),
+        }
+    }
+
+    fn numbers(&mut self, texts: &[String]) -> Vec<usize> {
+        texts.iter().map(|text| self.strings.number(text)).collect()
+    }
+
+    /// Lines of code, of source, and files that were changed.
+    fn listing(mut self, listing: &Listing) -> Value {
+        let lines = listing.rows.iter().map(|row| {
+            let flags = u8::from(row.leader) | u8::from(row.gap) << 1;
+            json!([flags, self.instruction(&row.instruction)])
+        });
+        let lines: Vec<Value> = lines.collect();
+        let source = listing.source.iter().map(|line| {
+            json!([self.strings.number(&line.file), line.line, self.strings.number(&line.text)])
+        });
+        let source: Vec<Value> = source.collect();
+        let stale = listing.stale.iter().map(|stale| json!([stale.file, stale.why]));
+        let stale: Vec<Value> = stale.collect();
+        json!({ "rows": lines, "source": source, "stale": stale, "strings": self.strings.list })
     }
 
     fn shares(&self, shares: &[f64]) -> Vec<f64> {
@@ -249,5 +288,21 @@ impl Strings {
         self.list.push(text.to_owned());
         self.index.insert(text.to_owned(), self.list.len() - 1);
         self.list.len() - 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The types that the scripts are checked against have the names of all fields, in their order.
+    #[test]
+    fn the_scripts_know_all_names() {
+        let types: String = include_str!("page.d.ts").split_whitespace().collect();
+        let kinds = FrameKind::names();
+        for names in [Rows::FUNCTION_FIELDS, Rows::INSTRUCTION_FIELDS, &FlameNode::FIELDS, &kinds] {
+            let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+            assert!(types.contains(&format!(":({})[];", quoted.join("|"))), "{names:?}");
+        }
     }
 }

@@ -2,13 +2,15 @@
 
 const LEVELS = ["Instruction", "Basic block", "Function"];
 
+// Least error that the axis of a chart reaches to.
+const LEAST_AXIS = 0.02;
 function errorChart(level, process) {
   const shown = primary.filter((column) => process.errors[column.index]);
   const [left, right, height, width] = [92, 52, 24, 420];
   const error = (column) => process.errors[column.index][level];
   const marks = shown.flatMap((column) =>
     [error(column)[0], error(column)[1], column.published[level] ? column.published[level][0] : 0]);
-  const limit = Math.max(0.02, ...marks);
+  const limit = Math.max(LEAST_AXIS, ...marks);
   const step = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25].find((size) => limit / size <= 4.5) || 0.25;
   const x = (value) => left + (width - left - right) * value / limit;
   const bottom = shown.length * height + 4;

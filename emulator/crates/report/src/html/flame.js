@@ -1,17 +1,22 @@
 /* Flame graph: the root on top, callees or finer code below, as wide as their time */
 
-// Fields of the nodes (flame.rs).
-const N = { above: 0, kind: 1, name: 2, module: 3, stack: 4, columns: 5 };
-const KIND = { process: 0, thread: 1, module: 2, function: 3, inlined: 4, line: 5 };
-const KINDS = ["process", "thread", "module", "function", "inlined", "line"];
+// Fields of the arrays that stand for nodes, and numbers of the kinds of frames (flame.rs).
+const N = indices(data.names.node);
+const KINDS = data.names.kinds;
+const KIND = indices(KINDS);
+// The root of a tree is of no kind.
+const NO_KIND = -1;
+// Widths in pixels: frames that are narrower are left out; those that have room for a name have one.
+const LEAST_FRAME = 2.5;
+const LEAST_NAMED_FRAME = 28;
 
 // A tree of nodes with their children and the sums of what is below them: `stack` by part, and `values` of the other measures.
 function flameTree(nodes, names, measures) {
   // Plain arrays: of typed ones so many are slow to make and to free.
   const zeros = (length) => new Array(length).fill(0);
-  const all = { name: "all", kind: -1, above: null, below: [], stack: zeros(8), values: zeros(measures), own: 0 };
+  const all = { name: "all", kind: NO_KIND, above: null, below: [], stack: zeros(PART_COUNT), values: zeros(measures), own: 0 };
   const list = nodes.map((node) => {
-    const [stack, values] = [zeros(8), zeros(measures)];
+    const [stack, values] = [zeros(PART_COUNT), zeros(measures)];
     for (let part = 0; part < node[N.stack].length; part += 1) stack[part] = node[N.stack][part];
     for (let at = 0; at < node[N.columns].length; at += 1) values[at] = node[N.columns][at];
     return { name: names[node[N.name]], kind: node[N.kind], module: node[N.module], below: [], stack, values, own: sum(stack), ownValues: node[N.columns] };
@@ -22,7 +27,7 @@ function flameTree(nodes, names, measures) {
     if (node.kind !== KIND.module && node.kind !== KIND.function) node.module = node.above.module ?? -1;
   });
   for (const { above, stack, values } of list.toReversed()) {
-    for (let part = 0; part < 8; part += 1) above.stack[part] += stack[part];
+    for (let part = 0; part < PART_COUNT; part += 1) above.stack[part] += stack[part];
     for (let at = 0; at < measures; at += 1) above.values[at] += values[at];
   }
   for (const node of [all, ...list]) node.total = sum(node.stack);
@@ -42,9 +47,17 @@ function counterpart(node, before, root) {
 
 // A flame graph in `host`. `view` says: root() the tree, value(node) its width, paint(node, size) its background at so many pixels, matches(node) whether
 // it is bright, title(node), chosen(node) when one gets the focus, open(node) to show its code.
+/**
+ * @param {PageElement} host
+ * @param {FlameSource} view
+ * @returns {FlameView}
+ */
 function flameGraph(host, view) {
+  /** @type {any} */
   let shownRoot = null;
+  /** @type {any} */
   let zoomed = null;
+  /** @type {any} */
   let focused = null;
   let frames = new Map();
   const children = (node) => node.below.filter((child) => view.value(child) > 0).sort((a, b) => view.value(b) - view.value(a));
@@ -66,7 +79,7 @@ function flameGraph(host, view) {
         role: "treeitem", tabindex: -1, "aria-level": level + 1, "aria-label": title.replaceAll("\n", ", "),
         class: `frame ${KINDS[node.kind] ?? "all"}${isPath ? " path" : ""}${bright ? "" : " dim"}`, title,
         style: `left:${left.toFixed(1)}px;top:${level * FRAME}px;width:${Math.max(1, size - 1).toFixed(1)}px;background-image:var(--veil),${view.paint(node, size)}`,
-      }, size > 28 ? make("span", {}, shortName(node)) : null);
+      }, size > LEAST_NAMED_FRAME ? make("span", {}, shortName(node)) : null);
       element.node = node;
       frames.set(node, element);
       shown.push(element);
@@ -83,7 +96,7 @@ function flameGraph(host, view) {
       for (const child of children(node)) {
         const part = view.value(child) * per;
         // Narrower ones can be told neither apart nor from their edge.
-        if (part < 2.5) break;
+        if (part < LEAST_FRAME) break;
         walk(child, level + 1, at, part);
         at += part;
       }
@@ -105,17 +118,17 @@ function flameGraph(host, view) {
     frames.get(node).focus({ preventScroll: false });
   };
   const zoom = (node) => { zoomed = node; focused = node; draw(); view.chosen(node); };
-  host.addEventListener("focusin", (event) => { if (event.target.node) { focused = event.target.node; view.chosen(focused); } });
+  host.addEventListener("focusin", (event) => { const { node } = /** @type {Element} */ (event.target); if (node) { focused = node; view.chosen(focused); } });
   host.addEventListener("mouseover", (event) => {
-    const node = event.target.closest(".frame")?.node;
+    const node = /** @type {Element} */ (event.target).closest(".frame")?.node;
     if (node) view.chosen(node);
   });
   host.addEventListener("click", (event) => {
-    const node = event.target.closest(".frame")?.node;
+    const node = /** @type {Element} */ (event.target).closest(".frame")?.node;
     if (node) zoom(node);
   });
   host.addEventListener("keydown", (event) => {
-    const node = event.target.node;
+    const { node } = /** @type {Element} */ (event.target);
     if (!node || event.altKey || event.ctrlKey || event.metaKey) return;
     const beside = (step) => {
       const row = node.above ? children(node.above) : [node];

@@ -34,14 +34,14 @@ function functionTable() {
     const missing = row[F.missing].map(text).join("\n");
     return make("tr", {}, make("td", { title: [name, missing].join("\n") },
       missing ? make("b", { class: "mark", title: missing }, "? ") : null,
-      button(owner(row[F.process]) + brief(text(row[F.name])), () => openCode(indexOf.get(row)), { class: "link", tabindex: -1 })),
+      button(owner(row[F.process]) + brief(text(row[F.name])), () => openCode(indexOf.get(row) ?? -1), { class: "link", tabindex: -1 })),
       make("td", { class: "path", title: path(row) }, make("bdi", {}, file(path(row)))),
       make("td", { class: "number" }, number(cyclesOf(row, F))),
       oracleCell(shareOf(row, F), largest),
       followed ? make("td", { class: "number" }, percent(below(row))) : null,
       make("td", {}, miniStack(row[F.stack])),
       ...profilerCells(row, F, largest));
-  }, { label: "Functions", keydown: (event, row) => { if (event.key === "Enter") openCode(indexOf.get(row)); } }).show(rows);
+  }, { label: "Functions", keydown: (event, row) => { if (event.key === "Enter") openCode(indexOf.get(row) ?? -1); } }).show(rows);
 }
 
 // Rows of a block with their strings in place.

@@ -182,7 +182,7 @@ function listen() {
   byId("accused").addEventListener("change", sentences);
   // Places that the verdict names.
   document.addEventListener("click", (event) => {
-    const place = event.target.closest("a[data-function]");
+    const place = /** @type {Element} */ (event.target).closest("a[data-function]");
     if (!place) return;
     event.preventDefault();
     const { process, pc } = place.dataset;

@@ -1,9 +1,9 @@
 // Iterations of loops as a pipeline: rows are instructions, columns cycles. Draws what loops/view.rs embeds.
 (() => {
   "use strict";
-  const { causes, loops } = JSON.parse(document.getElementById("pipeline-data").textContent);
+  const { causes, loops } = JSON.parse(document.getElementById("pipeline-data")?.textContent ?? "{}");
   const root = document.getElementById("pipeline");
-  if (!loops.length) return;
+  if (!root || !loops.length) return;
   const STAGES = ["fetch", "fetch buffer", "dispatch", "issue queue", "execution", "waits to commit"];
   const [QUEUE, EXECUTE, COMMIT] = [3, 4, 5];
   const KINDS = ["best", "typical", "worst"];
@@ -18,6 +18,8 @@
   };
   const colour = (cause) => COLOURS[causes[cause][0]] ?? "front";
   const ROW = 17;
+  // Share of an iteration from which on a cause is listed.
+  const LISTED_CAUSE = 0.02;
   const SVG = "http://www.w3.org/2000/svg";
   const state = { loop: 0, kind: 1, row: 0, zoom: 0 };
 
@@ -61,7 +63,7 @@
   // The causes of an iteration of the loop, on average, and its instructions on the critical path.
   function drawBar() {
     const loop = loops[state.loop];
-    const parts = loop.causes.filter((part) => part.cycles >= 0.02 * loop.mean);
+    const parts = loop.causes.filter((part) => part.cycles >= LISTED_CAUSE * loop.mean);
     bar.replaceChildren(...parts.map((part) => {
       const name = causes.find(([key]) => key === part.cause)[1];
       const share = part.cycles / loop.mean;
@@ -119,6 +121,7 @@
     });
     if (leftOut) labels.append(make("div", {}, `… and ${leftOut} more`));
     // The critical path: a line under the rows that it goes through.
+    /** @type {number[] | null} */
     let before = null;
     for (const [row, from, to, cause] of path) {
       const y = top(row) + ROW - 1;

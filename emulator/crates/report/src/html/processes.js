@@ -13,10 +13,11 @@ function processTable() {
   if (byId("processes").hidden) return;
   const largest = data.commands.reduce((most, command) => Math.max(most, command.share), 0);
   const entry = (at) => ({ ...data.processes[at], title: data.processes[at].name, at });
-  const rows = () => data.commands.flatMap((command) => {
+  /** @returns {any[]} */
+  const rows = () => data.commands.flatMap((/** @returns {any[]} */ (command) => {
     if (command.members.length < 2) return [entry(command.members[0])];
     return [command, ...(openCommands.has(command.title) ? command.members.map((at) => ({ ...entry(at), above: command })) : [])];
-  });
+  }));
   const act = (row) => {
     if (row.at !== undefined) return chooseProcess(row.at);
     if (!openCommands.delete(row.title)) openCommands.add(row.title);

@@ -3,6 +3,7 @@
 // First cycle of each stretch of time that is kept, and the first after it; a range is made of whole ones.
 const bins = data.over_time ?? [];
 // `of`: the range that `sums` are of; `followed`: what the flame graph follows.
+/** @type {RangeState} */
 const range = { of: null, sums: null, followed: null };
 
 // Adds the amounts of a bin: numbers, each as the distance to the one before, and amounts in turn.
@@ -26,8 +27,9 @@ function rangeSums() {
     functions: new Float64Array(data.functions.length), lines: new Float64Array(data.flame.lines.length + 1),
     callers: new Float64Array(data.flame.callers.length + 1), otherCallers: new Float64Array(data.processes.length),
   };
+  const [first, last] = chosen.range;
   bins.forEach(([start, end], at) => {
-    if (start < chosen.range[0] || end > chosen.range[1]) return;
+    if (start < first || end > last) return;
     addAmounts(sums.items, time.cycles[at]);
     addAmounts(sums.callers, time.callers[at] ?? []);
     addAmounts(sums.otherCallers, time.other_callers[at] ?? []);
@@ -46,7 +48,7 @@ function rangeSums() {
 function cyclesOf(row, fields) {
   const sums = rangeSums();
   if (!sums) return row[fields.cycles];
-  return (fields === F ? sums.functions[indexOf.get(row)] : sums.items[row[I.item]]) ?? 0;
+  return (fields === F ? sums.functions[indexOf.get(row) ?? -1] : sums.items[row[I.item]]) ?? 0;
 }
 function shareOf(row, fields) {
   const sums = rangeSums();
@@ -58,19 +60,22 @@ const hasTime = (row, fields) => !rangeSums() || cyclesOf(row, fields) > 0;
 // Nodes of the flame graph with their cycles in the chosen range, split as in the whole run.
 function rangeNodes(nodes, cyclesOfNodes) {
   // What is below a node splits the time of one that has none of its own in the whole run.
-  const below = new Float64Array(8 * nodes.length);
+  const below = new Float64Array(PART_COUNT * nodes.length);
   for (let at = nodes.length - 1; at >= 0; at -= 1) {
-    nodes[at][N.stack].forEach((cycles, part) => { below[8 * at + part] += cycles; });
+    nodes[at][N.stack].forEach((cycles, part) => { below[PART_COUNT * at + part] += cycles; });
     const above = nodes[at][N.above] - 1;
-    for (let part = 0; part < 8 && above >= 0; part += 1) below[8 * above + part] += below[8 * at + part];
+    for (let part = 0; part < PART_COUNT && above >= 0; part += 1) below[PART_COUNT * above + part] += below[PART_COUNT * at + part];
   }
   return nodes.map((node, at) => {
     const cycles = cyclesOfNodes[at + 1];
-    const split = sum(node[N.stack]) ? node[N.stack] : below.subarray(8 * at, 8 * at + 8);
+    const split = sum(node[N.stack]) ? node[N.stack] : below.subarray(PART_COUNT * at, PART_COUNT * (at + 1));
     const whole = sum(split);
     // One of less than a cycle in each part is not split.
     const stack = cycles === 0 ? [] : whole ? Array.from(split, (part) => part * cycles / whole) : [cycles];
-    return [node[N.above], node[N.kind], node[N.name], node[N.module], stack, []];
+    const copy = node.slice();
+    copy[N.stack] = stack;
+    copy[N.columns] = [];
+    return copy;
   });
 }
 
@@ -85,6 +90,7 @@ function followRange() {
 
 // Beside each section's heading what of the time it shows, while a range is chosen.
 // `drawn`: the sections that follow by now; without it all.
+/** @param {string[] | null} [drawn] */
 function scopes(drawn = null) {
   const [kept, told] = [rangeSums() !== null, windows().length > 0];
   const follow = {
@@ -108,6 +114,8 @@ function rangeNotes() {
 }
 
 // Below the timeline, what a range leaves out.
+// Least share of the time of a range that is not kept apart to be noted.
+const NOTED_SHARE = 0.0005;
 function rangeLimits() {
   const sums = rangeSums();
   const whole = sums?.processes[chosen.process];
@@ -117,9 +125,9 @@ function rangeLimits() {
     ? sum(data.functions.map((row, at) => (row[F.process] === chosen.process ? sums.functions[at] : 0))) : sum(sums.functions);
   const rest = 1 - share(listed);
   const limits = [];
-  if (rest >= 0.0005) limits.push(`${percent(rest)} % of the range's time is of instructions with too little of it to be kept apart.`);
+  if (rest >= NOTED_SHARE) limits.push(`${percent(rest)} % of the range's time is of instructions with too little of it to be kept apart.`);
   const others = share(chosen.process ? sums.otherCallers[chosen.process] : sum(sums.otherCallers));
-  if (others >= 0.0005) limits.push(`By callers ${percent(others)} % of it is of calls with too little to be kept apart: the flame graph has it at the process, the threads nowhere.`);
+  if (others >= NOTED_SHARE) limits.push(`By callers ${percent(others)} % of it is of calls with too little to be kept apart: the flame graph has it at the process, the threads nowhere.`);
   if (callers()) limits.push("Calls with less than 1/4,000 of a stretch of time may count as their callers.");
   if (harts.count > 1 && harts.own === "all") limits.push("Harts begin their stretches of time at different cycles: a range of all is right to within one. Each hart's page is exact.");
   return limits;

@@ -7,7 +7,10 @@ function stackBar(stack, parts) {
 }
 
 // The published stack: what a full store queue takes is the front end's there.
-const published = (stack) => [...stack.slice(0, 4), stack[4] + (stack[7] ?? 0), ...stack.slice(5, 7)];
+const published = (stack) => data.categories.map((name) => {
+  const part = (wanted) => stack[data.names.parts.indexOf(wanted)] ?? 0;
+  return part(name) + (name === "Front-end" ? part(STORE_QUEUE) : 0);
+});
 
 function stacks() {
   const process = data.processes[chosen.process];
@@ -21,7 +24,7 @@ function stacks() {
   const lines = byFunction
     ? functionsOf().filter((f) => cyclesOf(f, F) > 0).sort((a, b) => cyclesOf(b, F) - cyclesOf(a, F)).slice(0, 14)
       .map((f) => row(owner(f[F.process]) + text(f[F.name]), shareOf(f, F), published(f[F.stack])))
-    : others.map((at) => [at, rangeStack(at)]).filter(([, stack]) => sum(stack) > 0).sort((a, b) => sum(b[1]) - sum(a[1])).slice(0, 14)
+    : others.map((at) => /** @type {[number, any]} */ ([at, rangeStack(at)])).filter(([, stack]) => sum(stack) > 0).sort((a, b) => sum(b[1]) - sum(a[1])).slice(0, 14)
       .map(([at, stack]) => row(data.processes[at].name, sum(stack) / whole, stack));
   byId("stack-bars").replaceChildren(
     row(ranged ? process.name : `${process.name} (class: ${process.class})`, ranged ? sum(ranged) / whole : process.share, ranged ?? process.stack), ...lines);

@@ -5,7 +5,15 @@ const rowHeights = new WeakMap();
 
 // Shows `columns` ({ name, key, number, width, title, sorted }) of the list given to `show`; `rowOf` makes a row's element. All
 // rows are equally high. Columns with a `key` sort the list. Arrow keys move; `keydown` hears the others.
+/**
+ * @param {PageElement} host
+ * @param {TableColumn[]} columns
+ * @param {(row: any, at: number) => PageElement} rowOf
+ * @param {TableOptions} [options]
+ * @returns {ShownTable}
+ */
 function table(host, columns, rowOf, { keydown = null, label = null } = {}) {
+  /** @type {any[]} */
   let rows = [];
   let from = 0;
   let focused = 0;
@@ -15,7 +23,7 @@ function table(host, columns, rowOf, { keydown = null, label = null } = {}) {
     const inner = column.key ? make("button", { type: "button" }, column.name) : column.name;
     const head = make("th", { scope: "col", class: column.number ? "number" : null, title: column.title,
       style: column.width ? `width:${column.width}` : null }, inner);
-    if (column.key) inner.addEventListener("click", () => {
+    if (column.key && typeof inner !== "string") inner.addEventListener("click", () => {
       sort = { column: index, down: sort.column === index ? !sort.down : Boolean(column.number) };
       order();
       host.scrollTop = 0;
@@ -40,11 +48,11 @@ function table(host, columns, rowOf, { keydown = null, label = null } = {}) {
     body.replaceChildren(above, ...rows.slice(from, to).map((row, at) => {
       const line = rowOf(row, from + at);
       line.tabIndex = from + at === focused ? 0 : -1;
-      line.setAttribute("aria-rowindex", from + at + 2);
+      line.setAttribute("aria-rowindex", String(from + at + 2));
       return line;
     }), below);
     if (!height && rows.length) rowHeights.set(host, height = body.children[1].offsetHeight);
-    element.setAttribute("aria-rowcount", rows.length + 1);
+    element.setAttribute("aria-rowcount", String(rows.length + 1));
     space(above, from);
     space(below, rows.length - to);
     if (had) lineOf(focused)?.focus({ preventScroll: true });
@@ -58,7 +66,7 @@ function table(host, columns, rowOf, { keydown = null, label = null } = {}) {
         else head.removeAttribute("aria-sort");
       });
       const sign = sort.down ? -1 : 1;
-      rows = rows.map((row) => [key(row), row])
+      rows = rows.map((row) => [key?.(row), row])
         .sort((a, b) => sign * (numeric ? a[0] - b[0] : a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0)).map(([, row]) => row);
     }
     focused = 0;
@@ -76,7 +84,7 @@ function table(host, columns, rowOf, { keydown = null, label = null } = {}) {
     if ((from > 0 && first < from + 4) || (from + body.children.length - 2 < rows.length && first + seen > from + body.children.length - 6)) draw();
   };
   body.addEventListener("keydown", (event) => {
-    const line = event.target.closest("tr");
+    const line = /** @type {Element} */ (event.target).closest("tr");
     if (!line || event.target !== line || event.altKey || event.ctrlKey || event.metaKey) return;
     const at = from + [...body.children].indexOf(line) - 1;
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20, Home: -1e9, End: 1e9 };
@@ -105,7 +113,7 @@ function table(host, columns, rowOf, { keydown = null, label = null } = {}) {
 const primary = data.columns?.map((column, index) => ({ ...column, index })).filter((column) => column.primary)
   .map((column, at) => ({ ...column, at })) ?? [];
 // Rows have shares of their process; together they are shown as shares of all cycles.
-const scale = (row) => (chosen.process === 0 ? data.processes[row[0]].share : 1);
+const scale = (row) => (chosen.process === 0 ? data.processes[row[F.process]].share : 1);
 const owner = (process) => (chosen.process === 0 ? data.processes[process].name + ": " : "");
 const ofProcess = (process) => chosen.process === 0 || process === chosen.process;
 
@@ -119,6 +127,8 @@ function profilerColumns(fields) {
     title: `Share by ${column.label}`,
   }));
 }
+// Difference from the Oracle, in points of per cent, that shows as none.
+const NO_DIFFERENCE = 0.05;
 function profilerCells(row, fields, largest) {
   if (!chosen.profilers || chosen.range) return [];
   return primary.map((column) => {
@@ -126,8 +136,8 @@ function profilerCells(row, fields, largest) {
     const points = 100 * (share - scale(row) * row[fields.share]);
     const strength = Math.min(70, 70 * Math.sqrt(Math.abs(points) / 100 / (largest || 1)));
     return make("td", {
-      class: "number " + (Math.abs(points) < 0.05 ? (share ? "" : "zero") : points > 0 ? "over" : "under"),
-      style: Math.abs(points) < 0.05 ? null : `--d:${strength.toFixed(0)}`,
+      class: "number " + (Math.abs(points) < NO_DIFFERENCE ? (share ? "" : "zero") : points > 0 ? "over" : "under"),
+      style: Math.abs(points) < NO_DIFFERENCE ? null : `--d:${strength.toFixed(0)}`,
       title: `${column.label}: ${(100 * share).toFixed(3)} %, ${points >= 0 ? "+" : ""}${points.toFixed(3)} points`,
     }, percent(share));
   });

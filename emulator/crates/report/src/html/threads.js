@@ -26,13 +26,13 @@ function threadCycles() {
 function threads() {
   const cycles = threadCycles();
   for (const line of document.querySelectorAll("#threads tbody tr")) {
-    const [process, name, time, share] = line.children;
+    const [process, name, time, share] = /** @type {HTMLElement[]} */ ([...line.children]);
     for (const cell of [time, share]) cell.dataset.whole ??= cell.textContent;
     // A process has the name of its first thread, with its number if others have that name.
     const isFirst = !name.textContent || `${process.textContent}-`.startsWith(`${name.textContent}-`);
     const of = cycles?.get(process.textContent);
     const own = Math.max(0, of?.get(name.textContent) ?? (isFirst && of?.get("")) ?? 0);
-    time.textContent = cycles ? number(own) : time.dataset.whole;
-    share.textContent = cycles ? percent(own / (rangeSums().processes[0] || 1)) : share.dataset.whole;
+    time.textContent = cycles ? number(own) : time.dataset.whole ?? "";
+    share.textContent = cycles ? percent(own / (rangeSums()?.processes[0] || 1)) : share.dataset.whole ?? "";
   }
 }

@@ -8,7 +8,7 @@ const inRange = ({ start, end }) => !chosen.range || ((start + end) / 2 >= chose
 // Cycles by published category of a process in the chosen range; null without one.
 function rangeStack(process) {
   if (!chosen.range) return null;
-  const stack = new Array(7).fill(0);
+  const stack = new Array(data.categories.length).fill(0);
   for (const window of windows().filter(inRange)) {
     window.stacks[process]?.forEach((share, at) => { stack[at] += share * window.cycles; });
   }
@@ -67,7 +67,7 @@ function timeline() {
     const starts = stretches.findLast((stretch) => stretch.start <= first) ?? stretches[0];
     const ends = stretches.find((stretch) => stretch.end >= last) ?? stretches.at(-1);
     const [start, end] = [starts.start, Math.max(ends.end, starts.end)];
-    if (chosen.range?.[0] === start && chosen.range[1] === end) return;
+    if (chosen.range?.[0] === start && chosen.range?.[1] === end) return;
     chosen.range = [start, end];
     place();
     followSoon();
@@ -96,9 +96,10 @@ function timeline() {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (event.key === "Escape" && chosen.range) chosen.range = null;
     else if (step && !chosen.range) chosen.range = [stretches[0].start, stretches[Math.ceil(stretches.length / 10) - 1].end];
-    else if (step) {
-      const first = stretches.findIndex((stretch) => stretch.end > chosen.range[0]);
-      const last = stretches.findLastIndex((stretch) => stretch.start < chosen.range[1]);
+    else if (step && chosen.range) {
+      const [begin, end] = chosen.range;
+      const first = stretches.findIndex((stretch) => stretch.end > begin);
+      const last = stretches.findLastIndex((stretch) => stretch.start < end);
       const to = stretches[Math.max(first + (event.shiftKey ? 0 : step), Math.min(stretches.length - 1, last + step))];
       const since = event.shiftKey ? first : Math.max(0, Math.min(stretches.length - 1 - (last - first), first + step));
       chosen.range = [stretches[Math.max(0, since)].start, Math.max(to.end, stretches[Math.max(0, since)].end)];

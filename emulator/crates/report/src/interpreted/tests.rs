@@ -51,21 +51,21 @@ fn sampled() -> Evaluation {
 #[test]
 fn functions_have_shares_with_errors() {
     let report = report_of(&sampled(), None);
-    let [process] = &report.interpreted[..] else {
-        panic!("{:?}", report.interpreted);
+    let [process] = &report.sections.interpreted[..] else {
+        panic!("{:?}", report.sections.interpreted);
     };
-    assert_eq!(report.processes[process.process].name, "quickstart");
+    assert_eq!(report.common.processes[process.process].name, "quickstart");
     assert_eq!(process.samples, 1000);
     assert!((process.outside - 0.05).abs() < 1e-9);
     let work = &process.functions[0];
     assert_eq!((&*work.name, work.line, work.samples), ("Class.work", 10, 500));
     assert!((work.share - 0.5).abs() < 1e-9 && (work.total - 0.9).abs() < 1e-9);
     assert!((work.share_error - 1.96 * (0.25f64 / 1000.0).sqrt()).abs() < 1e-9);
-    assert!((work.cycles - 0.5 * report.processes[process.process].cycles).abs() < 1e-6);
+    assert!((work.cycles - 0.5 * report.common.processes[process.process].cycles).abs() < 1e-6);
     let lines: Vec<u32> = work.lines.iter().map(|line| line.line).collect();
     assert_eq!(lines, [13, 12]);
     assert_eq!(process.functions[2].name, "(other functions)");
-    let verdict = report.verdict.iter().find(|of| of.command == "quickstart");
+    let verdict = report.sections.verdict.iter().find(|of| of.command == "quickstart");
     let words: Vec<String> =
         verdict.unwrap().interpreted.iter().map(InterpretedFunction::in_words).collect();
     assert_eq!(words.len(), 2, "{words:?}");
@@ -94,7 +94,7 @@ fn text_and_page_have_them_and_obey_no_name() {
     assert!(page.contains("&lt;script&gt;"));
     let without = report_of(&evaluation(), None);
     assert!(!without.html("").contains("id=\"interpreted\""));
-    assert!(without.interpreted.is_empty());
+    assert!(without.sections.interpreted.is_empty());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use symbols::{FunctionId, Location, Symbolizer, Symbols, place};
 
 use super::view::View;
 use super::{CauseCycles, ChainLink, LeastCycles, LoopRow, LoopsReport};
-use crate::model::Report;
+use crate::model::Common;
 use crate::rows::line;
 
 /// Loops that are kept, and those that have pictures.
@@ -83,7 +83,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    pub fn build(&self, report: &Report) -> LoopsReport {
+    pub fn build(&self, common: &Common) -> LoopsReport {
         let mut by_function: BTreeMap<u32, Vec<InstId>> = BTreeMap::new();
         for (inst, function) in &self.functions {
             by_function.entry(*function).or_default().push(*inst);
@@ -96,9 +96,9 @@ impl<'a> Builder<'a> {
                 own[parent] -= whole[at];
             }
         }
-        let process = |at: usize| self.process(report, &found[at]);
+        let process = |at: usize| self.process(common, &found[at]);
         let share = |cycles: f64, process: usize| {
-            cycles / report.processes[process].cycles.max(f64::MIN_POSITIVE)
+            cycles / common.processes[process].cycles.max(f64::MIN_POSITIVE)
         };
         let mut order: Vec<usize> =
             (0..found.len()).filter(|&at| share(own[at], process(at)) >= NOTICEABLE).collect();
@@ -153,10 +153,10 @@ impl<'a> Builder<'a> {
     }
 
     /// Returns the loop's process, as an index into the report's processes.
-    fn process(&self, report: &Report, found: &Loop) -> usize {
+    fn process(&self, common: &Common, found: &Loop) -> usize {
         let process =
             self.code.info(found.header).and_then(|info| self.evaluation.spaces.get(&info.space));
-        process.and_then(|id| report.row_of(*id)).unwrap_or(0)
+        process.and_then(|id| common.row_of(*id)).unwrap_or(0)
     }
 
     fn label(&self, inst: InstId) -> String {

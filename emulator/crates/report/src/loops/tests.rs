@@ -1,13 +1,11 @@
 use commit_trace::{CycleClass, DataSource, InstId};
 use critical_path::{Cause, Excerpt, Excerpts, Row, Widths};
 use profile::synthetic::evaluation;
-use symbols::synthetic::guest_root;
-use symbols::{SymbolFiles, Symbolizer};
 
 use crate::explain::{Answer, explain};
 use crate::tests::page::check_nesting;
-use crate::tests::report_of;
-use crate::{Options, Report};
+use crate::tests::{inputs, report_of, symbolizer};
+use crate::{Options, Report, ReportInputs};
 
 /// Cycles of an iteration: a load of memory whose address the one before loaded, one operation and a branch.
 const ITERATION: u64 = 25;
@@ -57,24 +55,23 @@ fn report() -> Report {
     {
         evaluation.static_info[inst].raw = raw;
     }
-    let root = guest_root();
-    let symbolizer = Symbolizer::new(SymbolFiles {
-        roots: vec![root.path().to_owned()],
-        ..SymbolFiles::default()
-    });
-    let disassemble = |raw: u32, _: u64| format!("op{raw:x}\ta0, <a1>");
-    report_of(&evaluation, None).with_loops(&evaluation, &excerpts(), &symbolizer, &disassemble)
+    let (_root, symbolizer) = symbolizer();
+    Report::build(ReportInputs {
+        disassemble: &|raw, _| format!("op{raw:x}\ta0, <a1>"),
+        excerpts: Some(&excerpts()),
+        ..inputs(&evaluation, &symbolizer)
+    })
 }
 
 #[test]
 fn a_chain_through_memory_bounds_its_loop() {
     let report = report();
-    let loops = report.loops.as_ref().unwrap();
+    let loops = report.sections.loops.as_ref().unwrap();
     assert_eq!((loops.excerpts, loops.instructions), (1, 60));
     let [found] = &loops.loops[..] else {
         panic!("{loops:?}");
     };
-    assert_eq!(report.processes[found.process].name, "quickstart");
+    assert_eq!(report.common.processes[found.process].name, "quickstart");
     assert_eq!((found.cycles, found.depth, found.trips), (12_500.0, 0, None));
     assert_eq!(found.measured as u64, ITERATIONS - 1);
     assert_eq!(found.instructions_per_iteration, 5.0);
@@ -85,7 +82,7 @@ fn a_chain_through_memory_bounds_its_loop() {
     assert!((sum - found.cycles_per_iteration).abs() < 1e-9, "{sum}");
     assert!(found.chain[0].text.starts_with("op53503"), "{:?}", found.chain);
     assert_eq!(found.chain[0].cause, Cause::LoadMemory);
-    assert!(report.loops.as_ref().is_some_and(|loops| loops.loops[0].views.len() == 3));
+    assert!(report.sections.loops.as_ref().is_some_and(|loops| loops.loops[0].views.len() == 3));
 }
 
 #[test]
@@ -114,7 +111,7 @@ fn text_and_page_have_them() {
     let [from, to] = [1, 2].map(|at| execution[at].as_u64().unwrap());
     assert_eq!(to - from, ITERATION);
     assert_eq!(data["causes"][execution[3].as_u64().unwrap() as usize][1], "memory latency");
-    assert!(report_of(&evaluation(), None).loops_html().is_empty());
+    assert!(!report_of(&evaluation(), None).html("").contains("id=\"loops\""));
 }
 
 #[test]

@@ -2,10 +2,14 @@
 
 use std::fmt::{self, Write};
 
-use super::{ChainLink, LoopRow, LoopsReport};
-use crate::model::Report;
-use crate::text::Options;
-use crate::text::fit::{count, fit, fit_label, fixed};
+use maud::Markup;
+
+use super::{ChainLink, LoopRow, LoopsReport, page};
+use crate::model::Common;
+use crate::options::Options;
+use crate::places::{fit_place, place};
+use crate::section::Section;
+use crate::widths::{count, fit, fixed};
 
 /// Loops of the text, those whose instructions follow, and how many of these.
 const SHOWN: usize = 8;
@@ -30,34 +34,6 @@ impl LoopRow {
         let [least, median, most] = self.range;
         format!("{least}/{median}/{most}")
     }
-}
-
-/// A label with the line of the program there, and the line of library code that is inlined there.
-pub(crate) fn place(label: &str, source: Option<&str>, library: Option<&str>) -> String {
-    match (source, library) {
-        (Some(source), Some(library)) => {
-            format!("{label}, {} ({})", short(source), short(library))
-        }
-        (Some(source), None) => format!("{label}, {}", short(source)),
-        _ => label.to_owned(),
-    }
-}
-
-/// A [`place`] of at most `width` characters, if its source leaves room for the name.
-pub(crate) fn fit_place(
-    label: &str,
-    source: Option<&str>,
-    library: Option<&str>,
-    width: usize,
-) -> String {
-    let tail = place("", source, library).chars().count();
-    let label = fit_label(label, width.saturating_sub(tail).max(12));
-    place(&label, source, library)
-}
-
-/// The file's own name, with its line.
-pub(crate) fn short(source: &str) -> &str {
-    source.rsplit('/').next().unwrap_or(source)
 }
 
 impl ChainLink {
@@ -86,16 +62,13 @@ impl LoopsReport {
     }
 }
 
-impl Report {
-    pub(crate) fn write_loops(&self, out: &mut String, options: &Options) -> fmt::Result {
-        let Some(loops) = &self.loops else {
-            return Ok(());
-        };
+impl Section for LoopsReport {
+    fn write(&self, common: &Common, options: &Options, out: &mut String) -> fmt::Result {
         let wanted = |row: &&LoopRow| match &options.process {
-            Some(name) => row.process == 0 || self.processes[row.process].name == *name,
+            Some(name) => row.process == 0 || common.processes[row.process].name == *name,
             None => true,
         };
-        writeln!(out, "\nLoops. {}.", loops.lead())?;
+        writeln!(out, "\nLoops. {}.", self.lead())?;
         writeln!(
             out,
             "{:<44}{:>6}{:>13}{:>8}{:>7}{:>9}{:>15}{:>7}{:>7}",
@@ -109,7 +82,7 @@ impl Report {
             "width",
             "ports"
         )?;
-        for (at, row) in loops.loops.iter().filter(wanted).take(SHOWN).enumerate() {
+        for (at, row) in self.loops.iter().filter(wanted).take(SHOWN).enumerate() {
             writeln!(
                 out,
                 "{:<44}{:>6}{:>13}{:>8}{:>7.1}{:>9.2}{:>15}{:>7.2}{:>7.2}",
@@ -132,5 +105,9 @@ impl Report {
             }
         }
         Ok(())
+    }
+
+    fn page(&self, common: &Common) -> Markup {
+        page::page(self, common)
     }
 }

@@ -2,7 +2,7 @@
 
 use commit_trace::{Class, MAX_COMMIT_WIDTH};
 
-use super::judge::{Sides, TruthIndex, label};
+use super::index::{Sides, TruthIndex};
 use super::latency::Latencies;
 use super::{ClassBias, PreciseRow, SlotBias};
 
@@ -74,7 +74,7 @@ impl TruthIndex<'_> {
             let (truth, sampled) = shares(row);
             let instruction = self.rows[row];
             PreciseRow {
-                name: label(self.truth, instruction),
+                name: self.truth.label(instruction),
                 text: disassemble(instruction.raw, instruction.pc),
                 truth,
                 sampled,

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use guest_samples::DataSrc;
 use rustc_hash::FxHashMap;
 use truth::Metric;
 
-use super::judge::{Placed, Scope, TruthIndex};
+use super::index::{Placed, Scope, TruthIndex};
 use super::{Latency, SourceBias};
-use crate::perf_data::DataSrc;
 
 /// A number of executions or samples, and the sum of their latencies (perf's weights), in cycles.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,5 +1,6 @@
 use commit_trace::Class;
 use commit_trace::DataSource;
+use guest_samples::synthetic::{SyntheticFile, SyntheticSample};
 use profile::synthetic::evaluation;
 use sampling_units::pdis::header;
 use truth::{
@@ -9,9 +10,8 @@ use truth::{
 };
 
 use super::*;
-use crate::perf_data::synthetic::{SyntheticFile, SyntheticSample};
-use crate::tests::report_of;
-use crate::text::Options;
+use crate::tests::{inputs, symbolizer};
+use crate::{Options, Report, ReportInputs, TruthInputs};
 
 /// The program, and one that runs beside it.
 const PID: u32 = 42;
@@ -256,9 +256,12 @@ fn the_report_has_both_sections() {
         "cpu-clock" | "dummy:u" => Err("the truth has no such event"),
         _ => Ok(Metric::Mispredicts),
     };
-    let report = report_of(&evaluation(), None)
-        .with_truth(&truth, &files, &metric, &|_, _| "beq a0, a1".to_owned());
-    let precise = report.precise.as_ref().unwrap();
+    let (_root, symbolizer) = symbolizer();
+    let report = Report::build(ReportInputs {
+        truth: Some(TruthInputs { truth: &truth, files: &files, metric: &metric }),
+        ..inputs(&evaluation(), &symbolizer)
+    });
+    let precise = report.sections.precise.as_ref().unwrap();
     assert_eq!((precise.profiles.len(), precise.trust[0].profile), (2, 1));
     let text = report.text(&Options::default());
     let section = &text[text.find("\nPrecise sampling").expect("a section")..];
@@ -278,7 +281,7 @@ fn the_report_has_both_sections() {
         assert!(section.contains(wanted), "no {wanted:?} in:\n{section}");
     }
     assert!(!section.contains("dummy"), "{section}");
-    let contended = report.contended.as_ref().unwrap();
+    let contended = report.sections.contended.as_ref().unwrap();
     assert_eq!((contended.cycles, contended.hitm_samples), (8000, 1));
     assert_eq!(contended.lines[0].hitm_samples, 1);
     let page = report.html("");

@@ -2,13 +2,15 @@
 
 use std::fmt::{self, Write};
 
+use maud::{Markup, html};
 use truth::UnitTotals;
 
 use super::{NotJudged, PreciseProfile, PreciseReport, PreciseRow};
 use crate::columns::LevelError;
-use crate::html::escape;
-use crate::model::Report;
-use crate::text::fit::{count, fit, fit_end, fixed, percent};
+use crate::model::Common;
+use crate::options::Options;
+use crate::section::Section;
+use crate::widths::{count, fit, fit_end, fixed, percent};
 
 /// Instructions of a profile that the text shows.
 const SHOWN: usize = 6;
@@ -180,24 +182,21 @@ impl PreciseReport {
     }
 }
 
-impl Report {
-    pub(crate) fn write_precise(&self, out: &mut String) -> fmt::Result {
-        let Some(precise) = &self.precise else {
-            return Ok(());
-        };
+impl Section for PreciseReport {
+    fn write(&self, _: &Common, _: &Options, out: &mut String) -> fmt::Result {
         writeln!(
             out,
             "\nPrecise sampling: perf's samples of each event in the guest, judged by its true counts. Error / what so many random\n\
              samples have, in %; wrong: at instructions that never had the event; skid in instructions; count: sampled over true"
         )?;
-        precise.write_profiles(out)?;
-        for (heading, list) in precise.lists() {
+        self.write_profiles(out)?;
+        for (heading, list) in self.lists() {
             writeln!(out, "{heading}:")?;
             for line in list {
                 writeln!(out, "  {}", fit(&line, 117))?;
             }
         }
-        for own in &precise.profiles {
+        for own in &self.profiles {
             let title = format!("{}, {}: {}", own.event, own.file, own.metric.name());
             let latencies = own.latency.is_some();
             let head = match latencies {
@@ -236,62 +235,91 @@ impl Report {
         Ok(())
     }
 
-    /// Returns the judged profiles as tables of the page; empty if nothing was judged.
-    pub(crate) fn precise_html(&self) -> String {
-        let Some(precise) = &self.precise else {
-            return String::new();
-        };
-        let mut out = "<section id=\"precise\"><h2>Precise sampling</h2><p>perf's samples of each event in the guest, judged by \
-            its true counts: error / what so many random samples have, in %. Wrong: at instructions that never had the event. Skid in \
-            instructions. Count: sampled over true.</p><table><thead><tr><th>event</th><th>file</th><th>compared with</th>\
-            <th>period</th><th>samples</th><th>exact</th><th>lost</th><th>throttled</th><th>instruction</th><th>block</th>\
-            <th>function</th><th>line</th><th>object</th><th>wrong</th><th>skid</th><th>count</th></tr></thead><tbody>"
-            .to_owned();
-        for own in &precise.profiles {
-            let mut cells = vec![
-                escape(&own.event),
-                escape(&own.file),
-                own.metric.name().to_owned(),
-                own.period(),
-                count(own.samples as f64),
-                count(own.exact as f64),
-                count(own.lost as f64),
-                count(own.throttled as f64),
-            ];
-            cells.extend(own.errors());
-            cells.extend([fixed(own.wrong), own.skid(), own.ratio()]);
-            out += &row(&cells);
-        }
-        out += "</tbody></table>";
-        for (heading, list) in precise.lists() {
-            let list: Vec<String> = list.iter().map(|line| escape(line)).collect();
-            out += &format!("<p>{heading}:</p><ul><li>{}</li></ul>", list.join("</li><li>"));
-        }
-        for own in &precise.profiles {
-            out += &format!(
-                "<details><summary>{}, {}</summary><p>{}</p><table><thead><tr><th>instruction</th><th></th><th>truth</th>\
-                 <th>sampled</th><th>cycles</th><th>sampled</th></tr></thead><tbody>",
-                escape(&own.event),
-                escape(&own.file),
-                escape(&[own.notes(), own.biases()].concat().join("; ")),
-            );
-            for part in &own.instructions {
-                let [truth, sampled] = part.latencies();
-                out += &row(&[
-                    escape(&part.name),
-                    escape(&part.text),
-                    percent(part.truth),
-                    percent(part.sampled),
-                    truth,
-                    sampled,
-                ]);
+    fn page(&self, _: &Common) -> Markup {
+        html! {
+            section id="precise" {
+                h2 { "Precise sampling" }
+                p {
+                    "perf's samples of each event in the guest, judged by its true counts: error / what so many random samples have, in \
+                     %. Wrong: at instructions that never had the event. Skid in instructions. Count: sampled over true."
+                }
+                table {
+                    thead {
+                        tr {
+                            @for title in [
+                                "event", "file", "compared with", "period", "samples", "exact", "lost", "throttled",
+                                "instruction", "block", "function", "line", "object", "wrong", "skid", "count",
+                            ] {
+                                th { (title) }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for own in &self.profiles {
+                            tr {
+                                td { (own.event) }
+                                td { (own.file) }
+                                td { (own.metric.name()) }
+                                td { (own.period()) }
+                                @for number in [own.samples, own.exact, own.lost, own.throttled] {
+                                    td { (count(number as f64)) }
+                                }
+                                @for error in own.errors() {
+                                    td { (error) }
+                                }
+                                td { (fixed(own.wrong)) }
+                                td { (own.skid()) }
+                                td { (own.ratio()) }
+                            }
+                        }
+                    }
+                }
+                @for (heading, list) in self.lists() {
+                    p { (heading) ":" }
+                    ul {
+                        @for line in list {
+                            li { (line) }
+                        }
+                    }
+                }
+                @for own in &self.profiles {
+                    (own.details())
+                }
             }
-            out += "</tbody></table></details>";
         }
-        out + "</section>"
     }
 }
 
-fn row(cells: &[String]) -> String {
-    format!("<tr><td>{}</td></tr>", cells.join("</td><td>"))
+impl PreciseProfile {
+    /// Returns the profile's instructions, which open.
+    fn details(&self) -> Markup {
+        html! {
+            details {
+                summary { (self.event) ", " (self.file) }
+                p { ([self.notes(), self.biases()].concat().join("; ")) }
+                table {
+                    thead {
+                        tr {
+                            @for title in ["instruction", "", "truth", "sampled", "cycles", "sampled"] {
+                                th { (title) }
+                            }
+                        }
+                    }
+                    tbody {
+                        @for part in &self.instructions {
+                            tr {
+                                td { (part.name) }
+                                td { (part.text) }
+                                td { (percent(part.truth)) }
+                                td { (percent(part.sampled)) }
+                                @for latency in part.latencies() {
+                                    td { (latency) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
 }

@@ -1,11 +1,9 @@
 //! Curves as an SVG image per level: error over cycles between samples, which are on a logarithmic scale.
 
-use std::fmt::Write;
-
+use maud::{Markup, html};
 use profile::Level;
 
 use super::{Curve, Profiler, Sensitivity};
-use crate::html::escape;
 
 const WIDTH: f64 = 440.0;
 const HEIGHT: f64 = 290.0;
@@ -15,44 +13,36 @@ const RIGHT: f64 = WIDTH - 12.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = HEIGHT - 40.0;
 
-/// A section of the page for the first process; nothing if there are no curves.
-pub(crate) fn charts(all: &[Sensitivity]) -> String {
-    let Some(first) = all.first() else {
-        return String::new();
-    };
-    let mut out = String::new();
-    // Writing to a string cannot fail.
-    let _ = section(&mut out, first);
-    out
-}
-
-fn section(out: &mut String, sensitivity: &Sensitivity) -> std::fmt::Result {
-    writeln!(
-        out,
-        "<section id=\"sensitivity\" aria-labelledby=\"sensitivity-title\">\n\
-         <h2 id=\"sensitivity-title\">Error against sampling rate</h2>\n\
-         <p class=\"lead\">Profile error of {} over the cycles between two samples; solid: periodic, dashed: random, \
-         dots: what independent samples of the truth would leave. Where a curve leaves the dots, it is the profiler \
-         that is wrong, and more samples do not help.</p>",
-        escape(&sensitivity.process)
-    )?;
-    writeln!(out, "<div class=\"legend\">")?;
-    for (number, profiler) in (0..).zip(Profiler::ALL) {
-        if sensitivity.curves.iter().any(|c| c.profiler == profiler) {
-            writeln!(
-                out,
-                "<span><svg class=\"curves\" viewBox=\"0 0 18 12\" aria-hidden=\"true\"><path class=\"p{number}\" \
-                 d=\"M0 6H18\"></path></svg>{profiler}</span>"
-            )?;
+/// Returns the charts of a process as a section of the page.
+pub(super) fn charts(sensitivity: &Sensitivity) -> Markup {
+    let known = |profiler: Profiler| sensitivity.curves.iter().any(|c| c.profiler == profiler);
+    let drawn = Profiler::ALL.into_iter().enumerate().filter(|(_, profiler)| known(*profiler));
+    html! {
+        section id="sensitivity" aria-labelledby="sensitivity-title" {
+            h2 id="sensitivity-title" { "Error against sampling rate" }
+            p class="lead" {
+                "Profile error of " (sensitivity.process) " over the cycles between two samples; solid: periodic, dashed: random, \
+                 dots: what independent samples of the truth would leave. Where a curve leaves the dots, it is the profiler that is \
+                 wrong, and more samples do not help."
+            }
+            div class="legend" {
+                @for (number, profiler) in drawn {
+                    span {
+                        svg class="curves" viewBox="0 0 18 12" aria-hidden="true" { path class={ "p" (number) } d="M0 6H18" {} }
+                        (profiler.name())
+                    }
+                }
+            }
+            div class="curve-charts" {
+                @for level in Level::ALL {
+                    div class="chart" {
+                        h3 { "By " (level.name()) }
+                        (chart(&sensitivity.curves, level))
+                    }
+                }
+            }
         }
     }
-    writeln!(out, "</div>\n<div class=\"curve-charts\">")?;
-    for level in Level::ALL {
-        writeln!(out, "<div class=\"chart\"><h3>By {}</h3>", level.name())?;
-        chart(out, &sensitivity.curves, level)?;
-        writeln!(out, "</div>")?;
-    }
-    writeln!(out, "</div>\n</section>")
 }
 
 /// Places of values in the plot.
@@ -91,97 +81,95 @@ impl Scale {
     }
 }
 
-fn chart(out: &mut String, curves: &[Curve], level: Level) -> std::fmt::Result {
+fn chart(curves: &[Curve], level: Level) -> Markup {
     let scale = Scale::new(curves, level);
-    writeln!(
-        out,
-        "<svg class=\"curves\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"Error by {} against \
-         cycles between samples\">",
-        level.name()
-    )?;
-    for step in 0..=4 {
-        let error = scale.top * f64::from(step) / 4.0;
-        let y = scale.y(error);
-        let percent = 100.0 * error;
-        let digits = usize::from(scale.top < 0.2);
-        writeln!(
-            out,
-            "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{RIGHT}\"></path>\
-             <text class=\"axis\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{percent:.digits$} %</text>",
-            LEFT - 5.0,
-            y + 4.0
-        )?;
-    }
-    for power in 0..=19u32 {
-        let period = 10u64.pow(power);
-        let place = f64::from(power);
-        if place < scale.least || place > scale.greatest {
-            continue;
-        }
-        let x = scale.x(period);
-        let label = match power {
-            0..=2 => period.to_string(),
-            3..=5 => format!("{}k", period / 1000),
-            _ => format!("{}M", period / 1_000_000),
-        };
-        writeln!(
-            out,
-            "<path class=\"grid\" d=\"M{x:.1} {TOP}V{BOTTOM}\"></path>\
-             <text class=\"axis\" x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{label}</text>",
-            BOTTOM + 16.0
-        )?;
-    }
-    writeln!(
-        out,
-        "<text class=\"axis\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">cycles between samples</text>",
-        (LEFT + RIGHT) / 2.0,
-        BOTTOM + 33.0
-    )?;
-    if let Some(curve) = curves.first() {
-        let sampling = curve.points.iter().map(|p| (p.period, *p.sampling.get(level)));
-        line(out, &scale, "sampled", sampling)?;
-    }
-    for curve in curves {
-        let number = curve.profiler as usize;
-        let random = if curve.random { " random" } else { "" };
-        let errors = curve.points.iter().map(|p| (p.period, *p.error.get(level)));
-        line(out, &scale, &format!("p{number}{random}"), errors)?;
-        for point in &curve.points {
-            let (x, error) = (scale.x(point.period), *point.error.get(level));
-            let (least, greatest) = (*point.least.get(level), *point.greatest.get(level));
-            if point.samplers > 1 {
-                writeln!(
-                    out,
-                    "<path class=\"p{number}\" d=\"M{x:.1} {:.1}V{:.1}\"></path>",
-                    scale.y(least),
-                    scale.y(greatest)
-                )?;
+    let of_sampling = curves.first().map(|curve| {
+        let points = curve.points.iter().map(|p| (p.period, *p.sampling.get(level)));
+        line(&scale, "sampled", points)
+    });
+    html! {
+        svg class="curves" viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img"
+            aria-label={ "Error by " (level.name()) " against cycles between samples" } {
+            @for step in 0..=4 {
+                (error_grid(&scale, scale.top * f64::from(step) / 4.0))
             }
-            writeln!(
-                out,
-                "<circle class=\"p{number}\" cx=\"{x:.1}\" cy=\"{:.1}\" r=\"2.5\"><title>{}{random}, every {} cycles, \
-                 {:.0} samples: {:.2} %</title></circle>",
-                scale.y(error),
-                curve.profiler,
-                point.period,
-                point.samples,
-                100.0 * error
-            )?;
+            @for power in 0..=19u32 {
+                @if (scale.least..=scale.greatest).contains(&f64::from(power)) {
+                    (period_grid(&scale, power))
+                }
+            }
+            (axis_label((LEFT + RIGHT) / 2.0, BOTTOM + 33.0, "middle", "cycles between samples"))
+            @if let Some(line) = of_sampling {
+                (line)
+            }
+            @for curve in curves {
+                (curve.draw(&scale, level))
+            }
         }
     }
-    writeln!(out, "</svg>")
 }
 
-fn line(
-    out: &mut String,
-    scale: &Scale,
-    class: &str,
-    points: impl Iterator<Item = (u64, f64)>,
-) -> std::fmt::Result {
+/// Returns a horizontal line at an error, with its label.
+fn error_grid(scale: &Scale, error: f64) -> Markup {
+    let y = scale.y(error);
+    let digits = usize::from(scale.top < 0.2);
+    html! {
+        path class="grid" d=(format_args!("M{LEFT} {y:.1}H{RIGHT}")) {}
+        (axis_label(LEFT - 5.0, y + 4.0, "end", &format!("{:.digits$} %", 100.0 * error)))
+    }
+}
+
+/// Returns a vertical line at a power of ten, with its label.
+fn period_grid(scale: &Scale, power: u32) -> Markup {
+    let period = 10u64.pow(power);
+    let x = scale.x(period);
+    let label = match power {
+        0..=2 => period.to_string(),
+        3..=5 => format!("{}k", period / 1000),
+        _ => format!("{}M", period / 1_000_000),
+    };
+    html! {
+        path class="grid" d=(format_args!("M{x:.1} {TOP}V{BOTTOM}")) {}
+        (axis_label(x, BOTTOM + 16.0, "middle", &label))
+    }
+}
+
+fn axis_label(x: f64, y: f64, anchor: &str, label: &str) -> Markup {
+    html! {
+        text class="axis" x=(format_args!("{x:.1}")) y=(format_args!("{y:.1}")) text-anchor=(anchor) { (label) }
+    }
+}
+
+impl Curve {
+    /// Returns the curve, and each point with the range of its samplers.
+    fn draw(&self, scale: &Scale, level: Level) -> Markup {
+        let class = format!("p{}", self.profiler as usize);
+        let random = if self.random { " random" } else { "" };
+        let errors = self.points.iter().map(|p| (p.period, *p.error.get(level)));
+        html! {
+            (line(scale, &format!("{class}{random}"), errors))
+            @for point in &self.points {
+                @let (x, error) = (scale.x(point.period), *point.error.get(level));
+                @if point.samplers > 1 {
+                    @let (least, greatest) = (scale.y(*point.least.get(level)), scale.y(*point.greatest.get(level)));
+                    path class=(class) d=(format_args!("M{x:.1} {least:.1}V{greatest:.1}")) {}
+                }
+                circle class=(class) cx=(format_args!("{x:.1}")) cy=(format_args!("{:.1}", scale.y(error))) r="2.5" {
+                    title {
+                        (self.profiler.name()) (random) ", every " (point.period) " cycles, "
+                        (format_args!("{:.0} samples: {:.2} %", point.samples, 100.0 * error))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn line(scale: &Scale, class: &str, points: impl Iterator<Item = (u64, f64)>) -> Markup {
     let mut path = String::new();
     for (period, error) in points {
         let command = if path.is_empty() { 'M' } else { 'L' };
-        write!(path, "{command}{:.1} {:.1}", scale.x(period), scale.y(error))?;
+        path += &format!("{command}{:.1} {:.1}", scale.x(period), scale.y(error));
     }
-    writeln!(out, "<path class=\"{class}\" d=\"{path}\"></path>")
+    html! { path class=(class) d=(path) {} }
 }

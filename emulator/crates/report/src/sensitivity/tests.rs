@@ -36,7 +36,7 @@ fn report() -> Report {
 #[test]
 fn a_curve_has_a_point_per_period_and_the_range_of_its_samplers() {
     let report = report();
-    let all = report.sensitivity();
+    let all = &report.sections.sensitivity;
     let first = &all[0];
     assert_eq!(first.process, "quickstart");
     assert_eq!(all.last().unwrap().process, "all");
@@ -58,13 +58,13 @@ fn a_curve_has_a_point_per_period_and_the_range_of_its_samplers() {
 fn two_periods_and_filtered_samplers_are_no_curve() {
     let mut evaluation = swept();
     evaluation.samplers.retain(|s| s.sampler.schedule.period < 10_000);
-    assert!(report_of(&evaluation, None).sensitivity().is_empty());
+    assert!(report_of(&evaluation, None).sections.sensitivity.is_empty());
     let mut evaluation = swept();
     for result in &mut evaluation.samplers {
         result.sampler.filter.process = Some("quickstart".into());
         result.processes = Some(vec![profile::ProcessId(1)]);
     }
-    assert!(report_of(&evaluation, None).sensitivity().is_empty());
+    assert!(report_of(&evaluation, None).sections.sensitivity.is_empty());
 }
 
 #[test]
@@ -88,8 +88,8 @@ fn the_curves_are_in_text_json_and_page() {
 #[test]
 fn splitting_a_sample_is_judged_in_words() {
     let report = report();
-    let words = split(&report, 1, Profiler::TipIlp, Profiler::Tip).unwrap();
+    let words = split(&report.common, 1, Profiler::TipIlp, Profiler::Tip).unwrap();
     assert!(words.starts_with("tip-ilp: 90.3 %") && words.contains("(tip): 0.0 %"), "{words}");
     assert!(words.contains("is worth it here. Published: 7.2 and 1.6 %"), "{words}");
-    assert_eq!(split(&report, 1, Profiler::Nci, Profiler::NciIlp), None);
+    assert_eq!(split(&report.common, 1, Profiler::Nci, Profiler::NciIlp), None);
 }

@@ -6,17 +6,14 @@ use std::fmt::Write;
 use profile::Level;
 
 use super::{Curve, Profiler, SPLITS, Sensitivity, split};
-use crate::model::Report;
-use crate::text::fit::{count, fit, fixed};
+use crate::model::Common;
+use crate::widths::{count, fit, fixed};
 
-/// The first process's tables, by instruction and by function; report.json has the others and blocks, too.
-pub(crate) fn write(out: &mut String, report: &Report) -> std::fmt::Result {
-    if let Some(sensitivity) = report.sensitivity().first() {
-        for level in [Level::Instruction, Level::Function] {
-            table(out, sensitivity, level)?;
-        }
-    }
-    Ok(())
+/// Writes a process's tables, by instruction and by function; report.json has those by block, too.
+pub(super) fn write(out: &mut String, sensitivity: &Sensitivity) -> std::fmt::Result {
+    [Level::Instruction, Level::Function]
+        .into_iter()
+        .try_for_each(|level| table(out, sensitivity, level))
 }
 
 fn table(out: &mut String, sensitivity: &Sensitivity, level: Level) -> std::fmt::Result {
@@ -65,10 +62,10 @@ fn table(out: &mut String, sensitivity: &Sensitivity, level: Level) -> std::fmt:
     Ok(())
 }
 
-/// NCI against NCI+ILP, TIP-ILP against TIP.
-pub(crate) fn write_split(out: &mut String, report: &Report, process: usize) -> std::fmt::Result {
+/// Writes what splitting samples is worth in a process: NCI against NCI+ILP, TIP-ILP against TIP.
+pub(crate) fn write_split(out: &mut String, common: &Common, process: usize) -> std::fmt::Result {
     for (one, all) in SPLITS {
-        if let Some(words) = split(report, process, one, all) {
+        if let Some(words) = split(common, process, one, all) {
             writeln!(out, "{words}")?;
         }
     }

@@ -27,9 +27,9 @@ fn text_in_detail_is_as_blessed_and_fits() {
 #[test]
 fn shares_of_slots_and_of_events_add_up() {
     let report = report();
-    let tree = report.top_down.as_ref().unwrap();
+    let tree = report.sections.top_down.as_ref().unwrap();
     for row in &tree.processes {
-        let cycles = report.processes[row.process].cycles;
+        let cycles = report.common.processes[row.process].cycles;
         assert!((row.slots as f64 - 4.0 * cycles).abs() < 1e-3, "{}", row.name);
         let roots: f64 =
             row.shares.iter().filter(|(path, _)| !path.contains('.')).map(|(_, share)| share).sum();
@@ -44,7 +44,7 @@ fn shares_of_slots_and_of_events_add_up() {
     assert!(
         of_functions <= tree.processes[0].slots && of_functions > tree.processes[0].slots * 9 / 10
     );
-    let tea = report.tea.as_ref().unwrap();
+    let tea = report.sections.tea.as_ref().unwrap();
     for row in &tea.processes {
         assert!((row.stack.values().sum::<f64>() - 1.0).abs() < 1e-9);
         // Sampled in every cycle, TEA is the reference; what names other instructions is not.
@@ -52,7 +52,7 @@ fn shares_of_slots_and_of_events_add_up() {
             assert_eq!(*row.errors["tea"].get(level), 0.0);
         }
         assert!(row.errors["nci-tea"].instruction > 0.0);
-        let error = report.processes[row.process].errors[1].unwrap().instruction.error;
+        let error = report.common.processes[row.process].errors[1].unwrap().instruction.error;
         assert!(row.errors["nci-tea"].instruction >= error, "events can only tell more apart");
     }
     for row in &tea.instructions {
@@ -66,10 +66,10 @@ fn shares_of_slots_and_of_events_add_up() {
 #[test]
 fn sentences_name_what_was_charged_and_what_was_meant() {
     let report = report();
-    assert!(!report.disagreements.is_empty());
-    for row in &report.disagreements {
+    assert!(!report.common.disagreements.is_empty());
+    for row in &report.common.disagreements {
         assert_ne!(
-            report.columns[row.column].profiler,
+            report.common.columns[row.column].profiler,
             Some(Profiler::Tip),
             "it is the Oracle here"
         );
@@ -80,6 +80,7 @@ fn sentences_name_what_was_charged_and_what_was_meant() {
         );
     }
     let flush = report
+        .common
         .disagreements
         .iter()
         .find(|row| row.component == Component::Flush && row.column == 1);
@@ -103,7 +104,7 @@ fn the_page_has_the_parts() {
 #[test]
 fn bins_of_time_add_up_to_functions_and_nodes() {
     let report = report();
-    let over_time = &report.over_time;
+    let over_time = &report.common.over_time;
     assert!(over_time.bins.len() > 1, "{:?}", over_time.bins);
     let mut sums = vec![0; over_time.items.len()];
     for (item, cycles) in over_time.cycles.iter().flatten() {
@@ -116,16 +117,16 @@ fn bins_of_time_add_up_to_functions_and_nodes() {
         let room = 0.5 * own().count() as f64 + 8.0;
         assert!((sum as f64 - whole).abs() <= room, "{name}: {sum} of {whole}, to within {room}");
     };
-    for (index, function) in report.functions.iter().enumerate() {
+    for (index, function) in report.common.functions.iter().enumerate() {
         let is_in = |item: &TimedItem| item.function == Some(index);
         check(&function.name, function.cycles, &is_in);
     }
-    for (index, node) in report.flame.lines.iter().enumerate() {
+    for (index, node) in report.common.flame.lines.iter().enumerate() {
         let whole = node.4.iter().sum::<u64>() as f64;
         let is_in = |item: &TimedItem| item.node as usize == index + 1;
         check("a node", whole, &is_in);
     }
-    for (index, process) in report.processes.iter().enumerate().skip(1) {
+    for (index, process) in report.common.processes.iter().enumerate().skip(1) {
         check(&process.name, process.cycles, &|item| item.process == index);
     }
 }

@@ -17,13 +17,13 @@ fn path(flame: &Flame, nodes: &[FlameNode], mut at: usize) -> Vec<String> {
 #[test]
 fn a_tree_leads_from_the_process_to_the_line() {
     let report = report_of(&evaluation(), None);
-    let flame = &report.flame;
+    let flame = &report.common.flame;
     let paths: Vec<_> =
         (0..flame.lines.len()).map(|at| path(flame, &flame.lines, at).join(" > ")).collect();
     let inlined = paths.iter().find(|path| path.contains("length > sum_of_squares > square > "));
     let inlined = inlined.unwrap_or_else(|| panic!("{paths:#?}"));
     assert!(inlined.starts_with("quickstart > ") && inlined.contains(".c:"), "{inlined}");
-    for process in &report.processes[1..] {
+    for process in &report.common.processes[1..] {
         let own = (0..flame.lines.len())
             .filter(|at| path(flame, &flame.lines, *at)[0] == process.name)
             .map(|at| flame.lines[at].4.iter().sum::<u64>());
@@ -34,7 +34,7 @@ fn a_tree_leads_from_the_process_to_the_line() {
 
 #[test]
 fn runs_are_merged_by_name() {
-    let flame = report_of(&evaluation(), None).flame;
+    let flame = report_of(&evaluation(), None).common.flame;
     let json = serde_json::to_string(&flame).unwrap();
     let mut after: Flame = serde_json::from_str(&json).unwrap();
     let length = after.names.iter().position(|name| name == "length").unwrap();

@@ -2,6 +2,7 @@ use profile::waits::{KernelEntry, SchedulerEvent, SchedulerLog, SwitchOut, Trans
 use profile::{Context, ContextId, Contexts};
 
 use super::*;
+use crate::section::Section as _;
 
 /// Two threads: one holds a lock that the other waits for, twice; then that one sleeps to the end.
 fn waiting() -> Report {
@@ -54,9 +55,8 @@ fn waiting_of(followed: bool) -> Report {
         region: std::iter::once(0..20_000).collect(),
     };
     evaluation.contexts = followed.then_some(contexts);
-    let root = guest_root();
-    let files = SymbolFiles { roots: vec![root.path().to_owned()], ..SymbolFiles::default() };
-    report_of(&evaluation, None).with_waiting(&evaluation, &Symbolizer::new(files))
+    let (_root, symbolizer) = symbolizer();
+    Report::build(ReportInputs { of_all_harts: true, ..inputs(&evaluation, &symbolizer) })
 }
 
 /// The worker has the second hart.
@@ -70,7 +70,7 @@ fn change_hart(change: Transition) -> u32 {
 #[test]
 fn locks_sleep_and_wakers_are_told() {
     let report = waiting();
-    let waiting = report.waiting.as_ref().unwrap();
+    let waiting = report.sections.waiting.as_ref().unwrap();
     let worker = &waiting.threads[1];
     assert_eq!((&*worker.name, worker.tid, worker.cycles), ("worker", 50, 20_000));
     let reasons: Vec<_> = worker
@@ -98,7 +98,7 @@ fn locks_sleep_and_wakers_are_told() {
 #[test]
 fn who_of_the_program_waits_is_told_if_calls_were_followed() {
     let report = waiting_of(true);
-    let futex = &report.waiting.as_ref().unwrap().futexes[0];
+    let futex = &report.sections.waiting.as_ref().unwrap().futexes[0];
     let callers: Vec<_> = futex
         .callers
         .iter()
@@ -113,7 +113,7 @@ fn who_of_the_program_waits_is_told_if_calls_were_followed() {
     ];
     assert_eq!(callers, expected);
     let mut text = String::new();
-    report.write_waiting(&mut text, &Options::default()).unwrap();
+    report.sections.waiting.write(&report.common, &Options::default(), &mut text).unwrap();
     let line =
         "      in length (inlined.c:15) 1x 62.5 %; sum_of_squares (inlined.c:10) 1x 37.5 %\n";
     assert!(text.ends_with(line), "{text}");
@@ -131,7 +131,8 @@ fn who_of_the_program_waits_is_told_if_calls_were_followed() {
 #[test]
 fn the_section_is_as_blessed_and_fits() {
     let mut text = String::new();
-    waiting().write_waiting(&mut text, &Options::default()).unwrap();
+    let report = waiting();
+    report.sections.waiting.write(&report.common, &Options::default(), &mut text).unwrap();
     for line in text.lines() {
         assert!(line.chars().count() <= 120, "{line}");
     }
@@ -155,8 +156,10 @@ fn every_number_of_it_is_explained() {
 
 #[test]
 fn a_kernel_that_does_not_tell_has_no_section() {
-    let report = report_of(&evaluation(), None)
-        .with_waiting(&evaluation(), &Symbolizer::new(SymbolFiles::default()));
-    assert!(report.waiting.is_none());
+    let (_root, symbolizer) = symbolizer();
+    let evaluation = evaluation();
+    let report =
+        Report::build(ReportInputs { of_all_harts: true, ..inputs(&evaluation, &symbolizer) });
+    assert!(report.sections.waiting.is_none());
     assert!(!report.text(&Options::default()).contains("Waiting"));
 }

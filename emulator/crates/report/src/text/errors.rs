@@ -4,14 +4,18 @@ use std::fmt::Write;
 
 use profile::{Filter, Level};
 
-use super::fit::{count, fit, fixed};
 use crate::columns::Column;
-use crate::model::Report;
+use crate::model::Common;
+use crate::widths::{count, fit, fixed};
 
-pub(super) fn write(out: &mut String, report: &Report, process: usize) -> std::fmt::Result {
-    let process = &report.processes[process];
-    // Samplers on an error curve have tables of their own.
-    let curves = !report.sensitivity().is_empty();
+/// Writes the errors of a process. If there are `curves` of errors, samplers on them have tables of their own.
+pub(super) fn write(
+    out: &mut String,
+    common: &Common,
+    process: usize,
+    curves: bool,
+) -> std::fmt::Result {
+    let process = &common.processes[process];
     let listed = |column: &Column| {
         !curves || column.primary || column.profiler.is_none() || column.filter != Filter::NONE
     };
@@ -26,7 +30,7 @@ pub(super) fn write(out: &mut String, report: &Report, process: usize) -> std::f
         write!(out, " |{:>7}{:>9}{:>9}", "error", "sampling", "publ.")?;
     }
     writeln!(out)?;
-    for (index, column) in report.columns.iter().enumerate() {
+    for (index, column) in common.columns.iter().enumerate() {
         let Some(errors) = process.errors[index].as_ref().filter(|_| listed(column)) else {
             continue;
         };
@@ -41,7 +45,7 @@ pub(super) fn write(out: &mut String, report: &Report, process: usize) -> std::f
         }
         writeln!(out)?;
     }
-    let hidden = report.columns.iter().filter(|column| !listed(column)).count();
+    let hidden = common.columns.iter().filter(|column| !listed(column)).count();
     if hidden > 0 {
         writeln!(out, "and {hidden} samplers at other rates, see below")?;
     }

@@ -5,13 +5,14 @@ use std::fmt::Write;
 
 use profile::{CATEGORIES, Profiler};
 
-use super::fit::{fit, fit_end, fit_label, fit_name, percent, wrap};
-use super::{Options, short};
+use super::short;
 use crate::columns::Column;
-use crate::loops::short as short_path;
-use crate::model::Report;
+use crate::disagreements::Disagreement;
+use crate::model::Common;
+use crate::options::Options;
+use crate::places::short as short_path;
 use crate::tables::InstructionRow;
-use crate::words::Disagreement;
+use crate::widths::{fit, fit_end, fit_label, fit_name, percent, wrap};
 
 /// Columns of profilers that fit beside the Oracle's.
 const MAX_COLUMNS: usize = 9;
@@ -20,22 +21,22 @@ const NOTICEABLE: f64 = 0.0005;
 
 pub(super) fn write(
     out: &mut String,
-    report: &Report,
+    common: &Common,
     process: usize,
     options: &Options,
 ) -> std::fmt::Result {
     let everyone = process == 0;
-    let columns: Vec<usize> = (0..report.columns.len())
-        .filter(|c| report.columns[*c].primary)
+    let columns: Vec<usize> = (0..common.columns.len())
+        .filter(|c| common.columns[*c].primary)
         .take(MAX_COLUMNS)
         .collect();
-    functions(out, report, process, &columns, options.functions)?;
+    functions(out, common, process, &columns, options.functions)?;
     // Shares of different processes cannot be ranked against each other.
     if !everyone {
-        instructions(out, report, process, options.instructions)?;
-        disagreements(out, report, process, &columns, options.disagreements)?;
-        if report.disagreements.iter().any(|d| d.process == process) {
-            sentences(out, report, process, &columns, options.sentences)?;
+        instructions(out, common, process, options.instructions)?;
+        disagreements(out, common, process, &columns, options.disagreements)?;
+        if common.disagreements.iter().any(|d| d.process == process) {
+            sentences(out, common, process, &columns, options.sentences)?;
         }
     }
     Ok(())
@@ -43,13 +44,13 @@ pub(super) fn write(
 
 fn functions(
     out: &mut String,
-    report: &Report,
+    common: &Common,
     process: usize,
     columns: &[usize],
     limit: usize,
 ) -> std::fmt::Result {
     writeln!(out)?;
-    let followed = report.functions.iter().any(|row| row.total.is_some());
+    let followed = common.functions.iter().any(|row| row.total.is_some());
     let name_width = if followed { 37 } else { 44 };
     let title_of = "Function, % of the cycles";
     write!(out, "{title_of:<name_width$}{:>7}", "Oracle")?;
@@ -57,12 +58,12 @@ fn functions(
         write!(out, "{:>7}", "below")?;
     }
     for column in columns {
-        write!(out, "{:>7}", title(report, *column))?;
+        write!(out, "{:>7}", title(common, *column))?;
     }
     writeln!(out)?;
     let rows = match process {
-        0 => by_command(report),
-        _ => report
+        0 => by_command(common),
+        _ => common
             .functions
             .iter()
             .filter(|row| row.process == process)
@@ -112,11 +113,11 @@ struct FunctionLine<'a> {
 }
 
 /// Functions of all processes: of those of one command together. Shares are of all cycles.
-fn by_command(report: &Report) -> Vec<FunctionLine<'_>> {
+fn by_command(common: &Common) -> Vec<FunctionLine<'_>> {
     let mut rows: Vec<FunctionLine<'_>> = Vec::new();
     let mut known: HashMap<(&str, &str, usize), usize> = HashMap::new();
-    for function in &report.functions {
-        let process = &report.processes[function.process];
+    for function in &common.functions {
+        let process = &common.processes[function.process];
         let key = (&*process.command, &*function.name, function.module);
         let at = *known.entry(key).or_insert_with(|| {
             rows.push(FunctionLine {
@@ -142,14 +143,14 @@ fn by_command(report: &Report) -> Vec<FunctionLine<'_>> {
 }
 
 /// Column titles of at most six characters.
-fn title(report: &Report, column: usize) -> &str {
-    let profiler = report.columns[column].profiler;
+fn title(common: &Common, column: usize) -> &str {
+    let profiler = common.columns[column].profiler;
     profiler.map_or(Column::GUEST, Profiler::heading)
 }
 
 fn instructions(
     out: &mut String,
-    report: &Report,
+    common: &Common,
     process: usize,
     limit: usize,
 ) -> std::fmt::Result {
@@ -159,14 +160,14 @@ fn instructions(
     let shown: Vec<usize> = wanted
         .iter()
         .flatten()
-        .filter_map(|p| report.columns.iter().position(|c| c.profiler == Some(*p)))
+        .filter_map(|p| common.columns.iter().position(|c| c.profiler == Some(*p)))
         .collect();
     write!(out, "\n{:<31}{:<26}{:>6}", "Instruction", "", "Oracle")?;
     for column in &shown {
-        write!(out, "{:>6}", title(report, *column))?;
+        write!(out, "{:>6}", title(common, *column))?;
     }
     writeln!(out, "  {:<9}source", "mostly")?;
-    for row in report.instructions.iter().filter(|row| row.process == process).take(limit) {
+    for row in common.instructions.iter().filter(|row| row.process == process).take(limit) {
         let text = row.text.replace('\t', " ");
         write!(
             out,
@@ -204,7 +205,7 @@ fn mostly(row: &InstructionRow) -> &'static str {
 
 fn disagreements(
     out: &mut String,
-    report: &Report,
+    common: &Common,
     process: usize,
     columns: &[usize],
     limit: usize,
@@ -217,12 +218,12 @@ fn disagreements(
     for column in columns {
         let difference = |row: &InstructionRow| row.shares[*column] - row.share;
         let mut rows: Vec<&InstructionRow> =
-            report.instructions.iter().filter(|row| row.process == process).collect();
+            common.instructions.iter().filter(|row| row.process == process).collect();
         rows.retain(|row| difference(row).abs() >= NOTICEABLE);
         rows.sort_by(|a, b| difference(b).abs().total_cmp(&difference(a).abs()));
         for (rank, row) in rows.into_iter().take(limit).enumerate() {
             let name =
-                if rank == 0 { fit(report.columns[*column].label(), 15) } else { String::new() };
+                if rank == 0 { fit(common.columns[*column].label(), 15) } else { String::new() };
             writeln!(
                 out,
                 "{name:<16}{:<34}{:<28}{:>9}{:>9}{:>+11.1}",
@@ -240,7 +241,7 @@ fn disagreements(
 /// What the profilers charge to the wrong instruction, `limit` sentences each.
 fn sentences(
     out: &mut String,
-    report: &Report,
+    common: &Common,
     process: usize,
     columns: &[usize],
     limit: usize,
@@ -248,7 +249,7 @@ fn sentences(
     writeln!(out)?;
     for column in columns {
         let own = |d: &&Disagreement| d.process == process && d.column == *column;
-        for row in report.disagreements.iter().filter(own).take(limit) {
+        for row in common.disagreements.iter().filter(own).take(limit) {
             for (at, line) in wrap(&row.words, 116).into_iter().enumerate() {
                 writeln!(out, "{}{line}", if at == 0 { "" } else { "    " })?;
             }

@@ -260,6 +260,7 @@ mod tests {
             library_source: None,
             owner: Owner::Program,
             advice: String::new(),
+            in_loop: None,
         }
     }
 

@@ -14,7 +14,7 @@ use super::{
     CallerRow, FutexRow, PairRow, PlaceRow, ProgramWaiting, SHARED, ThreadWaiting, Time, UNKNOWN,
     WaitRow, WaitingReport, WakerRow,
 };
-use crate::model::Report;
+use crate::model::Common;
 
 /// Rows that report.json has at most: threads, and futexes.
 const MAX_THREADS: usize = 500;
@@ -27,21 +27,21 @@ const MAX_CALLERS: usize = 6;
 const MAX_WAKERS: usize = 6;
 
 /// Returns the waits of the report's processes; `None` if the guest's kernel does not tell.
-pub(super) fn waiting(
-    report: &Report,
+pub(crate) fn waiting(
+    common: &Common,
     evaluation: &Evaluation,
     symbolizer: &Symbolizer,
 ) -> Option<WaitingReport> {
     let sites = NamedSites::new(evaluation, symbolizer);
     let waits = evaluation.waits(|process, site| sites.used_for(process, site))?;
-    let builder = RowBuilder { report, evaluation, symbolizer, sites };
+    let builder = RowBuilder { common, evaluation, symbolizer, sites };
     let mut threads: Vec<ThreadWaiting> =
         waits.threads.iter().filter_map(|thread| builder.thread(thread)).collect();
     threads.sort_by_key(|row| (row.process, std::cmp::Reverse(row.cycles), row.tid));
     let programs = programs(&threads);
     let more_threads = threads.len().saturating_sub(MAX_THREADS);
     threads.truncate(MAX_THREADS);
-    let known = |futex: &&FutexWaits| report.row_of(futex.process).is_some();
+    let known = |futex: &&FutexWaits| common.row_of(futex.process).is_some();
     let futexes: Vec<&FutexWaits> = waits.futexes.iter().filter(known).collect();
     let more_futexes = futexes.len().saturating_sub(MAX_FUTEXES);
     Some(WaitingReport {
@@ -131,7 +131,7 @@ fn operation(argument: u32) -> String {
 }
 
 struct RowBuilder<'a> {
-    report: &'a Report,
+    common: &'a Common,
     evaluation: &'a Evaluation,
     symbolizer: &'a Symbolizer,
     sites: NamedSites,
@@ -156,7 +156,7 @@ impl RowBuilder<'_> {
 
     fn thread(&self, waits: &ThreadWaits) -> Option<ThreadWaiting> {
         let thread = self.evaluation.threads.get(waits.thread.0 as usize)?;
-        let process = self.report.row_of(thread.process)?;
+        let process = self.common.row_of(thread.process)?;
         let waiting = waits.waits.iter().map(|own| own.all.cycles);
         let all = waiting.chain([waits.running.cycles, waits.ready.cycles, waits.unknown]);
         let cycles = all.fold(0, u64::saturating_add);
@@ -192,7 +192,7 @@ impl RowBuilder<'_> {
         let mut data: HashMap<ProcessId, ProgramData> = HashMap::new();
         let mut rows = Vec::new();
         for futex in futexes {
-            let Some(process) = self.report.row_of(futex.process) else {
+            let Some(process) = self.common.row_of(futex.process) else {
                 continue;
             };
             let program = programs.iter().find(|program| program.process == process);

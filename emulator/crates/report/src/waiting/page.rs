@@ -1,105 +1,124 @@
 //! The section of the page.
 
-use super::text::{operations, pairs, places, reasons};
-use crate::html::escape;
-use crate::model::Report;
-use crate::text::fit::{count, percent};
+use maud::{Markup, html};
 
-/// Each in a line of a cell.
-fn lines(words: &[String]) -> String {
-    let words: Vec<String> = words.iter().map(|word| escape(word)).collect();
-    words.join("<br>")
+use super::text::{operations, pairs, places, reasons};
+use super::{FutexRow, ThreadWaiting, WaitingReport, shown_processes};
+use crate::markup::lines;
+use crate::model::Common;
+use crate::widths::{count, percent};
+
+/// Returns a table's first row: what its rows are called by, their numbers, and words that may take several lines.
+fn header(names: &[&str], numbers: &[&str], words: &[&str]) -> Markup {
+    html! {
+        tr {
+            @for (class, titles) in [("name", names), ("number", numbers), ("words", words)] {
+                @for title in titles {
+                    th class=(class) { (title) }
+                }
+            }
+        }
+    }
 }
 
-/// A row: what is called so, its numbers, and words that may take several lines.
-/// The cells are `td` or, of a header, `th`.
-fn row(cell: &str, names: &[String], numbers: &[String], words: &[String]) -> String {
-    let cells = |class: &str, texts: &[String]| -> String {
-        texts.iter().map(|text| format!("<{cell} class=\"{class}\">{text}</{cell}>")).collect()
-    };
-    format!(
-        "<tr>{}{}{}</tr>",
-        cells("name", names),
-        cells("number", numbers),
-        cells("words", words)
+/// Returns a row of such a table.
+fn row(names: [&str; 2], numbers: &[String], words: &[Vec<String>]) -> Markup {
+    html! {
+        tr {
+            @for name in names {
+                td class="name" { (name) }
+            }
+            @for number in numbers {
+                td class="number" { (number) }
+            }
+            @for texts in words {
+                td class="words" { (lines(texts)) }
+            }
+        }
+    }
+}
+
+/// Returns tables of threads and futexes; empty if nobody waited.
+pub(super) fn page(waiting: &WaitingReport, common: &Common) -> Markup {
+    let shown = shown_processes(common, None);
+    let threads: Vec<&ThreadWaiting> =
+        shown.iter().flat_map(|process| waiting.listed(*process)).collect();
+    if threads.is_empty() {
+        return html! {};
+    }
+    let own = |futex: &&FutexRow| shown.contains(&futex.process);
+    let futexes: Vec<&FutexRow> = waiting.futexes.iter().filter(own).collect();
+    html! {
+        section id="waiting" {
+            h2 { "Waiting" }
+            p {
+                "Threads run, are ready (new, woken, or out of turn) without a hart, or wait; shares of their time in the region."
+            }
+            div class="scroll" {
+                table {
+                    thead {
+                        (header(
+                            &["process", "thread"],
+                            &["cycles", "running %", "ready %", "longest ready", "waiting %", "not told %"],
+                            &["for what, and woken by whom"],
+                        ))
+                    }
+                    tbody {
+                        @for thread in threads {
+                            (thread_row(thread, &common.processes[thread.process].name))
+                        }
+                    }
+                }
+            }
+            @if !futexes.is_empty() {
+                div class="scroll" {
+                    table {
+                        thead {
+                            (header(
+                                &["futex", "operation"],
+                                &["waits", "cycles", "% of the program's time", "longest"],
+                                &["who waits, woken by whom", "where"],
+                            ))
+                        }
+                        tbody {
+                            @for futex in futexes {
+                                (futex_row(futex))
+                            }
+                        }
+                    }
+                }
+            }
+            @if let Some(offer) = waiting.offer_of_callers(common) {
+                p class="muted" { (offer) }
+            }
+        }
+    }
+}
+
+fn thread_row(thread: &ThreadWaiting, process: &str) -> Markup {
+    row(
+        [process, &thread.title()],
+        &[
+            count(thread.cycles as f64),
+            percent(thread.running.share),
+            percent(thread.ready.share),
+            count(thread.ready.longest as f64),
+            percent(thread.waiting()),
+            percent(thread.unknown),
+        ],
+        &[reasons(thread)],
     )
 }
 
-/// The row above such rows.
-fn header(names: &[&str], numbers: &[&str], words: &[&str]) -> String {
-    let owned = |cells: &[&str]| -> Vec<String> { cells.iter().map(|cell| escape(cell)).collect() };
-    row("th", &owned(names), &owned(numbers), &owned(words))
-}
-
-impl Report {
-    /// Tables of threads and futexes; empty if nobody waited.
-    pub(crate) fn waiting_html(&self) -> String {
-        let Some(waiting) = &self.waiting else {
-            return String::new();
-        };
-        let shown = self.shown_waiting(None);
-        let threads: String = shown
-            .iter()
-            .flat_map(|process| waiting.listed(*process))
-            .map(|thread| {
-                row(
-                    "td",
-                    &[escape(&self.processes[thread.process].name), escape(&thread.title())],
-                    &[
-                        count(thread.cycles as f64),
-                        percent(thread.running.share),
-                        percent(thread.ready.share),
-                        count(thread.ready.longest as f64),
-                        percent(thread.waiting()),
-                        percent(thread.unknown),
-                    ],
-                    &[lines(&reasons(thread))],
-                )
-            })
-            .collect();
-        if threads.is_empty() {
-            return String::new();
-        }
-        let mut out = format!(
-            "<section id=\"waiting\"><h2>Waiting</h2><p>Threads run, are ready (new, woken, or out of turn) without a hart, or wait; \
-             shares of their time in the region.</p><div class=\"scroll\"><table><thead>{}</thead><tbody>{threads}</tbody></table></div>",
-            header(
-                &["process", "thread"],
-                &["cycles", "running %", "ready %", "longest ready", "waiting %", "not told %"],
-                &["for what, and woken by whom"],
-            )
-        );
-        let futexes: String = waiting
-            .futexes
-            .iter()
-            .filter(|futex| shown.contains(&futex.process))
-            .map(|futex| {
-                row(
-                    "td",
-                    &[escape(&futex.title()), escape(&operations(futex))],
-                    &[
-                        count(futex.time.count as f64),
-                        count(futex.time.cycles as f64),
-                        percent(futex.time.share),
-                        count(futex.time.longest as f64),
-                    ],
-                    &[lines(&pairs(futex, usize::MAX)), lines(&places(futex, usize::MAX))],
-                )
-            })
-            .collect();
-        if !futexes.is_empty() {
-            out += &format!(
-                "<div class=\"scroll\"><table><thead>{}</thead><tbody>{futexes}</tbody></table></div>",
-                header(
-                    &["futex", "operation"],
-                    &["waits", "cycles", "% of the program's time", "longest"],
-                    &["who waits, woken by whom", "where"],
-                )
-            );
-        }
-        if let Some(offer) = self.offer_of_callers() {
-            out += &format!("<p class=\"muted\">{}</p>", escape(offer));
-        }
-        out + "</section>"
-    }
+fn futex_row(futex: &FutexRow) -> Markup {
+    row(
+        [&futex.title(), &operations(futex)],
+        &[
+            count(futex.time.count as f64),
+            count(futex.time.cycles as f64),
+            percent(futex.time.share),
+            count(futex.time.longest as f64),
+        ],
+        &[pairs(futex, usize::MAX), places(futex, usize::MAX)],
+    )
 }

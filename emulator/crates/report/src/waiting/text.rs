@@ -5,10 +5,10 @@ use std::fmt::{self, Write};
 use profile::waits::WaitReason;
 
 use super::build::reason;
-use super::{FutexRow, ThreadWaiting, UNKNOWN, WORTH_A_SENTENCE, WaitingReport};
-use crate::model::Report;
-use crate::text::Options;
-use crate::text::fit::{count, fit, fixed, percent, wrap};
+use super::{FutexRow, ThreadWaiting, UNKNOWN, WORTH_A_SENTENCE, WaitingReport, shown_processes};
+use crate::model::Common;
+use crate::options::Options;
+use crate::widths::{count, fit, fixed, percent, wrap};
 
 /// Rows that the text shows.
 const SHOWN_THREADS: usize = 16;
@@ -86,8 +86,8 @@ impl WaitingReport {
         own.filter(|thread| thread.running.share < 1.0 - WORTH_A_ROW)
     }
 
-    /// The waiting of the processes of a command in a sentence, if it is worth one.
-    fn sentence(&self, processes: &[usize]) -> Option<String> {
+    /// Returns the waiting of the processes of a command in a sentence, if it is worth one.
+    pub(crate) fn sentence(&self, processes: &[usize]) -> Option<String> {
         let own = self.programs.iter().filter(|p| processes.contains(&p.process));
         let program = own.cloned().reduce(|sum, other| sum.and(&other))?;
         let mut parts = Vec::new();
@@ -173,14 +173,13 @@ impl WaitingReport {
     }
 }
 
-impl Report {
-    /// How to learn which functions wait for futexes, if that is not known.
-    pub(super) fn offer_of_callers(&self) -> Option<&'static str> {
-        let waiting = self.waiting.as_ref()?;
-        if waiting.calls_followed || waiting.futexes.is_empty() {
+impl WaitingReport {
+    /// Returns how to learn which functions wait for futexes, if that is not known.
+    pub(super) fn offer_of_callers(&self, common: &Common) -> Option<&'static str> {
+        if self.calls_followed || self.futexes.is_empty() {
             return None;
         }
-        Some(match self.meta["spec"]["record"]["trace"] == true {
+        Some(match common.meta["spec"]["record"]["trace"] == true {
             true => {
                 "Which functions of the program wait: tipsim report DIR --rebuild --call-stacks."
             }
@@ -189,88 +188,86 @@ impl Report {
             }
         })
     }
+}
 
-    /// See [`WaitingReport::sentence`].
-    pub(crate) fn waiting_in_words(&self, processes: &[usize]) -> Option<String> {
-        self.waiting.as_ref()?.sentence(processes)
+/// Writes tables of the threads, and of the futexes that they wait for.
+pub(super) fn write(
+    waiting: &WaitingReport,
+    common: &Common,
+    options: &Options,
+    out: &mut String,
+) -> fmt::Result {
+    let shown = shown_processes(common, options.process.as_deref());
+    let listed: Vec<&ThreadWaiting> =
+        shown.iter().flat_map(|process| waiting.listed(*process)).collect();
+    if listed.is_empty() {
+        return Ok(());
     }
-
-    pub(crate) fn write_waiting(&self, out: &mut String, options: &Options) -> fmt::Result {
-        let Some(waiting) = &self.waiting else {
-            return Ok(());
-        };
-        let shown = self.shown_waiting(options.process.as_deref());
-        let listed: Vec<&ThreadWaiting> =
-            shown.iter().flat_map(|process| waiting.listed(*process)).collect();
-        if listed.is_empty() {
-            return Ok(());
-        }
+    writeln!(
+        out,
+        "\n{:<18}{:<18}{:>7}{:>14}{:>8}{:>8}{:>8}{:>8}   longest ready",
+        "Waiting of", "thread", "tid", "cycles", "run %", "ready %", "wait %", "? %"
+    )?;
+    for thread in listed.iter().take(SHOWN_THREADS) {
         writeln!(
             out,
-            "\n{:<18}{:<18}{:>7}{:>14}{:>8}{:>8}{:>8}{:>8}   longest ready",
-            "Waiting of", "thread", "tid", "cycles", "run %", "ready %", "wait %", "? %"
+            "{:<18}{:<18}{:>7}{:>14}{:>8}{:>8}{:>8}{:>8}   {}",
+            fit(&common.processes[thread.process].name, 17),
+            fit(&thread.name, 17),
+            thread.tid,
+            count(thread.cycles as f64),
+            percent(thread.running.share),
+            percent(thread.ready.share),
+            percent(thread.waiting()),
+            percent(thread.unknown),
+            count(thread.ready.longest as f64),
         )?;
-        for thread in listed.iter().take(SHOWN_THREADS) {
-            writeln!(
-                out,
-                "{:<18}{:<18}{:>7}{:>14}{:>8}{:>8}{:>8}{:>8}   {}",
-                fit(&self.processes[thread.process].name, 17),
-                fit(&thread.name, 17),
-                thread.tid,
-                count(thread.cycles as f64),
-                percent(thread.running.share),
-                percent(thread.ready.share),
-                percent(thread.waiting()),
-                percent(thread.unknown),
-                count(thread.ready.longest as f64),
-            )?;
-            if !thread.waits.is_empty() {
-                for line in wrap(&reasons(thread).join("; "), 112) {
-                    writeln!(out, "      {line}")?;
-                }
-            }
-        }
-        if listed.len() > SHOWN_THREADS {
-            writeln!(out, "and {} more", listed.len() - SHOWN_THREADS)?;
-        }
-        let own = |futex: &&FutexRow| shown.contains(&futex.process);
-        let futexes: Vec<&FutexRow> = waiting.futexes.iter().filter(own).collect();
-        if futexes.is_empty() {
-            return Ok(());
-        }
-        writeln!(
-            out,
-            "\n{:<36}{:>8}{:>15}{:>8}{:>15}   operation",
-            "Futex", "waits", "cycles", "%", "longest"
-        )?;
-        for futex in futexes.iter().take(SHOWN_FUTEXES) {
-            writeln!(
-                out,
-                "{:<36}{:>8}{:>15}{:>8}{:>15}   {}",
-                fit(&futex.title(), 35),
-                count(futex.time.count as f64),
-                count(futex.time.cycles as f64),
-                percent(futex.time.share),
-                count(futex.time.longest as f64),
-                fit(&operations(futex), 35),
-            )?;
-            for line in wrap(&pairs(futex, SHOWN_PAIRS).join("; "), 112) {
+        if !thread.waits.is_empty() {
+            for line in wrap(&reasons(thread).join("; "), 112) {
                 writeln!(out, "      {line}")?;
             }
-            let most = if futex.callers.is_empty() { 1 } else { SHOWN_CALLERS };
-            let shown_places = places(futex, most);
-            if !shown_places.is_empty() {
-                for line in wrap(&format!("in {}", shown_places.join("; ")), 112) {
-                    writeln!(out, "      {line}")?;
-                }
+        }
+    }
+    if listed.len() > SHOWN_THREADS {
+        writeln!(out, "and {} more", listed.len() - SHOWN_THREADS)?;
+    }
+    let own = |futex: &&FutexRow| shown.contains(&futex.process);
+    let futexes: Vec<&FutexRow> = waiting.futexes.iter().filter(own).collect();
+    if futexes.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n{:<36}{:>8}{:>15}{:>8}{:>15}   operation",
+        "Futex", "waits", "cycles", "%", "longest"
+    )?;
+    for futex in futexes.iter().take(SHOWN_FUTEXES) {
+        writeln!(
+            out,
+            "{:<36}{:>8}{:>15}{:>8}{:>15}   {}",
+            fit(&futex.title(), 35),
+            count(futex.time.count as f64),
+            count(futex.time.cycles as f64),
+            percent(futex.time.share),
+            count(futex.time.longest as f64),
+            fit(&operations(futex), 35),
+        )?;
+        for line in wrap(&pairs(futex, SHOWN_PAIRS).join("; "), 112) {
+            writeln!(out, "      {line}")?;
+        }
+        let most = if futex.callers.is_empty() { 1 } else { SHOWN_CALLERS };
+        let shown_places = places(futex, most);
+        if !shown_places.is_empty() {
+            for line in wrap(&format!("in {}", shown_places.join("; ")), 112) {
+                writeln!(out, "      {line}")?;
             }
         }
-        if futexes.len() > SHOWN_FUTEXES {
-            writeln!(out, "and {} more", futexes.len() - SHOWN_FUTEXES)?;
-        }
-        if let Some(offer) = self.offer_of_callers() {
-            writeln!(out, "{offer}")?;
-        }
-        Ok(())
     }
+    if futexes.len() > SHOWN_FUTEXES {
+        writeln!(out, "and {} more", futexes.len() - SHOWN_FUTEXES)?;
+    }
+    if let Some(offer) = waiting.offer_of_callers(common) {
+        writeln!(out, "{offer}")?;
+    }
+    Ok(())
 }
