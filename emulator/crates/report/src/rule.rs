@@ -13,7 +13,7 @@ pub(crate) const SAMPLERS: &str =
     "profile/src/evaluate.rs and sampling-rules/src/, from the spans in which its clock triggered";
 pub(crate) const EVENTS: &str =
     "profile/src/events.rs, from the records' event bits; report/src/tea.rs";
-pub(crate) const RUN: &str = "emulator/src/run/outcome.rs (run.json)";
+pub(crate) const RUN: &str = "emulator/src/experiment/outcome.rs (run.json)";
 
 /// A rule's part of an explanation.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use crate::rule::{ORACLE, ReportPath, Rule, TIP, TMA, TOP_DOWN, rule};
 
-const COUNTERS: &str = "timing/src/count.rs, of the region of interest (emulator/src/counts.rs); `tipsim core events` says what each event is";
+const COUNTERS: &str = "timing/src/count.rs, of the region of interest (simulation/src/counts.rs); `tipsim core events` says what each event is";
 const DRAFT: &str = "RISC-V performance events draft, v0.1.0";
 
 /// Returns the rule of a number of the section "Counters".
@@ -17,13 +17,13 @@ pub(crate) fn rule_of(path: &ReportPath<'_>, below: &[&str]) -> Rule {
         ["guest", _, "guest"] => rule(
             "What the guest's perf stat printed.",
             "read from its file in the output folder",
-            "emulator/src/guest_counts.rs",
+            "emulator/src/run_folder/guest_counts.rs",
             DRAFT,
         ),
         ["guest", _, "run"] => rule(
             "Which perf stat of its command the line is of, from 0.",
             "counted in the order of files and lines",
-            "emulator/src/guest_counts.rs",
+            "emulator/src/run_folder/guest_counts.rs",
             DRAFT,
         ),
         ["guest", _, "host"] => rule(
@@ -50,7 +50,7 @@ pub(crate) fn rule_of(path: &ReportPath<'_>, below: &[&str]) -> Rule {
         ["top_down_of", _, "pairs", _, "decode"] => rule(
             "Share of the slots of decode, by the guest's perf in this process.",
             "slots of the event / topdown.slots",
-            "emulator/src/guest_counts.rs",
+            "emulator/src/run_folder/guest_counts.rs",
             DRAFT,
         ),
         ["top_down_of", _, "pairs", _, "commit"] => rule(

@@ -4,12 +4,12 @@ use crate::rule::{ReportPath, Rule, TIP, rule};
 
 /// Returns the rule of a number of the trials of `tipsim what-if`; `below` is the path in the section.
 pub(crate) fn rule_of(path: &ReportPath<'_>, below: &[&str]) -> Rule {
-    let source = "emulator/src/what_if.rs";
+    let source = "emulator/src/commands/what_if.rs";
     match below {
         ["trials", _, "gain"] | ["trials", _, "select", "gain"] => rule(
             "Share of the program's cycles (on several harts: of the elapsed ones) that it takes less without a cause of lost cycles at some instructions, or with selects in the place of branches.",
             "1 - cycles without / cycles",
-            "emulator/src/what_if.rs, from a run of its own",
+            "emulator/src/commands/what_if.rs, from a run of its own",
             "timing/src/without.rs",
         )
         .check(match (path.own(below.len(), "cycles"), path.at(&["what_if", "cycles"])) {
@@ -19,7 +19,7 @@ pub(crate) fn rule_of(path: &ReportPath<'_>, below: &[&str]) -> Rule {
         ["trials", _, "lost"] => rule(
             "Share of the program's cycles that the Oracle charges to the cause at these instructions.",
             "the components of the cycle stacks / cycles of the program",
-            "emulator/src/what_if/candidates.rs",
+            "emulator/src/commands/what_if/candidates.rs",
             TIP,
         ),
         ["harts"] => rule("Harts of the run.", "guest.harts", source, TIP),
