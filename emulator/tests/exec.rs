@@ -357,7 +357,7 @@ fn a_program_is_recorded_as_a_run_is() {
     assert!(hottest["disassembly"].as_str().unwrap().contains("divu"), "{hottest}");
     assert!(out.join("trace.tip").exists() && out.join("report.html").exists());
 
-    // The same again, from the spec, in its own folder.
+    // The spec in the folder of the results does that again.
     let spec = out.join("exec.toml");
     let again = tipsim()
         .arg("run")

@@ -4,8 +4,8 @@ use isa::{Executed, MemAccess, Operand, Privilege, StaticId};
 
 use super::{Accesses, RunBuffer};
 
-/// What the timing model gets of the current instruction, or of the current run of instructions. Cycles come first in memory,
-/// beside the deadlines that they are compared with.
+/// What the timing model gets of the current instruction, or of the current run of instructions. Cycles are at its
+/// beginning in memory, beside the deadlines that they are compared with.
 #[repr(C)]
 pub(crate) struct InstructionBeingTimed {
     /// Cycle in which the current instruction was decoded; if this is before `exact_from`, it may be later than the real one.
