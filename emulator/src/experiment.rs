@@ -297,7 +297,7 @@ fn begin(plan: &Plan, setting: &Setting<'_>) -> anyhow::Result<Work> {
             work.results().write(input::MADE_INPUT, content)?;
         }
     }
-    let begun = serde_json::to_vec_pretty(&outcome::begun(plan))?;
+    let begun = serde_json::to_vec_pretty(&outcome::begun(plan).to_value())?;
     work.results().write(RUN, &begun)?;
     Ok(work)
 }

@@ -28,7 +28,9 @@ mod move_in;
 mod reader;
 mod remove_tree;
 mod room;
+pub mod run_json;
 pub mod sampled_events;
+pub mod trace_metadata;
 pub mod truth;
 mod work;
 

@@ -68,7 +68,8 @@ fn a_panic_of_the_kernel_ends_the_run_with_its_reason() {
         let words = ["the guest's kernel panicked: ", reason];
         assert_fails(&output, &words, &["Kernel panic - not syncing"]);
         let end = &common::json(&dir.join("out/run.json"))["end"];
-        assert!(end.as_str().unwrap().starts_with("Standstill(Panicked"), "{set}: {end}");
+        assert_eq!(end["reason"], "standstill", "{set}: {end}");
+        assert!(end["why"].as_str().unwrap().contains("kernel panicked"), "{set}: {end}");
     }
 }
 

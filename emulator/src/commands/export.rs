@@ -42,7 +42,7 @@ pub fn export(args: &ReportArgs, run: &Results, format: Format) -> anyhow::Resul
         can_be_written(output)?;
     }
     let reader = open(&path)?;
-    let meta = metadata(&reader);
+    let meta = metadata(&path, &reader)?;
     let (samplers, region) = profiled(&path, &meta)?;
     let choice = choose(&args.profiler, samplers, format)?;
     let symbols = symbol_paths(args, run)?;
@@ -112,9 +112,9 @@ pub fn export(args: &ReportArgs, run: &Results, format: Format) -> anyhow::Resul
     let part = run.part().map(str::to_owned).or(cut);
     let folder = jit_folder(args.output.as_deref())?;
     let options = Options {
-        name: meta["name"].as_str().unwrap_or("tipsim"),
+        name: meta.name.as_deref().unwrap_or("tipsim"),
         part: part.as_deref(),
-        clock_hz: meta["clock_hz"].as_u64().unwrap_or(1_000_000_000),
+        clock_hz: meta.clock_hz,
         oracle: choice.oracle,
         instructions: args.instructions || args.exact,
         exact: args.exact,

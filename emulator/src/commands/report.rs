@@ -12,7 +12,7 @@ use report::{
     Compared, Comparison, CounterInputs, Flame, Options, Report, ReportInputs, Run, TruthInputs,
     explain, part_line,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use timing::Preset;
 
 use super::{tables, trace};
@@ -20,6 +20,7 @@ use crate::cli::{Level, ReportArgs, ReportFormat};
 use crate::commands::export::export;
 use crate::failure::{BadInput, bad_input, write_whole};
 use crate::host::terminal::{say_exactly, say_json};
+use crate::run_folder::run_json::RunJson;
 use crate::run_folder::sampled_events::metric;
 use crate::run_folder::{RUN, Results, TRACE};
 use crate::run_folder::{evaluation, guest_counts, guest_profiles, truth};
@@ -154,7 +155,8 @@ pub struct Recorded {
     /// Whether this very simulator had kept the evaluations of all harts.
     kept: bool,
     core: Preset,
-    meta: Value,
+    /// What the trace says of the run, as it is.
+    metadata: Value,
     /// Why the trace does not have the whole run, if it does not.
     part: Option<String>,
 }
@@ -171,10 +173,10 @@ impl Recorded {
         })?;
         run.file(TRACE).map_err(|e| bad_input(&path, e))?;
         let reader = trace::open(&path)?;
-        let meta = trace::metadata(&reader);
+        let meta = trace::metadata(&path, &reader)?;
         let (samplers, region) = trace::profiled(&path, &meta)?;
         let core =
-            core(&meta["core"]).map_err(|e| bad_input(&path, format!("metadata: core: {e}")))?;
+            core(&meta.core).map_err(|e| bad_input(&path, format!("metadata: core: {e}")))?;
         // A hart that never left reset is in no chunk.
         let recorded = reader.chunks().iter().map(|chunk| chunk.hart.0.saturating_add(1));
         let harts = recorded.chain(harts(run)).max().unwrap_or(1);
@@ -183,7 +185,7 @@ impl Recorded {
             return Err(bad_input(&path, error).into());
         }
         let mut is_kept = true;
-        let call_stacks = call_stacks || meta["call_stacks"] == true;
+        let call_stacks = call_stacks || meta.call_stacks;
         let evaluate = |hart: u32| {
             let one = (harts > 1).then_some(hart);
             match evaluation::kept(run, one) {
@@ -209,7 +211,7 @@ impl Recorded {
             harts: (0..harts).map(evaluate).collect::<Result<_, _>>()?,
             kept: is_kept,
             core,
-            meta,
+            metadata: trace::raw_metadata(&reader),
             part: match reader.end() {
                 TraceEnd::Complete => None,
                 end => Some(format!("the trace is {end}")),
@@ -229,7 +231,7 @@ impl Recorded {
 
     /// Writes the reports among the results anew.
     pub fn rewrite(&self, run: &mut Results, symbols: &SymbolPaths) -> anyhow::Result<()> {
-        let mut how = self.meta.clone();
+        let mut how = self.metadata.clone();
         if let (Value::Object(how), true) = (&mut how, run.has(RUN)) {
             // A run's own run.json says how it went; that of a killed run is from its beginning.
             let own: serde_json::Map<String, Value> = run.json(RUN)?;
@@ -239,17 +241,18 @@ impl Recorded {
             }
         }
         let (excerpts, damaged) = self.excerpts(run);
+        let mut how = RunJson::of(how).map_err(|e| bad_input(&run.path().join(RUN), e))?;
         // What the run said of itself says more than what its trace shows.
-        let recorded = how["part"].as_str().map(str::to_owned);
-        let recorded = recorded
+        let recorded = how
+            .part
+            .clone()
             .or_else(|| Some(run.part()?.to_owned()))
             .or_else(|| self.part.clone())
             .or_else(|| empty(&self.whole()));
         let parts: Vec<String> = recorded.into_iter().chain(damaged).collect();
         let part = (!parts.is_empty()).then(|| parts.join("; "));
-        if let Some(how) = how.as_object_mut() {
-            how.insert("part".to_owned(), json!(part));
-        }
+        how.part.clone_from(&part);
+        let how = how.to_value();
         if run.is_unfinished() || !run.has(RUN) {
             run.write(RUN, (serde_json::to_string_pretty(&how)? + "\n").as_bytes())?;
         }
@@ -397,10 +400,10 @@ fn one_of_several(args: &ReportArgs, run: &Results) -> Option<u32> {
 
 /// Returns the number of harts of a run that is over; `None`: its run.json does not say that it is.
 fn harts(run: &Results) -> Option<u32> {
-    let how: Value = run.json(RUN).ok()?;
-    how.get("cycles")?;
+    let how = RunJson::of(run.json(RUN).ok()?).ok()?;
+    how.cycles?;
     // The run.json of a run with a single hart has no list of harts.
-    Some(how["harts"].as_array().map_or(1, |harts| harts.len() as u32))
+    Some(how.harts.map_or(1, |harts| harts.len() as u32))
 }
 
 fn check_hart(args: &ReportArgs, run: &Results) -> Result<(), BadInput> {
@@ -514,7 +517,7 @@ fn no_format(what: &str) -> BadInput {
 /// Returns when a run ended, in UTC and without fractions of seconds; of a run that does not say it, when its run.json was written.
 fn when(run: &Results) -> Option<String> {
     let description: Option<Value> = run.json(RUN).ok();
-    let ended = description.and_then(|run| run["ended_at"].as_str()?.parse().ok());
+    let ended = description.and_then(|run| RunJson::of(run).ok()?.ended_at?.parse().ok());
     if let Some(ended @ Epoch::At(_)) = ended {
         return Some(ended.to_string());
     }

@@ -15,7 +15,7 @@ use std::path::Path;
 
 use commit_trace::expand::{RecordSink, expand as expand_records};
 use commit_trace::{
-    CLOCK_HZ, HartId, Position, Range, Retired, Seq, TraceEnd, TraceError, TraceReader, WalkError,
+    HartId, Position, Range, Retired, Seq, TraceEnd, TraceError, TraceReader, WalkError,
 };
 use serde_json::Value;
 
@@ -24,6 +24,7 @@ use crate::commands::report;
 use crate::failure::{BadInput, bad_input};
 use crate::host::terminal::written;
 use crate::run_folder::Results;
+use crate::run_folder::trace_metadata::TraceMetadata;
 use labels::Labels;
 
 pub use evaluate::{fingerprint, profiled, replay};
@@ -58,9 +59,22 @@ fn status(path: &Path, end: TraceEnd) -> u8 {
     report::status(path, part.as_deref())
 }
 
-/// Returns what the trace says of the run.
-pub fn metadata(reader: &Reader) -> Value {
+/// Returns what the trace says of the run, as it is. Traces of other writers may say anything.
+pub fn raw_metadata(reader: &Reader) -> Value {
     serde_json::from_str(reader.metadata()).unwrap_or(Value::Null)
+}
+
+/// Returns what the trace at `path` says of the run.
+///
+/// # Errors
+/// If a key has another type than the schema says.
+pub fn metadata(path: &Path, reader: &Reader) -> Result<TraceMetadata, BadInput> {
+    match raw_metadata(reader) {
+        value @ Value::Object(_) => {
+            serde_json::from_value(value).map_err(|e| bad_input(path, format!("metadata: {e}")))
+        }
+        _ => Ok(TraceMetadata::default()),
+    }
 }
 
 /// Checks that there is hart `hart` in a machine of `harts` harts.
@@ -94,7 +108,7 @@ struct Part {
 impl PartArgs {
     fn of(&self, path: &Path, reader: &Reader) -> Result<Part, BadInput> {
         check_hart(path, reader, self.hart)?;
-        let clock_hz = metadata(reader)["clock_hz"].as_u64().unwrap_or(CLOCK_HZ);
+        let clock_hz = metadata(path, reader)?.clock_hz;
         let from = self.from.map_or(Position::START, |at| at.position(clock_hz));
         let to = self.to.map(|at| at.position(clock_hz));
         let is_backwards = match (from, to) {

@@ -15,6 +15,7 @@ use toml::Value as Toml;
 use crate::cli::WhatIfArgs;
 use crate::commands::report::Recorded;
 use crate::failure::{bad_input, cannot_write};
+use crate::run_folder::run_json::RunJson;
 use crate::run_folder::{Folder, RUN, Results, TRIALS};
 use crate::spec::{Record, Spec};
 use candidates::{Candidate, Instruction, Wanted, candidates, main_program};
@@ -46,7 +47,7 @@ enum SelectTrial {
 /// A run that is repeated without something.
 struct Original<'a> {
     args: &'a WhatIfArgs,
-    run: Value,
+    run: RunJson,
     spec: Spec,
     program: String,
 }
@@ -130,14 +131,14 @@ pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
         // Each trial is written at once: an interruption loses nothing that was found.
         trials.sort_by(|a, b| gain_of(b).total_cmp(&gain_of(a)));
         let mut how = original.run.clone();
-        how["what_if"] = json!({
+        how.what_if = json!({
             "program": original.program,
             "cycles": before,
             "harts": original.spec.guest.harts,
             "trials": trials,
         });
-        how["what_if_others"] = json!(earlier.others);
-        results.write(RUN, (serde_json::to_string_pretty(&how)? + "\n").as_bytes())?;
+        how.what_if_others.clone_from(&earlier.others);
+        results.write(RUN, (serde_json::to_string_pretty(&how.to_value())? + "\n").as_bytes())?;
         let part = results.part().map(str::to_owned);
         results.save(part.as_deref())?;
     }
@@ -161,9 +162,9 @@ struct Earlier {
 }
 
 impl Earlier {
-    fn of(run: &Value, program: &str) -> Self {
-        let others = run["what_if_others"].as_array().into_iter().flatten();
-        let all = others.chain(run.get("what_if")).filter(|known| known.is_object());
+    fn of(run: &RunJson, program: &str) -> Self {
+        let all = run.what_if_others.iter().chain([&run.what_if]);
+        let all = all.filter(|known| known.is_object());
         let (own, others): (Vec<&Value>, _) = all.partition(|known| known["program"] == program);
         let trials = own.iter().filter_map(|known| known["trials"].as_array());
         Self {
@@ -185,18 +186,18 @@ fn next_number(folder: &Path) -> usize {
 }
 
 /// A run that can be repeated: its run.json, and the spec in it.
-fn original(results: &Results) -> anyhow::Result<(Value, Spec)> {
+fn original(results: &Results) -> anyhow::Result<(RunJson, Spec)> {
     let path = results.path().join(RUN);
-    let run: Value = results.json(RUN)?;
-    let spec: Spec = serde_json::from_value(run["spec"].clone())
+    let run = RunJson::of(results.json(RUN)?).map_err(|e| bad_input(&path, e))?;
+    let spec: Spec = serde_json::from_value(run.spec.clone())
         .map_err(|e| bad_input(&path, format!("spec: {e}")))?;
     if !spec.deterministic() {
         let found = "expected a run that is the same each time, found guest.net = \"user\" or guest.clock = \"host\"";
         return Err(bad_input(&path, found).into());
     }
-    let end = run["end"].as_str().unwrap_or_default();
-    if !end.starts_with("Guest") {
-        let error = format!("expected a run that the guest ended, found end = {end:?}");
+    if !run.end.is_by_guest() {
+        let end = json!(run.end);
+        let error = format!("expected a run that the guest ended, found end = {end}");
         return Err(bad_input(&path, error).into());
     }
     Ok((run, spec))
@@ -225,11 +226,12 @@ impl Original<'_> {
         if self.spec.guest.harts == 1 {
             return program_cycles(results, &self.program);
         }
-        let run: Value = results.json(RUN)?;
-        let elapsed = run["regions"]["cycles"].as_f64().unwrap_or_default();
+        let run = RunJson::of(results.json(RUN)?);
+        let run = run.map_err(|e| bad_input(&results.path().join(RUN), e))?;
         // Without a region, everything is profiled.
-        let elapsed = Some(elapsed).filter(|cycles| *cycles > 0.0);
-        elapsed.or(run["cycles"].as_f64()).context("run.json: no cycles")
+        let elapsed = run.regions.map(|regions| regions.cycles).filter(|cycles| *cycles > 0);
+        let cycles = elapsed.or(run.cycles).context("run.json: no cycles")?;
+        Ok(cycles as f64)
     }
 
     /// Runs the program on a core without the cause at these instructions, and returns its cycles.
@@ -269,16 +271,18 @@ impl Original<'_> {
         // The exit status of the run is the guest's command's, if all went well.
         let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status()?;
         let results = Results::open(&out).with_context(|| format!("the run failed ({status})"))?;
-        let run: Value = results.json(RUN)?;
-        let same = |key: &str| run[key] == self.run[key];
+        let run = RunJson::of(results.json(RUN)?);
+        let run = run.map_err(|e| bad_input(&results.path().join(RUN), e))?;
+        // How an older version tells its end is not how this one does.
+        let is_older = self.run.format < run.format;
         anyhow::ensure!(
-            same("end"),
+            run.end == self.run.end || is_older && run.end.is_by_guest(),
             "{}: it ended otherwise than the run itself: {}",
             path.display(),
-            run["end"]
+            json!(run.end)
         );
         anyhow::ensure!(
-            same("guest"),
+            run.guest == self.run.guest,
             "{}: it had another guest than the run itself (--guest-dir DIR)",
             path.display()
         );

@@ -1,34 +1,36 @@
 //! What a trace says of its run. Nothing that tells one host or hour from another: equal runs give equal
 //! files.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use symbols::BuildId;
 
 use super::Plan;
 use crate::failure::{BadInput, bad_input};
 use crate::host::sha256::sha256;
+use crate::run_folder::trace_metadata::{BootFile, TraceMetadata};
 use crate::spec::Spec;
 
 /// The trace's metadata: simulator, configuration, core, clock, samplers, and the files that booted.
 pub fn metadata(plan: &Plan) -> Result<String, BadInput> {
-    let described = json!({
-        "tipsim": env!("CARGO_PKG_VERSION"),
-        "name": plan.spec.name,
-        "clock_hz": u64::from(plan.preset.clock.mhz) * 1_000_000,
-        "core": plan.preset,
-        "samplers": plan.samplers,
-        "region": plan.spec.run.region,
-        "command": plan.spec.run.command,
-        "stages": plan.spec.record.stages,
-        "call_stacks": plan.spec.record.call_stacks,
-        "bootargs": plan.bootargs,
-        "spec": without_folders(&plan.spec),
-        "guest": guest(plan)?,
-        "packages": plan.package_list(),
-    });
-    Ok(described.to_string())
+    let described = TraceMetadata {
+        tipsim: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        name: Some(plan.spec.name.clone()),
+        clock_hz: u64::from(plan.preset.clock.mhz) * 1_000_000,
+        core: json!(plan.preset),
+        samplers: plan.samplers.clone(),
+        region: plan.spec.run.region,
+        command: plan.spec.run.command.clone(),
+        stages: plan.spec.record.stages,
+        call_stacks: plan.spec.record.call_stacks,
+        bootargs: Some(plan.bootargs.clone()),
+        spec: json!(without_folders(&plan.spec)),
+        guest: guest(plan)?,
+        packages: plan.package_list().map(<[_]>::to_vec),
+    };
+    Ok(json!(described).to_string())
 }
 
 /// The spec with names of files instead of their paths on the host.
@@ -46,9 +48,9 @@ fn without_folders(spec: &Spec) -> Spec {
 
 /// Returns what boots, by content. The build ID is that of the file with symbols. Disks, which may be large, are
 /// described by their size alone.
-pub fn guest(plan: &Plan) -> Result<Value, BadInput> {
+pub fn guest(plan: &Plan) -> Result<BTreeMap<String, BootFile>, BadInput> {
     let files = &plan.files;
-    let mut described = Map::new();
+    let mut described = BTreeMap::new();
     let role_of_first = if plan.program.is_some() { "program" } else { "firmware" };
     for (role, file, symbols) in [
         (role_of_first, Some(&files.firmware), files.firmware_elf.as_deref()),
@@ -58,16 +60,18 @@ pub fn guest(plan: &Plan) -> Result<Value, BadInput> {
         let Some(file) = file else { continue };
         let bytes = std::fs::read(file).map_err(|e| bad_input(file, e))?;
         let elf = symbols.unwrap_or(file);
-        described.insert(
-            role.into(),
-            json!({"bytes": bytes.len(), "sha256": sha256(&bytes[..]).map_err(|e| bad_input(file, e))?,
-                "build_id": BuildId::of(elf).map(|id| id.to_string())}),
-        );
+        let hash = sha256(&bytes[..]).map_err(|e| bad_input(file, e))?;
+        let found = BootFile {
+            bytes: bytes.len() as u64,
+            sha256: Some(hash),
+            build_id: BuildId::of(elf).map(|id| id.to_string()),
+        };
+        described.insert(role.to_owned(), found);
     }
     for (n, drive) in plan.drives.iter().enumerate() {
         let size = |drive: &Path| std::fs::metadata(drive).map(|m| m.len());
         let bytes = size(drive).map_err(|e| bad_input(drive, e))?;
-        described.insert(format!("drive{n}"), json!({"bytes": bytes}));
+        described.insert(format!("drive{n}"), BootFile { bytes, ..BootFile::default() });
     }
-    Ok(described.into())
+    Ok(described)
 }

@@ -14,6 +14,9 @@ use crate::commands::trace::fingerprint;
 use crate::host::memory;
 use crate::run_folder::evaluation;
 use crate::run_folder::guest_profiles;
+use crate::run_folder::run_json::{
+    EndReason, FunctionalPart, HartOfRun, RUN_FORMAT, RunEnd, RunJson, TraceOfRun,
+};
 use crate::run_folder::{RUN, Results};
 use crate::spec::epoch::Epoch;
 use crate::symbol_sources::names::SymbolPaths;
@@ -50,18 +53,21 @@ pub struct Reports {
 }
 
 /// Returns what run.json says of a run that has begun: a report of one that was killed needs it.
-pub fn begun(plan: &Plan) -> serde_json::Value {
+pub fn begun(plan: &Plan) -> RunJson {
+    // With absolute paths, the spec can be run again from any folder.
     let mut spec = plan.spec.clone();
     spec.make_absolute();
-    json!({
-        "name": plan.spec.name,
-        "tipsim": env!("CARGO_PKG_VERSION"),
-        "end": "Killed",
-        "part": "it was killed before its end",
-        "core": plan.preset,
-        "spec": spec,
-        "symbols": symbols(plan),
-    })
+    RunJson {
+        format: RUN_FORMAT,
+        name: plan.spec.name.clone(),
+        tipsim: env!("CARGO_PKG_VERSION").to_owned(),
+        end: RunEnd::Known(EndReason::Killed),
+        part: Some("it was killed before its end".to_owned()),
+        core: json!(plan.preset),
+        spec: json!(spec),
+        symbols: json!(symbols(plan)),
+        ..RunJson::default()
+    }
 }
 
 const NO_REGION: &str = "nothing was profiled: the run ended before its region of interest began";
@@ -99,8 +105,7 @@ impl Outcome {
         part: Option<&str>,
     ) -> anyhow::Result<Reports> {
         let mut reports = Reports::default();
-        let mut how = self.run_json(plan);
-        how["part"] = json!(part);
+        let how = self.run_json(plan, part).to_value();
         run.write(RUN, (serde_json::to_string_pretty(&how)? + "\n").as_bytes())?;
         let symbols = symbols(plan).with_guest_files(run.guest_files());
         if let Some(truth) = self.finished.truth.take() {
@@ -184,80 +189,77 @@ impl Outcome {
     }
 
     /// Returns what was counted and profiled on each of several harts.
-    fn harts_json(&self) -> Option<Vec<serde_json::Value>> {
+    fn harts(&self) -> Option<Vec<HartOfRun>> {
         let harts = self.finished.stats.iter().enumerate().map(|(hart, stats)| {
             let evaluation = self.evaluations().get(hart);
-            json!({
-                "cycles": stats.cycles,
-                "instructions": stats.instructions,
-                "stats": stats,
-                "fingerprint": evaluation.map(fingerprint),
-                "idle_cycles": evaluation.map(|e| e.idle),
-            })
+            HartOfRun {
+                cycles: stats.cycles,
+                instructions: stats.instructions,
+                stats: json!(stats),
+                fingerprint: json!(evaluation.map(fingerprint)),
+                idle_cycles: evaluation.map(|e| e.idle),
+            }
         });
         (harts.len() > 1).then(|| harts.collect())
     }
 
-    fn run_json(&self, plan: &Plan) -> serde_json::Value {
+    /// Returns the run's run.json; `part`: why its results are not of a whole run.
+    fn run_json(&self, plan: &Plan, part: Option<&str>) -> RunJson {
         let Laps { timing, functional, .. } = &self.finished.laps;
         let lap = self.finished.laps.main();
-        let seconds = lap.host.as_secs_f64();
         let booted = (timing.instructions > 0 && functional.instructions > 0).then_some(functional);
         let per_instruction = 1e3 / lap.mips().max(1e-9);
+        let of_part = |(&part, share): (&&str, &f64)| (part.to_owned(), share * per_instruction);
         let manifest = plan.files.kernel.as_ref().and_then(|k| k.parent()).and_then(|dir| {
             let text = std::fs::read_to_string(dir.join("manifest.json")).ok()?;
-            serde_json::from_str::<serde_json::Value>(&text).ok()
+            serde_json::from_str(&text).ok()
         });
         let trace = self.finished.recorded.as_ref().and_then(|h| h.trace.as_ref());
         let first = self.evaluations().first();
-        // With absolute paths, the spec can be run again from any folder.
-        let mut spec = plan.spec.clone();
-        spec.make_absolute();
-        json!({
-            "name": plan.spec.name,
-            "tipsim": env!("CARGO_PKG_VERSION"),
-            "end": format!("{:?}", self.end),
-            "ended_at": Epoch::At(Epoch::Host.seconds()).to_string(),
-            "exit_status": self.status,
-            "failure": self.status.and_then(command::failure),
-            "cycles": lap.cycles,
-            "instructions": lap.instructions,
-            "ipc": lap.instructions as f64 / lap.cycles.max(1) as f64,
-            "host_seconds": seconds,
-            "mips": lap.mips(),
-            "mcycles_per_second": lap.mcycles_per_second(),
-            "peak_memory_mb": peak_memory_mb(),
-            "host_ns_per_instruction": self.parts.as_ref().map(|parts| parts.iter()
-                .map(|(&part, share)| (part, share * per_instruction)).collect::<BTreeMap<_, _>>()),
-            "functional": booted.map(|lap| json!({
-                "instructions": lap.instructions,
-                "restored_instructions": lap.restored_instructions,
-                "host_seconds": lap.host.as_secs_f64(),
-                "mips": lap.mips(),
-            })),
-            "deterministic": plan.spec.deterministic(),
-            "clock": Epoch::At(plan.epoch).to_string(),
-            "core": plan.preset,
-            "spec": spec,
-            "symbols": symbols(plan),
-            "regions": self.finished.regions,
-            "tip_frozen_cycles": self.finished.tip_frozen_cycles,
-            "uncore": self.finished.uncore,
-            "stats": self.finished.stats.first(),
-            "harts": self.harts_json(),
-            "counters": self.finished.counts,
-            "trace": trace.map(|t| json!({
-                "bytes": t.bytes,
-                "records": t.records,
-                "chunks": t.chunks,
-                "bytes_per_record": t.bytes as f64 / t.records.max(1) as f64,
-            })),
-            "fingerprint": first.map(fingerprint),
-            "oracle_cycles": first.map(|e| e.oracle.total() / e.oracle.units_per_cycle()),
-            "idle_cycles": first.map(|e| e.idle),
-            "guest": manifest,
-            "packages": plan.package_list(),
-        })
+        RunJson {
+            end: RunEnd::from(&self.end),
+            part: part.map(str::to_owned),
+            ended_at: Some(Epoch::At(Epoch::Host.seconds()).to_string()),
+            exit_status: self.status,
+            failure: self.status.and_then(command::failure),
+            cycles: Some(lap.cycles),
+            instructions: Some(lap.instructions),
+            ipc: Some(lap.instructions as f64 / lap.cycles.max(1) as f64),
+            host_seconds: Some(lap.host.as_secs_f64()),
+            mips: Some(lap.mips()),
+            mcycles_per_second: Some(lap.mcycles_per_second()),
+            peak_memory_mb: peak_memory_mb(),
+            host_ns_per_instruction: self
+                .parts
+                .as_ref()
+                .map(|parts| parts.iter().map(of_part).collect()),
+            functional: booted.map(|lap| FunctionalPart {
+                instructions: lap.instructions,
+                restored_instructions: lap.restored_instructions,
+                host_seconds: lap.host.as_secs_f64(),
+                mips: lap.mips(),
+            }),
+            deterministic: Some(plan.spec.deterministic()),
+            clock: Some(Epoch::At(plan.epoch).to_string()),
+            regions: Some(self.finished.regions.clone()),
+            tip_frozen_cycles: Some(self.finished.tip_frozen_cycles.clone()),
+            uncore: self.finished.uncore.clone(),
+            stats: json!(self.finished.stats.first()),
+            harts: self.harts(),
+            counters: json!(self.finished.counts),
+            trace: trace.map(|t| TraceOfRun {
+                bytes: t.bytes,
+                records: t.records,
+                chunks: t.chunks,
+                bytes_per_record: t.bytes as f64 / t.records.max(1) as f64,
+            }),
+            fingerprint: json!(first.map(fingerprint)),
+            oracle_cycles: first.map(|e| e.oracle.total() / e.oracle.units_per_cycle()),
+            idle_cycles: first.map(|e| e.idle),
+            guest: manifest.unwrap_or_default(),
+            packages: plan.package_list().map(<[_]>::to_vec),
+            ..begun(plan)
+        }
     }
 
     /// Tells on standard error of a command that failed, after what it printed last.

@@ -10,6 +10,7 @@ use symbols::{FileServer, Shared, SymbolFiles, Symbolizer};
 use crate::cli::ReportArgs;
 use crate::failure::{BadInput, bad_input};
 use crate::guest_files::images::GuestFiles;
+use crate::run_folder::run_json::RunJson;
 use crate::run_folder::{RUN, Results};
 use crate::symbol_sources::file_servers::{DebugArchive, Debuginfod};
 
@@ -99,13 +100,14 @@ impl SymbolPaths {
 
 /// Returns where a run found its symbols.
 pub fn recorded(run: &Results) -> Result<SymbolPaths, BadInput> {
-    let how: Value = run.json(RUN)?;
-    match &how["symbols"] {
+    let path = run.path().join(RUN);
+    let how = RunJson::of(run.json(RUN)?).map_err(|e| bad_input(&path, e))?;
+    match &how.symbols {
         // The run is of a version that did not record where symbols were.
         Value::Null => Ok(SymbolPaths::default()),
         symbols => {
             let paths = serde_json::from_value(symbols.clone());
-            paths.map_err(|e| bad_input(&run.path().join(RUN), format!("symbols: {e}")))
+            paths.map_err(|e| bad_input(&path, format!("symbols: {e}")))
         }
     }
 }

@@ -123,7 +123,7 @@ class Attempt:
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
             return self.give_up("lost", f"killed by signal {number} ({signal.strsignal(number)})")
-        if run.get("end") == "Interrupted":
+        if run.get("end") == {"reason": "interrupted"}:
             return self.give_up("lost", "stopped by a signal from elsewhere")
         if len(self.fleet.tries(self.task)) > self.number:
             return self.give_up("not needed", "taken for lost, and begun by another")

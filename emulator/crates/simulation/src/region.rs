@@ -2,7 +2,8 @@
 
 use commit_trace::Event;
 use machine::Mark;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::options::Region;
 
@@ -35,7 +36,8 @@ pub struct Regions {
 pub type RunPosition = (u64, u64);
 
 /// What became of the region, for run.json.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct RegionSummary {
     /// Number of stretches that are in the region.
     pub count: u64,
@@ -54,7 +56,7 @@ pub struct RegionSummary {
 }
 
 /// A stretch of the region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stretch {
     /// Cycles of the stretch.
     pub cycles: u64,

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use commit_trace::{Batch, CLOCK_HZ, HartId, StreamError, TraceEnd, WalkError};
+use commit_trace::{Batch, HartId, StreamError, TraceEnd, WalkError};
 use profile::{Evaluation, Evaluator, OracleLevel, Region, Sampler};
 use report::{part_line, printable};
 use serde_json::{Value, json};
@@ -14,7 +14,8 @@ use super::{check_hart, ended, metadata, open};
 use crate::cli::{EvaluateArgs, Format};
 use crate::failure::{BadInput, bad_input};
 use crate::host::terminal::say_json;
-use crate::spec::{self, Spec};
+use crate::run_folder::trace_metadata::TraceMetadata;
+use crate::spec::Spec;
 
 /// A number that two evaluations share only if every weight of every profile is equal.
 pub fn fingerprint(evaluation: &Evaluation) -> Value {
@@ -34,15 +35,17 @@ pub fn fingerprint(evaluation: &Evaluation) -> Value {
         .into()
 }
 
-/// The samplers and the region that the run was profiled with.
-pub fn profiled(path: &Path, meta: &Value) -> anyhow::Result<(Vec<Sampler>, Region)> {
-    let samplers = serde_json::from_value(meta["samplers"].clone())
-        .map_err(|e| bad_input(path, format!("metadata: samplers: {e}")))?;
-    let region = match serde_json::from_value::<spec::Region>(meta["region"].clone()) {
-        Ok(region) if region.is_marked() => Region::Marked,
-        _ => Region::Whole,
+/// Returns the samplers and the region that the run of the trace at `path` was profiled with.
+pub fn profiled(path: &Path, metadata: &TraceMetadata) -> Result<(Vec<Sampler>, Region), BadInput> {
+    if metadata.samplers.is_empty() {
+        let error = "metadata: samplers: expected those of a run of tipsim, found none";
+        return Err(bad_input(path, error));
+    }
+    let region = match metadata.region.is_marked() {
+        true => Region::Marked,
+        false => Region::Whole,
     };
-    Ok((samplers, region))
+    Ok((metadata.samplers.clone(), region))
 }
 
 /// Batches that are read ahead, on a thread of their own.
@@ -99,12 +102,11 @@ fn batches(
 /// Replays a trace into the profilers of its run or of another spec, as far as it goes.
 pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<u8> {
     let reader = open(&args.trace)?;
-    let meta = metadata(&reader);
+    let meta = metadata(&args.trace, &reader)?;
     let (mut samplers, region) = profiled(&args.trace, &meta)?;
     if let Some(path) = &args.samplers {
         let spec = Spec::load(path, &[])?;
-        let clock_hz = meta["clock_hz"].as_u64().unwrap_or(CLOCK_HZ) as f64;
-        samplers = crate::spec::samplers::samplers(&spec.sampler, clock_hz)
+        samplers = crate::spec::samplers::samplers(&spec.sampler, meta.clock_hz as f64)
             .map_err(|e| bad_input(path, e))?;
     }
     let mut evaluator = Evaluator::new(&samplers, region);

@@ -39,9 +39,9 @@ pub fn expand(args: &ExpandArgs) -> anyhow::Result<u8> {
         return Err(BadInput("--table: expected --format parquet or arrow".into()).into());
     }
     let shape = match args.format {
-        ExpandFormat::Token512 => {
-            Some(shape(&metadata(&reader)).map_err(|e| bad_input(&args.trace, e))?)
-        }
+        ExpandFormat::Token512 => Some(
+            shape(&metadata(&args.trace, &reader)?.core).map_err(|e| bad_input(&args.trace, e))?,
+        ),
         _ => None,
     };
     // Without names beside the trace, the view has none.
@@ -135,8 +135,7 @@ fn same_file(a: &Path, b: &Path) -> bool {
 }
 
 /// Returns the shape of the ROB of the core that the trace says it is of.
-fn shape(metadata: &Value) -> Result<RobShape, BadInput> {
-    let core = &metadata["core"];
+fn shape(core: &Value) -> Result<RobShape, BadInput> {
     let (entries, width) = (&core["rob"]["entries"], &core["decode"]["width"]);
     entries
         .as_u64()

@@ -1,10 +1,10 @@
 //! `tipsim trace info`.
 
-use commit_trace::{CLOCK_HZ, TraceEnd};
+use commit_trace::TraceEnd;
 use report::{part_line, printable};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{metadata, open, status};
+use super::{metadata, open, raw_metadata, status};
 use crate::cli::{Format, TraceArgs};
 use crate::failure::bad_input;
 use crate::host::terminal::say_json;
@@ -17,32 +17,29 @@ pub fn info(args: &TraceArgs) -> anyhow::Result<u8> {
     let records: u64 = chunks.iter().map(|c| u64::from(c.records)).sum();
     let first = chunks.iter().map(|c| c.start_cycle).min().unwrap_or(0);
     let cycles = chunks.iter().map(|c| c.end_cycle).max().unwrap_or(0);
-    let meta = metadata(&reader);
-    let clock_hz = meta["clock_hz"].as_u64().unwrap_or(CLOCK_HZ).max(1);
+    let meta = metadata(&args.trace, &reader)?;
+    let clock_hz = meta.clock_hz.max(1);
     if args.format == Format::Json {
         let info = json!({"file": args.trace, "bytes": bytes, "end": reader.end().to_string(), "chunks": chunks.len(),
                 "records": records, "start_cycle": first, "cycles": cycles,
-                "seconds": cycles as f64 / clock_hz as f64, "metadata": meta});
+                "seconds": cycles as f64 / clock_hz as f64, "metadata": raw_metadata(&reader)});
         say_json(&format!("{info:#}\n"));
         return Ok(status(&args.trace, reader.end()));
     }
-    let text = |value: &Value| printable(value.as_str().unwrap_or("-")).into_owned();
+    let text = |value: Option<&str>| printable(value.unwrap_or("-")).into_owned();
     if reader.end() != TraceEnd::Complete {
         println!("{}", part_line(&reader.end().to_string()));
     }
     println!("file      {}", args.trace.display());
-    println!("run       {} (tipsim {})", text(&meta["name"]), text(&meta["tipsim"]));
-    println!("core      {}, {} MHz", text(&meta["core"]["name"]), clock_hz / 1_000_000);
-    let command = meta["command"].as_str().unwrap_or("-");
+    println!("run       {} (tipsim {})", text(meta.name.as_deref()), text(meta.tipsim.as_deref()));
+    println!("core      {}, {} MHz", text(meta.core["name"].as_str()), clock_hz / 1_000_000);
+    let command = meta.command.as_deref().unwrap_or("-");
     println!("command   {}", command.trim_end());
-    for (role, file) in meta["guest"].as_object().into_iter().flatten() {
-        let id = ["build_id", "sha256"].map(|key| text(&file[key]));
-        println!("{role:9} build ID {}, sha256 {}", id[0], id[1]);
+    for (role, file) in &meta.guest {
+        let (build_id, sha256) = (text(file.build_id.as_deref()), text(file.sha256.as_deref()));
+        println!("{role:9} build ID {build_id}, sha256 {sha256}");
     }
-    println!(
-        "stages    {}",
-        if meta["stages"] == true { "all" } else { "decode, dispatch, commit" }
-    );
+    println!("stages    {}", if meta.stages { "all" } else { "decode, dispatch, commit" });
     println!("end       {}", reader.end());
     println!("chunks    {}", chunks.len());
     println!("records   {records}");
