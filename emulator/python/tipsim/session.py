@@ -108,8 +108,8 @@ class Session:
     ) -> bool:
         """Runs to the first of these, or without any to the guest's end. True if it is reached, false if the experiment has ended (`end`).
 
-        `instructions` are counted from here, over all harts; `cycle` is one since reset. `mark` is "command-start", "command-stop", or a program's
-        own "start" or "stop" (`tipsim-region`). `text` is what the console prints: the step ends some milliseconds of simulated time later. `pc` is the
+        `instructions` are counted from here, over all harts, with those that trap and do not retire; `cycle` is one since reset. `mark` is "mounted" (the guest has booted, and is about
+        to look for its command), "command-start", "command-stop", or a program's own "start" or "stop" (`tipsim-region`). `text` is what the console prints: the step ends some milliseconds of simulated time later. `pc` is the
         virtual address of an instruction. Ctrl-C ends the step (`KeyboardInterrupt`); the session can go on.
         """
         numbers = {"instructions": instructions, "cycle": cycle, "pc": pc}
@@ -182,7 +182,7 @@ class Session:
 
     def checkpoint(self, path: str | os.PathLike[str]) -> None:
         """Saves the machine. Another session of the spec goes on from there with `checkpoint=`, on any core of the same clock, extensions and
-        decode width. Files that the guest has written into its shared folder are not in it."""
+        decode width. A guest that has looked into the folder with its command, after "mounted", cannot be saved any more."""
         self._thread.checkpoint(path)
 
     @property

@@ -202,9 +202,9 @@ pub enum EndReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum GuestExit {
-    /// It switched the machine off.
+    /// The guest switched the machine off.
     PowerOff,
-    /// It asked for a reset.
+    /// The guest asked for a reset.
     Reset,
     /// A bare-metal program ended, by HTIF or semihosting.
     Host,

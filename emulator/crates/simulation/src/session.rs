@@ -324,6 +324,7 @@ impl Session {
                 }
                 RunExit::Debug(stop) => return Ok(Stop::Debug(stop)),
                 RunExit::Region(mark) if goal.mark == Some(mark) => return Ok(Stop::Reached),
+                RunExit::Paused if goal.pause => return Ok(Stop::Reached),
                 RunExit::Limit | RunExit::Paused | RunExit::Region(_) => {}
             }
         }

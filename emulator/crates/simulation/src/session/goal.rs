@@ -14,11 +14,15 @@ pub struct Goal {
     pub mark: Option<Mark>,
     /// Virtual address of an instruction that a hart is about to execute.
     pub breakpoint: Option<u64>,
+    /// The guest has mounted the folder that it shares with the host, and not looked into it yet: the last place at which a machine
+    /// with such a folder can be saved. A bare-metal program: it misses console input.
+    pub pause: bool,
 }
 
 impl Goal {
     /// The guest's own end.
-    pub const END: Self = Self { instructions: None, cycle: None, mark: None, breakpoint: None };
+    pub const END: Self =
+        Self { instructions: None, cycle: None, mark: None, breakpoint: None, pause: false };
 
     /// Returns the goal of so many more instructions.
     pub const fn instructions(count: u64) -> Self {
