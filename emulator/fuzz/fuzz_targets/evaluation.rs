@@ -29,6 +29,7 @@ fn use_all(harts: &[Evaluation]) {
         part: None,
         clock_hz: 1_000_000_000,
         oracle: true,
+        instructions: false,
         exact: false,
         by_address: true,
         disassemble: &disassemble,

@@ -3,13 +3,13 @@
 
 use devices::{Clock, RAM_BASE};
 use libfuzzer_sys::fuzz_target;
-use machine::{Board, Boot, BootImages, Elf, Image, Isa, MmuType};
+use machine::{Board, Boot, BootImages, Elf, Image, Isa};
 
 fuzz_target!(|input: (Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>, String)| {
     let (firmware, kernel, initrd, bootargs) = &input;
     let image = |bytes| Image { name: "file", bytes };
     let mut board = Board::new(4 << 20, 2, Clock::default(), 0).unwrap();
-    let isa = Isa::rv64gc(isa::Extensions::ALL, MmuType::Sv48);
+    let isa = Isa::rv64gc(isa::Extensions::ALL);
     let mut tree = board.device_tree(isa, bootargs, None);
     let images = BootImages {
         firmware: image(firmware),
