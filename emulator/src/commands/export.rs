@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use commit_trace::TraceEnd;
+use commit_trace::{CLOCK_HZ, TraceEnd};
 use export::{Export, Format, Holds, Options};
 use profile::{Evaluation, Evaluator, Sampler, Timeline, Window};
 
@@ -114,7 +114,7 @@ pub fn export(args: &ReportArgs, run: &Results, format: Format) -> anyhow::Resul
     let options = Options {
         name: meta["name"].as_str().unwrap_or("tipsim"),
         part: part.as_deref(),
-        clock_hz: meta["clock_hz"].as_u64().unwrap_or(1_000_000_000),
+        clock_hz: meta["clock_hz"].as_u64().unwrap_or(CLOCK_HZ),
         oracle: choice.oracle,
         instructions: args.instructions || args.exact,
         exact: args.exact,

@@ -15,7 +15,7 @@ use toml::Value as Toml;
 use crate::cli::WhatIfArgs;
 use crate::commands::report::Recorded;
 use crate::failure::{bad_input, cannot_write};
-use crate::run_folder::{Folder, RUN, Results, TRIALS};
+use crate::run_folder::{Folder, RUN, Results, TRIALS, report_files};
 use crate::spec::{Record, Spec};
 use candidates::{Candidate, Instruction, Wanted, candidates, main_program};
 
@@ -204,7 +204,7 @@ fn original(results: &Results) -> anyhow::Result<(Value, Spec)> {
 
 /// Returns the cycles of a program, all its processes on all harts together, as the run's report has them.
 fn program_cycles(results: &Results, program: &str) -> anyhow::Result<f64> {
-    let report: Value = results.json("report.json")?;
+    let report = report_files::report(results, None)?;
     let processes = report["processes"].as_array().into_iter().flatten();
     // The report adds the process id to names that several have.
     let is_own = |process: &&Value| {
