@@ -135,6 +135,15 @@ of pdis and of precise events: execution, from selection to retirement, from com
   tipsim tables
   tipsim tables spans --format json")]
     Tables(TablesArgs),
+    /// Print the JSON Schema of a file of a run.
+    #[command(after_help = "Examples:
+  tipsim schema                                 the files that have schemas
+  tipsim schema report.json > report.schema.json
+  check-jsonschema --schemafile report.schema.json out/quickstart/report.json
+  tipsim schema report | jq -r '.properties | keys[]'
+
+Schemas are of draft 2020-12. Their descriptions say what each key holds, and in which unit.")]
+    Schema(SchemaArgs),
     /// Core presets.
     #[command(subcommand)]
     Core(CoreCommand),
@@ -511,6 +520,13 @@ pub struct ExpandArgs {
     /// Output file; otherwise standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// `tipsim schema`.
+#[derive(Debug, Args)]
+pub struct SchemaArgs {
+    /// The file, such as report.json or report; without it, the files that have schemas are listed.
+    pub name: Option<String>,
 }
 
 /// `tipsim core`.

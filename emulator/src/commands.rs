@@ -10,6 +10,7 @@ pub mod profile;
 pub mod report;
 pub mod run;
 pub mod samples;
+pub mod schema;
 pub mod tables;
 pub mod trace;
 pub mod what_if;

@@ -51,6 +51,7 @@ pub fn main() -> ExitCode {
         Command::Samples(args) => commands::samples::samples(&args).map(|()| 0),
         Command::Trace(command) => commands::trace::trace(&command),
         Command::Tables(args) => commands::tables::print(&args).map(|()| 0),
+        Command::Schema(args) => commands::schema::schema(&args).map(|()| 0),
         Command::Core(command) => commands::core::core(&command).map(|()| 0),
         Command::Completions { shell } => commands::manual::completions(shell).map(|()| 0),
         Command::Man { folder } => commands::manual::pages(&folder).map(|()| 0),

@@ -27,6 +27,7 @@ mod marker;
 mod move_in;
 mod reader;
 mod remove_tree;
+pub mod report_files;
 mod room;
 pub mod run_json;
 pub mod sampled_events;

@@ -9,8 +9,8 @@ use critical_path::Excerpts;
 use profile::{Evaluation, Evaluator};
 use report::stored::StoredError;
 use report::{
-    Compared, Comparison, CounterInputs, Flame, Options, Report, ReportInputs, Run, TruthInputs,
-    explain, part_line,
+    Compared, Comparison, CounterInputs, FlameFile, Options, Report, ReportInputs, Run,
+    TruthInputs, explain, part_line,
 };
 use serde_json::Value;
 use timing::Preset;
@@ -20,18 +20,14 @@ use crate::cli::{Level, ReportArgs, ReportFormat};
 use crate::commands::export::export;
 use crate::failure::{BadInput, bad_input, write_whole};
 use crate::host::terminal::{say_exactly, say_json};
+use crate::run_folder::report_files::{FLAME, REPORT};
 use crate::run_folder::run_json::RunJson;
 use crate::run_folder::sampled_events::metric;
 use crate::run_folder::{RUN, Results, TRACE};
-use crate::run_folder::{evaluation, guest_counts, guest_profiles, truth};
+use crate::run_folder::{evaluation, guest_counts, guest_profiles, report_files, truth};
 use crate::spec::MAX_HARTS;
 use crate::spec::epoch::Epoch;
 use crate::symbol_sources::names::{SymbolPaths, disassemble, symbol_paths};
-
-/// A report's flame graph, for comparisons.
-const FLAME: &str = "flame.json";
-/// A report with all its numbers.
-const REPORT: &str = "report.json";
 
 /// A report for the terminal.
 pub struct Written {
@@ -99,9 +95,9 @@ pub fn write(
     for (file, content) in [
         ("report.txt", text.clone()),
         ("errors.json", pretty(&report.errors_json())?),
-        ("report.json", pretty(&report.json())?),
+        (REPORT, report.json_text()?),
         ("report.html", report.html(&core.picture())),
-        (FLAME, serde_json::to_string(&report.common.flame)?),
+        (FLAME, serde_json::to_string(&FlameFile::new(&report.common.flame))?),
     ] {
         run.write(&evaluation::name(of.hart, file), content.as_bytes())?;
     }
@@ -363,7 +359,7 @@ fn show(args: &ReportArgs, run: &Results) -> anyhow::Result<()> {
         return Err(BadInput("--profiler: expected a format of another tool".into()).into());
     }
     if let ReportFormat::Tables(format) = args.format {
-        let report = run.json(&evaluation::name(hart, REPORT))?;
+        let report = report_files::report(run, hart)?;
         // Counters of all harts are there.
         let how = run.json(RUN)?;
         return tables::report(args.table, &report, &how, format, args.output.as_deref());
@@ -415,7 +411,7 @@ fn check_hart(args: &ReportArgs, run: &Results) -> Result<(), BadInput> {
 
 /// `tipsim report DIR --explain NUMBER-OR-PATH`.
 fn explained(args: &ReportArgs, run: &Results, what: &str) -> anyhow::Result<()> {
-    let report: Value = run.json(&evaluation::name(one_of_several(args, run), REPORT))?;
+    let report = report_files::report(run, one_of_several(args, run))?;
     let found = explain(&report, what).map_err(|e| BadInput(format!("--explain: {e}")))?;
     match args.format {
         ReportFormat::Text => {
@@ -437,16 +433,6 @@ fn put(args: &ReportArgs, text: &str) -> anyhow::Result<()> {
         None => print!("{text}"),
     }
     Ok(())
-}
-
-/// The flame graph of a run.
-fn flame(args: &ReportArgs, run: &Results) -> Result<Flame, BadInput> {
-    let name = evaluation::name(one_of_several(args, run), FLAME);
-    if !run.has(&name) {
-        let error = "no such file; `tipsim report DIR --rebuild` writes it";
-        return Err(bad_input(&run.path().join(name), error));
-    }
-    run.json(&name)
 }
 
 /// `tipsim report BEFORE AFTER`, or with more runs, each of which is compared with the first.
@@ -481,7 +467,7 @@ fn compare(args: &ReportArgs) -> anyhow::Result<u8> {
     let runs: Vec<Results> = dirs.iter().map(|dir| Results::open(dir)).collect::<Result<_, _>>()?;
     let read = |(dir, run): (&&Path, &Results)| {
         check_hart(args, run)?;
-        let report: Run = run.json(&evaluation::name(one_of_several(args, run), REPORT))?;
+        let report = report_files::compared(run, one_of_several(args, run))?;
         anyhow::Ok(report.titled(&dir.display().to_string(), when(run)))
     };
     let reports: Vec<Run> = dirs.iter().zip(&runs).map(read).collect::<Result<_, _>>()?;
@@ -492,7 +478,8 @@ fn compare(args: &ReportArgs) -> anyhow::Result<u8> {
             ReportFormat::Text => put(args, &comparison.text(ROWS))?,
             ReportFormat::Json => put(args, &(serde_json::to_string_pretty(&comparison)? + "\n"))?,
             ReportFormat::Html => {
-                let (before, after) = (flame(args, &runs[0])?, flame(args, &runs[1])?);
+                let flame = |run| report_files::flame(run, one_of_several(args, run));
+                let (before, after) = (flame(&runs[0])?, flame(&runs[1])?);
                 put(args, &comparison.html(&before, &after, &map))?;
             }
             _ => return Err(no_format("two runs").into()),

@@ -5,8 +5,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use arrow_tables::{
-    ArrowError, FileFormat, REPORT_TABLES, RecordBatchReader, RunColumns, Table, one_batch,
-    report_table, tables, with_part, write_table,
+    ArrowError, FileFormat, REPORT_TABLES, RecordBatchReader, ReportError, RunColumns, Table,
+    one_batch, report_table, tables, with_part, write_table,
 };
 use serde_json::{Value, json};
 
@@ -169,8 +169,11 @@ pub fn report(
 ) -> anyhow::Result<()> {
     let part = run["part"].as_str();
     let made = |table: &'static Table| {
-        report_table(table, report, run).map(one_batch).map_err(|e| {
-            BadInput(format!("report.json: {e}; `tipsim report DIR --rebuild` writes it anew"))
+        report_table(table, report, run).map(one_batch).map_err(|e| match e {
+            ReportError::Format(e) => BadInput(format!("report.json: {e}")),
+            e => {
+                BadInput(format!("report.json: {e}; `tipsim report DIR --rebuild` writes it anew"))
+            }
         })
     };
     let Some(folder) = output.filter(|_| only.is_none()) else {

@@ -16,7 +16,7 @@ use crate::cli::WhatIfArgs;
 use crate::commands::report::Recorded;
 use crate::failure::{bad_input, cannot_write};
 use crate::run_folder::run_json::RunJson;
-use crate::run_folder::{Folder, RUN, Results, TRIALS};
+use crate::run_folder::{Folder, RUN, Results, TRIALS, report_files};
 use crate::spec::{Record, Spec};
 use candidates::{Candidate, Instruction, Wanted, candidates, main_program};
 
@@ -205,7 +205,7 @@ fn original(results: &Results) -> anyhow::Result<(RunJson, Spec)> {
 
 /// Returns the cycles of a program, all its processes on all harts together, as the run's report has them.
 fn program_cycles(results: &Results, program: &str) -> anyhow::Result<f64> {
-    let report: Value = results.json("report.json")?;
+    let report = report_files::report(results, None)?;
     let processes = report["processes"].as_array().into_iter().flatten();
     // The report adds the process id to names that several have.
     let is_own = |process: &&Value| {

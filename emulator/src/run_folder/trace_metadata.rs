@@ -1,4 +1,4 @@
-//! What a trace says of its run: the metadata of `trace.tip`, in JSON. Its schema is `tipsim schema trace-metadata`.
+//! What a trace says of its run: the metadata of `trace.tip`, in JSON. Its schema is `tipsim schema trace.tip`.
 
 use std::collections::BTreeMap;
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ::report::{REPORT_FORMAT, UnknownFormat, check_format};
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use serde_json::{Value, json};
@@ -18,6 +19,9 @@ pub enum ReportError {
     /// A table that is none of a report.
     #[error("expected a table of a report, found {0}")]
     NotOfAReport(&'static str),
+    /// The report is of a later version.
+    #[error(transparent)]
+    Format(#[from] UnknownFormat),
     /// The report is not one of `tipsim run`, or of another version.
     #[error("{0}")]
     Arrow(#[from] ArrowError),
@@ -26,12 +30,13 @@ pub enum ReportError {
 /// A table of a report, from its `report.json` and, for counters, the run's `run.json`; empty if the run did not collect it.
 ///
 /// # Errors
-/// If it is none of a report, or the report lacks what each has.
+/// If it is none of a report, or the report is of a later version or lacks what each has.
 pub fn report_table(
     table: &'static Table,
     report: &Value,
     run: &Value,
 ) -> Result<RecordBatch, ReportError> {
+    check_format(report, REPORT_FORMAT)?;
     let report = Report(report);
     let samplers = report.samplers();
     let (rows, more): (Vec<Row>, &[String]) = match table.name {

@@ -2,6 +2,7 @@
 
 use commit_trace::{CycleClass, DataSource, DispatchWait};
 use isa::InstClass;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Row;
@@ -9,7 +10,7 @@ use crate::Row;
 macro_rules! causes {
     ($($(#[$doc:meta])* $name:ident $text:literal,)*) => {
         /// A cause of cycles on the critical path: what an edge of it is.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Cause {
             $($(#[$doc])* $name,)*

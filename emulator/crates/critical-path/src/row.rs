@@ -3,6 +3,7 @@
 use commit_trace::{
     CommitRecord, CycleClass, DataSource, Detail, DispatchWait, InstId, Redirect, Translation,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The excerpts of one hart's region of interest.
@@ -82,7 +83,7 @@ impl Excerpts {
 }
 
 /// How many of each resource a core has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Widths {
     /// Instructions decoded, dispatched and committed per cycle.
     pub decode: u32,

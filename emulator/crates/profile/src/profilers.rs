@@ -1,6 +1,7 @@
 //! The profilers, one row each: what reports say of the heuristics of [`sampling_rules`].
 
 use sampling_rules::{Heuristic, UNIT_HEURISTICS};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::published::Level;
@@ -27,7 +28,7 @@ struct Row {
 macro_rules! profilers {
     ($($(#[$doc:meta])* $profiler:ident { $($field:ident: $value:expr),* $(,)? })*) => {
         /// A sampling profiler.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Profiler {
             $($(#[$doc])* $profiler,)*

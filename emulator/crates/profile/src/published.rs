@@ -1,10 +1,11 @@
 //! The published errors that ours are shown beside (TIP, MICRO'21, figures 1, 8 to 10: means over 27
 //! SPEC CPU2017 and PARSEC 3.0 programs at 4 kHz).
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What a profile is counted by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
     /// Single instructions.
@@ -30,7 +31,7 @@ impl Level {
 }
 
 /// A published mean error.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Published {
     /// The mean, as a fraction.

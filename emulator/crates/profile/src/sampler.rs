@@ -1,12 +1,13 @@
 //! What to sample with, and how often.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Profiler;
 
 /// When a sampler triggers. Samplers with equal schedules and filters share one clock, so that they differ in
 /// nothing but their policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 pub struct Schedule {
     /// Cycles between triggers, at least 1. Neither idle cycles nor those that are filtered out count.
     pub period: u64,
@@ -37,7 +38,9 @@ impl Schedule {
 }
 
 /// A privilege mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Privilege {
     /// U.
@@ -70,7 +73,7 @@ impl Privilege {
 
 /// The cycles that a sampler sees. Its clock stands still in all others, as a counter of perf's does
 /// for `tip:u` or `-p PID`; a sample that is pending when they begin is dropped.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 pub struct Filter {
     /// Only cycles of processes whose command has this name when they first run, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

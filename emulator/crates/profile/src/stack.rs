@@ -1,10 +1,13 @@
 //! Cycle stacks: what an instruction's cycles were spent on.
 
 use commit_trace::{Class, CycleClass};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A component of a cycle stack, as fine as the stream tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, JsonSchema, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum Component {

@@ -29,6 +29,7 @@ mod lost;
 mod rules;
 
 use commit_trace::InstId;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ProcessId;
@@ -194,7 +195,7 @@ pub struct SlotWindow {
 }
 
 /// A node of the method's tree.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Node {
     /// Unique name: the path of the parent, a dot, and the node's own name.
     pub path: &'static str,

@@ -1,10 +1,11 @@
 //! The profiles that are compared with the Oracle, and their errors at three levels.
 
 use profile::{ErrorSums, ErrorTotals, Filter, Level, Profiler, Published, Schedule};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One profile that is compared with the Oracle.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Column {
     /// Name of the profile; `guest-tip`, for example, is what perf measured in the guest by the rule `tip`.
     pub name: String,
@@ -51,7 +52,7 @@ impl Column {
 }
 
 /// One value per level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Levels<T> {
     /// The value by instruction.
     pub instruction: T,
@@ -82,7 +83,7 @@ impl<T> Levels<T> {
 }
 
 /// A profile error, as fractions from 0 to 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct LevelError {
     /// The measured error: half the L1 distance of the two distributions.
     pub error: f64,

@@ -7,6 +7,7 @@ use std::fmt::{self, Write};
 use guest_samples::SampleFile;
 use maud::{Markup, html};
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
 use serde::Serialize;
 use truth::{Instruction, Line, Sharing, Truth};
 
@@ -23,7 +24,7 @@ const SHOWN: usize = 10;
 const MAX_INSTRUCTIONS: usize = 6;
 
 /// The section's content.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ContendedReport {
     /// Cycles of all accesses that other harts' caches answered or had to permit.
     pub cycles: u64,
@@ -36,7 +37,7 @@ pub struct ContendedReport {
 }
 
 /// A contended cache line.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ContendedLine {
     /// Physical address.
     pub address: String,
@@ -65,7 +66,7 @@ pub struct ContendedLine {
 }
 
 /// A program's use of a line on a hart.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ContendedHart {
     /// The hart's number.
     pub hart: u32,
@@ -82,7 +83,7 @@ pub struct ContendedHart {
 }
 
 /// An instruction that waited for other harts.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ContendedInstruction {
     /// The hart's number.
     pub hart: u32,

@@ -7,6 +7,7 @@ use std::fmt::{self, Write};
 
 use maud::{Markup, html};
 use profile::Category;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,7 +18,7 @@ use super::topdown::TopDownReport;
 use super::widths::{count, fit, percent};
 
 /// The section's content: the run's counters.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct CounterReport {
     /// The host's own counts, by event, of the region of interest, or of all that was timed if there was no region.
     pub events: BTreeMap<String, u64>,
@@ -32,7 +33,7 @@ pub struct CounterReport {
 }
 
 /// Slots of a process at decode, by the guest's perf, and at commit, by the profile.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ProcessTopDown {
     /// Name of the process in the report.
     pub process: String,
@@ -43,7 +44,7 @@ pub struct ProcessTopDown {
 }
 
 /// A line of the guest's `perf stat`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct GuestCount {
     /// perf's file in the output folder.
     pub file: String,
@@ -66,7 +67,7 @@ pub struct GuestCount {
 }
 
 /// A number of the commit stage in two ways.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct CounterCheck {
     /// What is counted.
     pub name: &'static str,
@@ -77,7 +78,7 @@ pub struct CounterCheck {
 }
 
 /// A node of the top-down tree in two ways.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct TopDownPair {
     /// The node's name.
     pub name: &'static str,

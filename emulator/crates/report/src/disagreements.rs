@@ -2,6 +2,7 @@
 //! cycles, the Oracle charged another ([`profile::Misplaced`]).
 
 use profile::{Component, Evaluation, Misplaced, Profiler};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::columns::Column;
@@ -14,7 +15,7 @@ const MAX_DISAGREEMENTS: usize = 12;
 const NOTICEABLE: f64 = 0.001;
 
 /// Time that a profiler charged to another instruction than the Oracle did.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Disagreement {
     /// Index into [`crate::Common::processes`].
     pub process: usize,
@@ -33,7 +34,7 @@ pub struct Disagreement {
 }
 
 /// An instruction, as sentences show it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Named {
     /// Address, in hexadecimal.
     pub pc: String,

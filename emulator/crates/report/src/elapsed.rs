@@ -1,10 +1,11 @@
 //! Simulated time of the region: what a user of the program waits, however many harts work meanwhile.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// Simulated time from the begin of the region to its end, or of its stretches if it has several.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Elapsed {
     /// Cycles of one hart, idle ones included.
     pub cycles: u64,

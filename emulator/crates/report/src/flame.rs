@@ -3,9 +3,11 @@
 
 mod callers;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use profile::Evaluation;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use symbols::{Location, Symbols};
 
@@ -19,7 +21,7 @@ use callers::Folded;
 const LEAST_PART: u64 = 4_000;
 
 /// The trees of a run, as `flame.json` has them.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize, Deserialize)]
 pub struct Flame {
     /// Names of nodes.
     pub names: Vec<String>,
@@ -70,6 +72,23 @@ impl FrameKind {
     }
 }
 
+impl JsonSchema for FrameKind {
+    fn schema_name() -> Cow<'static, str> {
+        "FrameKind".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let kinds = Self::names().into_iter().enumerate();
+        let names: Vec<String> = kinds.map(|(kind, name)| format!("{kind} {name}")).collect();
+        json_schema!({
+            "description": format!("The kind of a node: {}.", names.join(", ")),
+            "type": "integer",
+            "minimum": 0,
+            "maximum": Self::ALL.len() - 1,
+        })
+    }
+}
+
 impl From<FrameKind> for u8 {
     fn from(kind: FrameKind) -> Self {
         kind as Self
@@ -85,7 +104,7 @@ impl TryFrom<u8> for FrameKind {
 }
 
 /// A node; its own cycles do not include those of the nodes below it. In JSON an array.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct FlameNode(
     /// Index of the node above plus one, or 0 if there is none. Nodes above come first.
     pub u32,

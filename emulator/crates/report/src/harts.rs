@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use maud::{Markup, html};
 use profile::{CATEGORIES, Evaluation, MergedNumbers};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::model::Common;
@@ -14,7 +15,7 @@ use super::section::Section;
 use super::widths::{count, fit, percent};
 
 /// A row of the section: what a hart executed.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct HartRow {
     /// The hart's number.
     pub hart: usize,
@@ -31,7 +32,7 @@ pub struct HartRow {
 }
 
 /// A stretch of time.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct HartWindow {
     /// The first cycle of the stretch.
     pub start: u64,

@@ -8,6 +8,7 @@ use std::fmt::{self, Write};
 use guest_samples::GuestProfile;
 use maud::{Markup, html};
 use profile::{ErrorSums, ErrorTotals, Filter, Level, OracleWeights, Profiler};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::columns::{Column, LevelError, Levels};
@@ -29,7 +30,7 @@ const SHOWN: usize = 6;
 
 /// A profile from the guest and the host's model of the same rule, in one process. Only the privilege modes that the guest's
 /// event sampled are compared.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct InGuest {
     /// Index into [`processes`](Common::processes).
     pub process: usize,
@@ -56,7 +57,7 @@ pub struct InGuest {
 }
 
 /// Errors of a profile from the guest and of the host's model, as fractions from 0 to 1.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, JsonSchema, Serialize)]
 pub struct InGuestError {
     /// Error of the guest's profile against the Oracle.
     pub guest: LevelError,
@@ -67,7 +68,7 @@ pub struct InGuestError {
 }
 
 /// A function or an instruction, with its share by the Oracle, the model and the guest.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct InGuestRow {
     /// The function, with the instruction's distance from its start.
     pub name: String,

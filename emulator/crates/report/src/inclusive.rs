@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use symbols::{Location, Source, Symbols};
 
@@ -22,7 +23,7 @@ const MAX_FUNCTIONS: usize = 3;
 const MAX_CALLEES: usize = 3;
 
 /// A function of the program with all that it calls.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct InclusiveRow {
     /// The function's name.
     pub function: String,
@@ -35,7 +36,7 @@ pub struct InclusiveRow {
 }
 
 /// A function that another one calls.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct CalleeRow {
     /// The function's name.
     pub function: String,

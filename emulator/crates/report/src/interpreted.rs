@@ -10,6 +10,7 @@ use profile::{
     Scripts,
 };
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::markup::words;
@@ -32,7 +33,7 @@ const MIN_NOTICEABLE_SHARE: f64 = 0.05;
 const STANDARD_ERRORS_OF_95_PERCENT: f64 = 1.96;
 
 /// A process that an interpreter executes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct InterpretedProcess {
     /// Index into [`processes`](Common::processes).
     pub process: usize,
@@ -48,7 +49,7 @@ pub struct InterpretedProcess {
 
 /// A function of an interpreted program. Shares are of the process's cycles, as samples estimate them; each error is half the width of the
 /// interval that holds the true share in 95 of 100 cases.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct InterpretedFunction {
     /// Qualified name.
     pub name: String,
@@ -73,7 +74,7 @@ pub struct InterpretedFunction {
 }
 
 /// A line of a function.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct InterpretedLine {
     /// The line; 0 if the interpreter has none for the code.
     pub line: u32,

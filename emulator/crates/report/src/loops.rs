@@ -11,6 +11,7 @@ mod tests;
 
 use critical_path::{Cause, Excerpts, Widths};
 use profile::Evaluation;
+use schemars::JsonSchema;
 use serde::Serialize;
 use symbols::Symbolizer;
 
@@ -22,7 +23,7 @@ pub(crate) use page::PIPELINE_SCRIPT;
 use view::View;
 
 /// The section's content.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct LoopsReport {
     /// Excerpts that were taken of the execution.
     pub excerpts: usize,
@@ -37,7 +38,7 @@ pub struct LoopsReport {
 }
 
 /// A loop.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct LoopRow {
     /// Index into [`processes`](Common::processes); 0 for loops of the kernel, which all processes share.
     pub process: usize,
@@ -85,7 +86,7 @@ pub struct LoopRow {
 }
 
 /// Least cycles of an iteration, by the one limit of the core that would bound it.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 pub struct LeastCycles {
     /// Cycles if only decode bounded the iteration.
     pub decode: f64,
@@ -98,7 +99,7 @@ pub struct LeastCycles {
 }
 
 /// Cycles of an iteration with their cause.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 pub struct CauseCycles {
     /// Why the cycles pass.
     pub cause: Cause,
@@ -107,7 +108,7 @@ pub struct CauseCycles {
 }
 
 /// An instruction on the critical path.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ChainLink {
     /// Function, with the distance from its start.
     pub label: String,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use profile::ProcessId;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -25,7 +26,7 @@ pub fn part_line(part: &str) -> String {
 const FAILURE_KEY: &str = "failure";
 
 /// The report of the whole run, its processes and its code, which every section may read.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Common {
     /// Metadata that the caller gave about the run (run.json).
     pub meta: Value,
@@ -42,6 +43,7 @@ pub struct Common {
     /// The most expensive instructions of all processes.
     pub instructions: Vec<InstructionRow>,
     /// Every executed instruction of the most expensive functions.
+    #[schemars(skip)]
     pub listings: Vec<Listing>,
     /// Trees of where the time went; flame.json has them.
     #[serde(skip)]
@@ -134,7 +136,7 @@ pub(crate) fn focus<'a>(
 }
 
 /// Totals of the region of interest.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct Totals {
     /// Simulated time of the region, if the run's description tells it.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,6 +9,7 @@ mod text;
 
 use commit_trace::Class;
 use guest_samples::{SampleFile, SampledEvent};
+use schemars::JsonSchema;
 use serde::Serialize;
 use truth::{Metric, Truth, UnitTotals};
 
@@ -16,7 +17,7 @@ use super::columns::LevelError;
 use index::TruthIndex;
 
 /// The section's content.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct PreciseReport {
     /// Profiles, one for each event of each file, in the files' order.
     pub profiles: Vec<PreciseProfile>,
@@ -29,7 +30,7 @@ pub struct PreciseReport {
 }
 
 /// An event that is not judged.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct NotJudged {
     /// The guest's file.
     pub file: String,
@@ -40,7 +41,7 @@ pub struct NotJudged {
 }
 
 /// The samples of an event in one file.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct PreciseProfile {
     /// The guest's file.
     pub file: String,
@@ -93,7 +94,7 @@ pub struct PreciseProfile {
 }
 
 /// Skid of samples: how many instructions they are behind the nearest one in the function that had the event.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Skid {
     /// Mean skid in instructions, of the samples whose skid is known.
     pub mean: f64,
@@ -102,7 +103,7 @@ pub struct Skid {
 }
 
 /// Mean latencies in cycles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Latency {
     /// Mean of the samples' latencies (perf's `weight`).
     pub sampled: f64,
@@ -111,9 +112,10 @@ pub struct Latency {
 }
 
 /// A class of instructions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct ClassBias {
     /// The class.
+    #[schemars(with = "truth::ClassName")]
     pub class: Class,
     /// The class's share of the event's true count.
     pub truth: f64,
@@ -122,7 +124,7 @@ pub struct ClassBias {
 }
 
 /// A decode slot.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct SlotBias {
     /// The slot's number, from 0.
     pub slot: usize,
@@ -133,7 +135,7 @@ pub struct SlotBias {
 }
 
 /// A data source, as perf calls it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct SourceBias {
     /// The data source's name.
     pub source: String,
@@ -144,7 +146,7 @@ pub struct SourceBias {
 }
 
 /// An instruction, with its share by the truth and by the samples.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct PreciseRow {
     /// The function, with the distance from its start.
     pub name: String,
@@ -159,7 +161,7 @@ pub struct PreciseRow {
 }
 
 /// The profile that comes closest to a true count.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Trust {
     /// The true count.
     pub metric: Metric,

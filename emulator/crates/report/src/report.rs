@@ -1,5 +1,6 @@
 //! The report: what all sections share, and the sections.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::model::Common;
@@ -8,7 +9,7 @@ use crate::section::Section as _;
 use crate::sections::Sections;
 
 /// A whole report. [`Report::build`] makes it; [`Report::text`], [`Report::json`] and [`Report::html`] are its forms.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Report {
     /// What is said of the whole run, its processes and its code: what every section may read.
     #[serde(flatten)]

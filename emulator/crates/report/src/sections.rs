@@ -1,5 +1,6 @@
 //! The sections of the report that stand by themselves. To add one, write its file, a field of [`Sections`], and a row of `SECTIONS`.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::contended::{self, ContendedReport};
@@ -20,7 +21,7 @@ use crate::waiting::{self, WaitingReport};
 use crate::what_if::{self, RecordedWhatIf};
 
 /// The content of all sections. The name of each field is the section's name in report.json.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Sections {
     /// Verdicts on what takes the cycles of the commands in focus.
     pub verdict: Vec<Verdict>,

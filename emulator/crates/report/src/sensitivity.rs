@@ -7,6 +7,7 @@ mod text;
 
 use maud::{Markup, html};
 use profile::{Filter, Level, Profiler, Schedule};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::columns::{Column, Levels};
@@ -21,7 +22,7 @@ pub(super) use text::write_split;
 const LEAST_PERIODS: usize = 3;
 
 /// The error of one profiler over its periods, in one process.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Curve {
     /// The profiler.
     pub profiler: Profiler,
@@ -32,7 +33,7 @@ pub struct Curve {
 }
 
 /// A point of a curve: the samplers of one period, which may differ in offset or seed.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct CurvePoint {
     /// Cycles between samples.
     pub period: u64,
@@ -51,7 +52,7 @@ pub struct CurvePoint {
 }
 
 /// The curves of one process.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize)]
 pub struct Sensitivity {
     /// Name of the process.
     pub process: String,

@@ -2,12 +2,13 @@
 
 use commit_trace::InstId;
 use profile::ProcessId;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::columns::{LevelError, Levels};
 
 /// One process, or all.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ProcessReport {
     /// Unique name: the command, with the process id where several have it.
     pub name: String,
@@ -36,7 +37,7 @@ pub struct ProcessReport {
 }
 
 /// The processes of one command.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct CommandRow {
     /// The command.
     pub name: String,
@@ -75,7 +76,7 @@ impl CommandRow {
 }
 
 /// A function of a process.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct FunctionRow {
     /// Index into [`processes`](crate::Common::processes).
     pub process: usize,
@@ -102,7 +103,7 @@ pub struct FunctionRow {
 }
 
 /// An instruction of a process.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct InstructionRow {
     /// Index into [`processes`](crate::Common::processes).
     pub process: usize,
@@ -185,7 +186,7 @@ pub struct ListingRow {
 }
 
 /// A module and where its names came from.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ModuleRow {
     /// Guest path or bracketed name.
     pub path: String,

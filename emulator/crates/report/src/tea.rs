@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use commit_trace::TeaEvents;
 use profile::{Evaluation, Level, Profile, Profiler, Signatures};
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::columns::{Column, Levels};
@@ -20,7 +21,7 @@ const MAX_INSTRUCTIONS: usize = 100;
 const NO_EVENT: &str = "none";
 
 /// The report's part on events.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct TeaReport {
     /// The profilers whose samples carry events.
     pub columns: Vec<TeaColumn>,
@@ -31,7 +32,7 @@ pub struct TeaReport {
 }
 
 /// A sampler whose samples carry events.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct TeaColumn {
     /// `tea` for TIP's samples with their events, `nci-tea` and `dispatch-tea` for the others'; then the rest of the sampler's
     /// name, if that is not its profiler's.
@@ -44,7 +45,7 @@ pub struct TeaColumn {
 pub type EventStack = BTreeMap<String, f64>;
 
 /// A process's time by event.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct TeaProcess {
     /// Index into [`crate::Common::processes`].
     pub process: usize,
@@ -63,7 +64,7 @@ pub struct TeaProcess {
 }
 
 /// An instruction's time by event.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct TeaInstruction {
     /// Index into [`crate::Common::processes`].
     pub process: usize,

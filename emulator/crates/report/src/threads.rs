@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use maud::{Markup, html};
 use profile::Evaluation;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::gather::Gathered;
@@ -20,7 +21,7 @@ use super::widths::{count, fit, percent};
 const TIDS: usize = 10;
 
 /// The threads of a process that have the same name.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ThreadRow {
     /// Index into [`processes`](Common::processes).
     pub process: usize,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use profile::topdown::{NODES, Node, Slots, SlotsAndCycles};
 use profile::{Evaluation, ProcessId};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::gather::{Gathered, Summary};
@@ -16,7 +17,7 @@ use super::rows::Function;
 const MAX_FUNCTIONS: usize = 200;
 
 /// Where the commit slots went: see [`profile::topdown`].
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct TopDownReport {
     /// Slots per cycle: the commit width.
     pub width: u32,
@@ -31,7 +32,7 @@ pub struct TopDownReport {
 }
 
 /// The slots of a process or function.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct TopDownRow {
     /// Index into [`crate::Common::processes`].
     pub process: usize,
@@ -46,7 +47,7 @@ pub struct TopDownRow {
 }
 
 /// A stretch of time.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct TopDownWindow {
     /// The first cycle of the stretch.
     pub start: u64,

@@ -10,6 +10,7 @@ use commit_trace::InstId;
 use maud::{Markup, html};
 use profile::{Component, CycleStack};
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
 use serde::Serialize;
 use symbols::{FunctionId, Symbols};
 
@@ -39,7 +40,7 @@ const COMPARABLE: f64 = 0.2;
 const MAX_PLACES: usize = 3;
 
 /// What the processes of a command spend their cycles on. Shares are of the cycles of all these processes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Verdict {
     /// The command's most expensive process, as an index into [`processes`](Common::processes).
     pub process: usize,
@@ -61,7 +62,7 @@ pub struct Verdict {
 }
 
 /// A reason for cycles.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Cause {
     /// The component of the cycle stack.
     pub component: Component,
@@ -70,7 +71,7 @@ pub struct Cause {
 }
 
 /// A function, and what it waits for.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Place {
     /// The most expensive process that has the function, as an index into [`processes`](Common::processes).
     pub process: usize,

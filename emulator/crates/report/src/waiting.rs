@@ -7,6 +7,7 @@ pub(crate) mod rules;
 mod text;
 
 use maud::Markup;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::model::Common;
@@ -26,7 +27,7 @@ pub(crate) const UNKNOWN: &str = "?";
 const SHARED: &str = " (shared)";
 
 /// The section's content.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct WaitingReport {
     /// Sums of programs, in the order of [`processes`](Common::processes).
     pub programs: Vec<ProgramWaiting>,
@@ -43,7 +44,7 @@ pub struct WaitingReport {
 }
 
 /// The time of a program's threads, added up.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub struct ProgramWaiting {
     /// Index into [`processes`](Common::processes).
     pub process: usize,
@@ -66,7 +67,7 @@ pub struct ProgramWaiting {
 }
 
 /// A thread's time in the region.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct ThreadWaiting {
     /// Index into [`processes`](Common::processes).
     pub process: usize,
@@ -87,7 +88,7 @@ pub struct ThreadWaiting {
 }
 
 /// Stretches of a thread's time.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, JsonSchema, Serialize)]
 pub struct Time {
     /// Number of stretches.
     pub count: u64,
@@ -100,7 +101,7 @@ pub struct Time {
 }
 
 /// A thread's waits for one reason.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct WaitRow {
     /// `futex`, another system call's name, `page fault`, `idle Go thread`, or `Go runtime` for what else that waits for.
     pub reason: String,
@@ -112,7 +113,7 @@ pub struct WaitRow {
 }
 
 /// A waker, and the waits that it ended.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct WakerRow {
     /// A thread's name and number, `interrupt`, `?` if it was not told, `nobody` for a wait that goes on.
     pub waker: String,
@@ -122,7 +123,7 @@ pub struct WakerRow {
 }
 
 /// A futex that threads waited for.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct FutexRow {
     /// Index into [`processes`](Common::processes).
     pub process: usize,
@@ -147,7 +148,7 @@ pub struct FutexRow {
 }
 
 /// A function of the program's own code that waited.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct CallerRow {
     /// The function's name; `?` if nobody of the program is among the callers that are known.
     pub function: String,
@@ -159,7 +160,7 @@ pub struct CallerRow {
 }
 
 /// A thread that waited for another one.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct PairRow {
     /// Name and number of the waiting thread.
     pub waiter: String,
@@ -171,7 +172,7 @@ pub struct PairRow {
 }
 
 /// A place where a program waited.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct PlaceRow {
     /// The function of the system call, with the distance from its start.
     pub label: String,

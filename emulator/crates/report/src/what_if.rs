@@ -5,6 +5,7 @@ pub(crate) mod rules;
 use std::fmt::{self, Write};
 
 use maud::{Markup, html};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -14,41 +15,73 @@ use super::section::Section;
 use super::widths::{fit, fit_label, fit_name};
 
 /// What run.json has under `what_if`.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, JsonSchema, Deserialize)]
 pub struct WhatIf {
+    /// The program's name.
     program: String,
+    /// Cycles of the run that the trials are compared with.
     cycles: f64,
     /// Harts of the run. On several, cycles are elapsed ones of the region, not the program's own.
     #[serde(default)]
     harts: u32,
+    /// Trials, in the order in which they were made.
     trials: Vec<Trial>,
 }
 
-#[derive(Debug, Deserialize)]
+/// A run without a cause of lost cycles at some instructions.
+#[derive(Debug, JsonSchema, Deserialize)]
+#[schemars(rename = "WhatIfTrial")]
 struct Trial {
+    /// Name of the cause, as `tipsim what-if --without` takes it.
     cause: String,
+    /// What the instructions are, in the plural.
     kind: String,
+    /// Name of the function, or where the user asked for.
     function: String,
+    /// Share of the program's cycles that the Oracle charges to the cause at these instructions.
     lost: f64,
+    /// Share of the cycles that the run without the cause takes less.
     gain: f64,
+    /// Cycles of the run without the cause.
     cycles: f64,
+    /// The instructions, those that lose most first.
     instructions: Vec<Instruction>,
+    /// What became of selects in the place of branches, if the instructions are branches that are foreseen.
     #[serde(default)]
+    #[schemars(skip_serializing_if = "Option::is_none")]
     select: Option<Select>,
 }
 
 /// The result of selects in the place of branches.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, JsonSchema, Deserialize)]
 #[serde(untagged)]
+#[schemars(rename = "WhatIfSelect")]
 enum Select {
-    Tried { gain: f64, cycles: f64, instructions: Vec<Instruction> },
-    None { none: String },
+    /// Branches were tried as selects.
+    Tried {
+        /// Share of the cycles that the run with selects takes less.
+        gain: f64,
+        /// Cycles of the run with selects.
+        cycles: f64,
+        /// The branches that selects took the place of.
+        instructions: Vec<Instruction>,
+    },
+    /// No select could take the place of a branch.
+    None {
+        /// Why there is none.
+        none: String,
+    },
 }
 
-#[derive(Debug, Deserialize)]
+/// An instruction that was tried without a cause.
+#[derive(Debug, JsonSchema, Deserialize)]
+#[schemars(rename = "WhatIfInstruction")]
 struct Instruction {
+    /// The instruction's function, with the distance from the function's start.
     label: String,
+    /// The instruction in assembly.
     text: String,
+    /// `file:line`, if known.
     source: Option<String>,
 }
 
@@ -165,9 +198,9 @@ impl fmt::Display for WhatIf {
 }
 
 /// What run.json has under `what_if`, as it stands there; report.json has it, too.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 #[serde(transparent)]
-pub struct RecordedWhatIf(Value);
+pub struct RecordedWhatIf(#[schemars(with = "WhatIf")] Value);
 
 impl RecordedWhatIf {
     /// Returns what a run's run.json has.

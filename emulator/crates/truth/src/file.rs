@@ -2,11 +2,13 @@
 
 use commit_trace::{Class, InstId};
 use profile::ProcessId;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counts::Counts;
 use crate::lines::{ExchangeCounts, LINE_BYTES, LineUse, Lines, TrackedLine};
-use crate::row::{Columns, Row};
+use crate::row::{Columns, Names, Row};
+use crate::schema::Hex;
 
 /// Version of the file; readers refuse others.
 pub const FORMAT: u32 = 2;
@@ -17,13 +19,15 @@ const MAX_LINES: usize = 100_000;
 const MAX_EXCHANGES: usize = 16;
 
 /// The content of `truth.json`: the counts of all harts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Truth {
-    /// [`FORMAT`].
+    /// Version of the file.
+    #[schemars(extend("const" = FORMAT))]
     pub format: u32,
     /// Bytes of a cache line.
     pub line_bytes: u64,
     /// What the entries of an instruction are.
+    #[schemars(with = "Names")]
     pub columns: Columns,
     /// Names of functions.
     pub functions: Vec<String>,
@@ -80,7 +84,7 @@ impl Truth {
 }
 
 /// A program that ran.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Process {
     /// The kernel's process id; `None`: of many processes that are told as one.
     pub pid: Option<u32>,
@@ -92,7 +96,7 @@ pub struct Process {
 }
 
 /// What became of the overflows of a unit that samples instructions, since reset; the draft's PDIS.SAMPLES, and so on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct UnitTotals {
     /// The hart.
     pub hart: u32,
@@ -116,8 +120,8 @@ impl UnitTotals {
     }
 }
 
-/// A static instruction on one hart; in the file an array, see `Row`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A static instruction on one hart; in the file an array.
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(from = "Row", into = "Row")]
 pub struct Instruction {
     /// The hart.
@@ -147,10 +151,11 @@ pub struct Instruction {
 }
 
 /// A cache line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct Line {
     /// Physical address.
     #[serde(with = "crate::hex")]
+    #[schemars(with = "Hex")]
     pub pa: u64,
     /// The data object that has the line, where a symbol says, with the line's distance from the object's start.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -165,7 +170,7 @@ pub struct Line {
 }
 
 /// What the sharing misses of a line were.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sharing {
     /// The line had no sharing misses.
@@ -178,7 +183,7 @@ pub enum Sharing {
 }
 
 /// The use of a line by a program on a hart.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct LineAccess {
     /// The hart.
     pub hart: u32,
@@ -191,7 +196,7 @@ pub struct LineAccess {
 }
 
 /// An instruction that waited for other harts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct Exchange {
     /// The hart.
     pub hart: u32,
@@ -203,7 +208,7 @@ pub struct Exchange {
 }
 
 /// Sums over lines that the file does not have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct LeftOut {
     /// Lines.
     pub lines: u64,

@@ -27,6 +27,7 @@ mod metric;
 mod records;
 mod row;
 mod rows;
+mod schema;
 mod short;
 
 pub use collect::Collector;
@@ -39,6 +40,7 @@ pub use metric::Metric;
 pub use records::{Executions, LatencyCount, RecordFilter, step};
 pub use row::Columns;
 pub use rows::{Counted, HartCounts};
+pub use schema::ClassName;
 
 #[cfg(test)]
 mod tests;

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use commit_trace::{AccessKind, DataAccess, DataSource, InstId};
 use profile::ProcessId;
 use rustc_hash::FxHashMap;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::short::is_zero;
@@ -33,7 +34,7 @@ const MAX_EXCHANGES: usize = 1 << 20;
 pub const SLOW: u64 = 30;
 
 /// The use of a line by one program on one hart.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LineUse {
     /// Loads, atomics with them.
@@ -80,12 +81,15 @@ pub struct LineUse {
     pub peer_cycles: u64,
     /// Mask of the bytes of the line that were read, a bit for each byte.
     #[serde(with = "crate::hex", skip_serializing_if = "is_zero")]
+    #[schemars(with = "crate::schema::Hex")]
     pub read: u64,
     /// Mask of the bytes of the line that were written, a bit for each byte.
     #[serde(with = "crate::hex", skip_serializing_if = "is_zero")]
+    #[schemars(with = "crate::schema::Hex")]
     pub written: u64,
     /// Virtual address of the line's start, as the first access had it.
     #[serde(with = "crate::hex", skip_serializing_if = "is_zero")]
+    #[schemars(with = "crate::schema::Hex")]
     pub va: u64,
 }
 
@@ -167,7 +171,7 @@ pub struct ExchangeKey {
 }
 
 /// Number and cycles of an instruction's accesses to a line that involved other harts' caches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExchangeCounts {
     /// Loads.

@@ -2,6 +2,7 @@
 
 use commit_trace::{Class, DataSource, Translation};
 use sampling_units::pdis::header;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::counts::{Counts, Memory};
@@ -10,7 +11,7 @@ use crate::lines::{LineUse, SLOW, is_l1d_miss};
 use crate::records::{Executions, RecordFilter};
 
 /// A count of the truth with which samples of an event are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
     /// Cycles by the Oracle.

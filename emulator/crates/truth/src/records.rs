@@ -4,6 +4,7 @@
 use commit_trace::{AccessKind, InstId};
 use profile::ProcessId;
 use sampling_units::pdis::{LATENCIES, Latencies, Record, header};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Latencies below are told apart by the cycle. Longer ones are by a 64th to a 128th of what they are.
@@ -128,7 +129,7 @@ pub(crate) fn add_fetch(all: &mut Vec<Executions>, (record, latencies): (Record,
 }
 
 /// What the unit that samples instructions selects, and its filter lets pass.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, JsonSchema, Serialize, Deserialize)]
 pub struct RecordFilter {
     /// Instructions that are selected: 0 all, 1 loads, 2 stores, 3 both, 4 control transfers (`SEL`).
     pub select: u8,
@@ -136,9 +137,11 @@ pub struct RecordFilter {
     pub fetch: bool,
     /// Mask of the header's bits that are compared (`spdisevmask`).
     #[serde(with = "crate::hex")]
+    #[schemars(with = "crate::schema::Hex")]
     pub mask: u64,
     /// Values that the compared bits have to have (`spdisevmatch`).
     #[serde(with = "crate::hex")]
+    #[schemars(with = "crate::schema::Hex")]
     pub matches: u64,
     /// Number of the latency that is compared (`LATSEL`).
     pub latency: u8,

@@ -3,12 +3,14 @@
 use commit_trace::{Class, MAX_COMMIT_WIDTH};
 use sampling_units::pdis::LATENCIES;
 use sampling_units::pdis::header::{TYPE, TYPE_FETCH};
+use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::counts::{BUCKETS, Counts, Memory};
 use crate::file::Instruction;
 use crate::records::{Executions, LatencyCount};
+use crate::schema::{ClassName, Hex};
 use crate::short::trimmed;
 
 /// Names of a [`Row`]'s entries.
@@ -55,11 +57,16 @@ const RECORD: [&str; 2 + LATENCIES] =
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Columns;
 
-#[derive(Serialize, Deserialize)]
-struct Names {
+/// Names of the entries of arrays.
+#[derive(JsonSchema, Serialize, Deserialize)]
+pub(crate) struct Names {
+    /// Names of the entries of an instruction.
     instruction: Vec<String>,
+    /// Names of the entries of `counts`.
     counts: Vec<String>,
+    /// Names of the entries of `memory`.
     memory: Vec<String>,
+    /// Names of the entries of one of `records`.
     record: Vec<String>,
 }
 
@@ -100,28 +107,69 @@ impl<'de> Deserialize<'de> for Columns {
 }
 
 /// An instruction as an array.
-#[derive(Serialize, Deserialize)]
+#[derive(JsonSchema, Serialize, Deserialize)]
 pub(crate) struct Row(
+    /// `hart`: the hart.
     u32,
+    /// `id`: the instruction's number in the hart's stream and trace.
     u32,
-    #[serde(with = "crate::hex")] u64,
-    u32,
-    Class,
-    u8,
-    Option<u32>,
-    u32,
+    /// `pc`: virtual address.
+    #[serde(with = "crate::hex")]
+    #[schemars(with = "Hex")]
     u64,
+    /// `raw`: encoding.
+    u32,
+    /// `class`: coarse class.
+    #[schemars(with = "ClassName")]
+    Class,
+    /// `privilege`: 0 U, 1 S, 3 M.
+    u8,
+    /// `process`: index into `processes` of the program whose address space the instruction is in; none: kernel or firmware.
+    Option<u32>,
+    /// `function`: index into `functions`.
+    u32,
+    /// `offset`: distance from the function's start, in bytes.
+    u64,
+    /// `oracle_cycles`: cycles by the Oracle, in all processes.
     f64,
-    #[serde(with = "trimmed")] [u64; COUNTS.len()],
+    /// `counts`: how often the instruction left the ROB and what became of it, in the order of `columns.counts`; zeros at the end are
+    /// left out.
+    #[serde(with = "trimmed")]
+    #[schemars(with = "Vec<u64>")]
+    [u64; COUNTS.len()],
+    /// `memory`: the counts of data accesses; none of an instruction without any.
     Option<MemoryRow>,
-    #[serde(with = "crate::hex::optional")] Option<u64>,
-    #[serde(with = "trimmed")] [u64; MAX_COMMIT_WIDTH],
+    /// `target`: target of a direct branch or jump.
+    #[serde(with = "crate::hex::optional")]
+    #[schemars(with = "Option<Hex>")]
+    Option<u64>,
+    /// `slots`: how often the instruction left the ROB, by the slot in which it was decoded; zeros at the end are left out.
+    #[serde(with = "trimmed")]
+    #[schemars(with = "Vec<u64>")]
+    [u64; MAX_COMMIT_WIDTH],
+    /// `records`: executions by what a sample of them would hold.
     Vec<RecordRow>,
 );
 
 /// The entries of `records`.
-#[derive(Serialize, Deserialize)]
-struct RecordRow(u8, u32, Vec<u64>, Vec<u64>, Vec<u64>, Vec<u64>, Vec<u64>);
+#[derive(JsonSchema, Serialize, Deserialize)]
+struct RecordRow(
+    /// `type`: the low bits of the record's header.
+    u8,
+    /// `events`: the header's bits from 32 up.
+    u32,
+    /// `total`: the numbers of each step of the latency, one step after the other: its least latency in cycles, how often it was, and of
+    /// accesses and fetches the sum of perf's weights.
+    Vec<u64>,
+    /// `dispatch`: numbers as those of `total`.
+    Vec<u64>,
+    /// `issue`: numbers as those of `total`.
+    Vec<u64>,
+    /// `execution`: numbers as those of `total`.
+    Vec<u64>,
+    /// `oldest`: numbers as those of `total`.
+    Vec<u64>,
+);
 
 /// Numbers for each step of a latency.
 fn numbers(header: u64) -> usize {
@@ -162,14 +210,28 @@ impl From<RecordRow> for Executions {
     }
 }
 
-#[derive(Serialize, Deserialize)]
+/// The entries of `memory`.
+#[derive(JsonSchema, Serialize, Deserialize)]
 struct MemoryRow(
+    /// `loads`: loads, atomics with them.
     u64,
+    /// `stores`: stores, atomics with them.
     u64,
+    /// `translating`: cycles that translations took beyond those of a hit.
     u64,
-    #[serde(with = "trimmed")] [u64; commit_trace::DataSource::ALL.len()],
-    #[serde(with = "trimmed")] [u64; commit_trace::Translation::ALL.len()],
-    #[serde(with = "trimmed")] [u64; BUCKETS],
+    /// `sources`: accesses by who answered; zeros at the end are left out.
+    #[serde(with = "trimmed")]
+    #[schemars(with = "Vec<u64>")]
+    [u64; commit_trace::DataSource::ALL.len()],
+    /// `translations`: accesses by how the address was translated; zeros at the end are left out.
+    #[serde(with = "trimmed")]
+    #[schemars(with = "Vec<u64>")]
+    [u64; commit_trace::Translation::ALL.len()],
+    /// `latencies`: accesses by execution latency: entry 0 has 0 and 1 cycles, entry n from 2^n to 2^(n+1) - 1, the last all longer ones;
+    /// zeros at the end are left out.
+    #[serde(with = "trimmed")]
+    #[schemars(with = "Vec<u64>")]
+    [u64; BUCKETS],
 );
 
 impl From<Instruction> for Row {

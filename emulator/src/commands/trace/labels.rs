@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::failure::{BadInput, nearest};
-use crate::run_folder::Results;
+use crate::run_folder::{Results, report_files};
 
 /// Functions and labels by address.
 #[derive(Default)]
@@ -22,7 +22,7 @@ impl Labels {
         };
         let folder = trace.parent().filter(|folder| !folder.as_os_str().is_empty());
         let results = Results::open_any(folder.unwrap_or(Path::new(".")));
-        let report = results.and_then(|results| results.json("report.json"));
+        let report = results.and_then(|results| report_files::report(&results, None));
         let report = report.map_err(|BadInput(why)| error(why))?;
         Ok(Self::of(&report))
     }

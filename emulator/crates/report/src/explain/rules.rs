@@ -42,6 +42,12 @@ fn rule_of(path: &ReportPath<'_>) -> Rule {
         return (section.rule)(path, below);
     }
     match path.keys[..] {
+        ["format"] => rule(
+            "Version of report.json: within one, keys may be added, and none goes away or changes its meaning, unit or type.",
+            "REPORT_FORMAT",
+            "report/src/format.rs",
+            "",
+        ),
         ["meta", ..] => run::meta(path),
         ["totals", "elapsed", field] => run::elapsed(path, field),
         ["totals", field] => run::totals(path, field),

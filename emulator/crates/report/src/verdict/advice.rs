@@ -3,6 +3,7 @@
 
 use critical_path::Cause;
 use profile::Component;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Place;
@@ -39,7 +40,7 @@ const LOCK_FUNCTION_PREFIXES: [&str; 11] = [
 ];
 
 /// Whose code a place is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Owner {
     /// The program's own: it can be compiled anew.
