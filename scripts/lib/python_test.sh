@@ -24,7 +24,7 @@ cd "$repo"
 . scripts/lib/toolchain.sh
 
 need_python_packages python-test maturin==1.16.0 pytest==9.2.0 pyarrow==26.0.1 polars==2.1.0 duckdb==2.0.1 pandas==3.1.1 matplotlib==3.11.2 \
-    nbclient==0.11.0 ipykernel==7.4.0
+    nbclient==0.11.0 ipykernel==7.4.0 jsonschema==4.26.0
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

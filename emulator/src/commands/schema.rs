@@ -59,7 +59,7 @@ pub fn schema(args: &SchemaArgs) -> anyhow::Result<()> {
     match &args.name {
         None => print!("{}", list()),
         Some(name) => {
-            let schema = (row(name)?.schema)();
+            let schema = row(name)?.titled();
             println!("{}", serde_json::to_string_pretty(&schema)?);
         }
     }
@@ -68,6 +68,15 @@ pub fn schema(args: &SchemaArgs) -> anyhow::Result<()> {
 
 fn list() -> String {
     SCHEMAS.iter().map(|row| format!("{:<12} {}\n", row.file, row.about)).collect()
+}
+
+impl SchemaRow {
+    /// Returns the file's schema, whose title is the file's name.
+    fn titled(&self) -> Schema {
+        let mut schema = (self.schema)();
+        schema.insert("title".to_owned(), self.file.into());
+        schema
+    }
 }
 
 /// Returns the row of a file, which may be named without its extension.
@@ -130,16 +139,18 @@ fn plain(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Calls `check` with each object of a schema that has properties.
-    fn each_object(value: &Value, path: &str, check: &mut impl FnMut(&str, &Value)) {
+    /// Calls `check` with each property of every object of a schema.
+    fn each_property(value: &Value, path: &str, check: &mut impl FnMut(&str, &Value)) {
         if let Value::Object(map) = value {
             if let Some(Value::Object(properties)) = map.get("properties") {
-                for (name, property) in properties {
+                // The description of a variant with content is that of the variant.
+                let is_variant = map.get("additionalProperties") == Some(&Value::Bool(false));
+                for (name, property) in properties.iter().filter(|_| !is_variant) {
                     check(&format!("{path}.{name}"), property);
                 }
             }
             for (key, below) in map {
-                each_object(below, &format!("{path}.{key}"), check);
+                each_property(below, &format!("{path}.{key}"), check);
             }
         }
     }
@@ -147,13 +158,14 @@ mod tests {
     #[test]
     fn every_key_of_every_file_is_described() {
         for row in &SCHEMAS {
-            let schema = (row.schema)().to_value();
+            let schema = row.titled().to_value();
+            assert_eq!(schema["title"], row.file);
             assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
             let text = serde_json::to_string(&schema).unwrap();
             for rust in ["[`", "`None`", "::"] {
                 assert!(!text.contains(rust), "{}: {rust} in {text}", row.file);
             }
-            each_object(&schema, row.file, &mut |path, property| {
+            each_property(&schema, row.file, &mut |path, property| {
                 assert!(property["description"].is_string(), "{path}: no description: {property}");
             });
         }

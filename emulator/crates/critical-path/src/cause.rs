@@ -12,6 +12,7 @@ macro_rules! causes {
         /// A cause of cycles on the critical path: what an edge of it is.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, JsonSchema, Serialize)]
         #[serde(rename_all = "snake_case")]
+        #[schemars(rename = "CriticalPathCause")]
         pub enum Cause {
             $($(#[$doc])* $name,)*
         }

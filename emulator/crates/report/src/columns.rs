@@ -53,6 +53,7 @@ impl Column {
 
 /// One value per level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, JsonSchema, Serialize)]
+#[schemars(rename = "LevelsOf{T}")]
 pub struct Levels<T> {
     /// The value by instruction.
     pub instruction: T,

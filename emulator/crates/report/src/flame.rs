@@ -114,7 +114,8 @@ pub struct FlameNode(
     pub u32,
     /// A function's module, as an index into [`modules`](crate::Common::modules); 0 for other nodes.
     pub u32,
-    /// Own cycles by the Oracle, by part of the cycle stack (`Parts`); empty if there are none.
+    /// Own cycles by the Oracle: those of each category of cycle stacks without what a full store queue takes, and that as the last;
+    /// empty if there are none.
     pub Vec<u64>,
     /// Own cycles by each of [`Flame::columns`], of as many as the Oracle has in the process; empty if there are none.
     pub Vec<u64>,

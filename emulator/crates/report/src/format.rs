@@ -36,11 +36,12 @@ pub fn check_format(file: &Value, expected: u32) -> Result<(), UnknownFormat> {
 
 #[cfg(test)]
 mod tests {
+    use profile::synthetic::evaluation;
     use serde_json::json;
 
     use super::*;
     use crate::Run;
-    use crate::tests::{evaluation, report_of};
+    use crate::tests::report_of;
 
     #[test]
     fn older_files_are_read_and_later_ones_are_not() {
@@ -61,7 +62,7 @@ mod tests {
         assert!(text.starts_with("{\n  \"format\": 1,\n  \"categories\": ["), "{}", &text[..60]);
         assert!(text.ends_with("\n}\n"));
         let read: Value = serde_json::from_str(&text).unwrap();
-        assert_eq!(read, report.json());
+        assert_eq!(read, serde_json::from_str::<Value>(&report.json().to_string()).unwrap());
         check_format(&read, REPORT_FORMAT).unwrap();
         serde_json::from_value::<Run>(read).unwrap();
         let flame = serde_json::to_string(&crate::FlameFile::new(&report.common.flame)).unwrap();

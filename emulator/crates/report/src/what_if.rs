@@ -77,6 +77,10 @@ enum Select {
 #[derive(Debug, JsonSchema, Deserialize)]
 #[schemars(rename = "WhatIfInstruction")]
 struct Instruction {
+    /// Cause, address and encoding, as the core's parameter `what_if.without` has them.
+    #[serde(default)]
+    #[expect(dead_code, reason = "a key of the schema, which the report does not show")]
+    without: String,
     /// The instruction's function, with the distance from the function's start.
     label: String,
     /// The instruction in assembly.
