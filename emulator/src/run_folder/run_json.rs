@@ -17,6 +17,7 @@ pub const RUN_FORMAT: u32 = 1;
 /// when it has ended. Counts are of the first hart and of the part that matters, under the timing core if anything ran there.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(title = "run.json")]
 pub struct RunJson {
     /// Version of this file. Files of tipsim 0.1.0 before this number have none, and `end` is a text there.
     pub format: u32,

@@ -13,6 +13,7 @@ use simulation::Region;
 /// equal runs give equal files. Traces of other writers may lack any of it.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
+#[schemars(title = "trace.tip")]
 pub struct TraceMetadata {
     /// Version of the simulator.
     pub tipsim: Option<String>,
