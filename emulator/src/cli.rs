@@ -329,7 +329,7 @@ pub struct ExecArgs {
     /// first, if it is a file or a pipe. The run spec is kept there as exec.toml, to change and to run again.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["signature", "stats", "counters"])]
     pub out: Option<PathBuf>,
-    /// With --out: profile only what the program marks (guest-sw/tools/tip_region.h), not all from reset to its end.
+    /// With --out: profile only what the program marks (guest-sw/tools/region.h), not all from reset to its end.
     #[arg(long, requires = "out")]
     pub marked: bool,
     /// Core preset: a name or a file.

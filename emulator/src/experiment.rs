@@ -83,6 +83,8 @@ pub struct Experiment {
 pub enum Step {
     /// The step's goal is reached, and the experiment can go on.
     Reached,
+    /// The guest of an interactive session waits for what is typed.
+    Waiting,
     /// The experiment has ended: the next is [`Experiment::finish`].
     Ended,
 }
@@ -213,11 +215,18 @@ impl Experiment {
             self.watched.end = Some(End::Interrupted);
         }
         self.watched.settle(&stop);
+        if self.watched.has_found_text() {
+            return Ok(Step::Reached);
+        }
         if stop == Stop::Reached && is_limited && self.watched.end.is_none() {
             let instructions = self.session.system().harts.instructions();
             self.watched.end = (instructions >= most).then_some(End::TooManyInstructions(most));
         }
-        Ok(if self.watched.end.is_some() { Step::Ended } else { Step::Reached })
+        Ok(match self.watched.end {
+            Some(_) => Step::Ended,
+            None if self.watched.waits() => Step::Waiting,
+            None => Step::Reached,
+        })
     }
 
     /// Changes parameters of the core (`KEY=VALUE`), before the first timed part.
@@ -253,7 +262,8 @@ impl Experiment {
         let share = work.guest_files();
         let has_command = plan.spec.run.command.is_some();
         let status = command::status(&share);
-        let end = watched.end.take().unwrap_or(End::Interrupted);
+        let complete = session.has_closed_region() && !session.is_region_open();
+        let end = watched.end.take().unwrap_or(End::Session { complete });
         let end = end.settled(has_command && status.is_none(), work.path());
         watched.progress.end();
         let samples = self_profile.map(SelfProfile::stop);

@@ -11,10 +11,12 @@ use std::time::Duration;
 use devices::Input;
 use isa::PerfEvent;
 use machine::Mark;
-use simulation::Goal;
+use simulation::{Goal, SimulationError};
+use snapshot::SnapshotError;
 
 use crate::cli::RunArgs;
-use crate::experiment::{Echo, Experiment, Plan, Setting, Step, net};
+use crate::experiment::{Echo, End, Experiment, Plan, Setting, Step, net};
+use crate::failure::BadInput;
 use crate::run_folder::Work;
 
 /// What a session begins with.
@@ -238,6 +240,12 @@ impl SessionThread {
     /// Begins or ends a region of interest, as a program's mark does. The reply says whether one is open then.
     pub fn mark_region(&self, start: bool) -> Reply<bool> {
         self.ask(move |experiment| {
+            let has_region = experiment.plan().spec.run.region.is_marked();
+            anyhow::ensure!(
+                has_region,
+                "region: expected a spec with run.region = \"command\" or \"marked\", found \"run\""
+            );
+            anyhow::ensure!(is_going_on(experiment), "region: the guest has ended");
             let session = experiment.session();
             session.mark(if start { Mark::Start } else { Mark::Stop })?;
             Ok(session.is_region_open())
@@ -310,15 +318,22 @@ impl SessionThread {
     /// Saves the machine as a checkpoint.
     pub fn checkpoint(&self, path: PathBuf) -> Reply<()> {
         self.ask(move |experiment| {
+            anyhow::ensure!(is_going_on(experiment), "checkpoint: the guest has ended");
             let printed = experiment.console().printed()?;
-            Ok(experiment.session().save(&path, printed)?)
+            match experiment.session().save(&path, printed) {
+                Err(error @ SimulationError::State(SnapshotError::Unsaved(_))) => Err(anyhow::anyhow!(
+                    "{error}: it could be up to where the guest mounted that folder (mark = \"{MOUNTED}\")"
+                )),
+                saved => Ok(saved?),
+            }
         })
     }
 
     /// Returns why the experiment has ended, in words; nothing if it can go on.
     pub fn end(&self) -> Reply<Option<String>> {
         self.ask(|experiment| {
-            let end = experiment.end();
+            // A step that was interrupted can be gone on with.
+            let end = experiment.end().filter(|end| **end != End::Interrupted);
             Ok(end.map(|end| end.part().unwrap_or_else(|| "the guest has ended".to_owned())))
         })
     }
@@ -329,6 +344,8 @@ impl SessionThread {
             let Some(experiment) = experiment.take() else {
                 anyhow::bail!("the session has ended");
             };
+            let mut experiment = experiment;
+            experiment.resume();
             let concluded = experiment.finish()?;
             concluded.published?;
             Ok(concluded.reports.text)
@@ -342,6 +359,11 @@ impl SessionThread {
             Ok(())
         })
     }
+}
+
+/// Returns whether the experiment can go on.
+fn is_going_on(experiment: &Experiment) -> bool {
+    experiment.end().is_none_or(|end| *end == End::Interrupted)
 }
 
 fn begin(
@@ -364,6 +386,10 @@ fn begin(
         brief: false,
     };
     let plan = Plan::new(&args)?;
+    if options.interactive && plan.program.is_some() {
+        let error = "interactive: expected a guest with a console of its own, found guest.program, whose input is run.input";
+        return Err(BadInput(error.to_owned()).into());
+    }
     let net = net::of(plan.spec.guest.net, &plan.spec.forwards()?)?;
     let setting = Setting {
         out: &options.out,

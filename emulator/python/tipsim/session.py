@@ -46,25 +46,32 @@ class Console:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._read = 0
 
     @property
     def text(self) -> str:
         """All that the guest has printed, and what was printed before the checkpoint that it goes on from."""
-        return self._session._thread.console()
+        session = self._session
+        return session._text if session._run is not None else session._thread.console()
 
     def send(self, text: str) -> None:
         """Types text; the guest takes it when it goes on. The session must have been begun with `interactive=True`."""
         self._session._thread.send(text)
 
     def expect(self, text: str, instructions: int | None = None) -> str:
-        """Runs until the guest prints `text`, at most so many instructions. Gives what it printed meanwhile."""
-        before = len(self.text)
-        if not self._session.run_until(text=text, instructions=instructions):
-            raise Error(f"console: expected {text!r}, but {self._session.end}")
-        printed = self.text[before:]
-        if text not in printed:
-            raise Error(f"console: expected {text!r} within {instructions} instructions, found {printed[-200:]!r}")
-        return printed
+        """Runs until the guest prints `text`, at most so many instructions. Gives what was printed up to there since the last `expect`.
+
+        Text that was printed since then counts, so that one can wait for several texts one after the other.
+        """
+        if text not in self.text[self._read :]:
+            self._session.run_until(text=text, instructions=instructions)
+        printed, found, _ = self.text[self._read :].partition(text)
+        if not found:
+            end = self._session.end
+            why = f"but {end}" if end else "but the guest waits, or the instructions were over"
+            raise Error(f"console: expected {text!r}, {why}; it printed {printed[-200:]!r}")
+        self._read += len(printed) + len(found)
+        return printed + found
 
 
 class Session:
@@ -93,6 +100,9 @@ class Session:
         self.out = Path("out") / Path(spec).stem if out is None else Path(out)
         self._progress = _Progress() if _shows(progress) else None
         self._run: Run | None = None
+        self._harts: list[Hart] = []
+        self._end: str | None = None
+        self._text = ""
         guest = guest or os.environ.get("TIPSIM_GUEST") or None
         self._thread = SessionThread(spec, self.out, assignments(set), guest, checkpoint, interactive)
         self.console = Console(self)
@@ -106,10 +116,11 @@ class Session:
         text: str | None = None,
         pc: int | None = None,
     ) -> bool:
-        """Runs to the first of these, or without any to the guest's end. True if it is reached, false if the experiment has ended (`end`).
+        """Runs to the first of these, or without any to the guest's end. True if it is reached, false if the experiment
+        has ended (`end`) or the guest of an interactive session waits for what is typed.
 
         `instructions` are counted from here, over all harts, with those that trap and do not retire; `cycle` is one since reset. `mark` is "mounted" (the guest has booted, and is about
-        to look for its command), "command-start", "command-stop", or a program's own "start" or "stop" (`tipsim-region`). `text` is what the console prints: the step ends some milliseconds of simulated time later. `pc` is the
+        to look for its command), "command-start", "command-stop", or a program's own "start" or "stop" (`tipsim-region`). `text` is what the console prints: the step ends up to 65,536 instructions later. `pc` is the
         virtual address of an instruction. Ctrl-C ends the step (`KeyboardInterrupt`); the session can go on.
         """
         numbers = {"instructions": instructions, "cycle": cycle, "pc": pc}
@@ -135,7 +146,8 @@ class Session:
         self._thread.set_mode(True, assignments(core))
 
     def functional(self) -> None:
-        """The functional harts execute from now on, many times as fast; nothing is recorded meanwhile."""
+        """The functional harts execute from now on, many times as fast; nothing is recorded meanwhile. To the report of a run with
+        `run.region = "run"` that time is idle time."""
         self._thread.set_mode(False, [])
 
     @property
@@ -152,7 +164,8 @@ class Session:
         try:
             yield
         finally:
-            self._thread.mark_region(False)
+            if self._run is None and self.end is None:
+                self._thread.mark_region(False)
 
     def counters(self) -> list[dict[str, int]]:
         """Totals of all events so far, by name (`tipsim core events`), for each hart; an empty list before the first timed part."""
@@ -160,6 +173,8 @@ class Session:
 
     def harts(self) -> list[Hart]:
         """The state of each hart."""
+        if self._run is not None:
+            return self._harts
         return [Hart(pc, tuple(registers), cycle, instructions) for pc, registers, cycle, instructions in self._thread.harts()]
 
     @property
@@ -188,13 +203,19 @@ class Session:
     @property
     def end(self) -> str | None:
         """Why the experiment has ended, in words; `None` if it can go on."""
-        return self._thread.end()
+        return self._end if self._run is not None else self._thread.end()
 
     def result(self) -> Run:
         """Ends the session, evaluates what was recorded, and gives the results. Those of a guest that has not ended are of a part (`PartWarning`)."""
         if self._run is None:
-            self._thread.finish()
-            self._run = Run(self.out)
+            # What is asked of a session that has ended is what it was then.
+            self._harts, self._end, self._text = self.harts(), self.end, self.console.text
+            try:
+                self._thread.finish()
+            finally:
+                # Ctrl-C comes when the results are there.
+                if not isinstance(sys.exc_info()[1], Error):
+                    self._run = Run(self.out)
         return self._run
 
     def close(self) -> None:

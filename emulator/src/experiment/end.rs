@@ -25,6 +25,11 @@ pub enum End {
     TooLong(u64),
     /// More instructions than `run.max_instructions`.
     TooManyInstructions(u64),
+    /// Whoever drove the experiment in steps ended it before the guest did. `complete`: after a region of interest that was over.
+    Session {
+        /// All that was to be profiled is.
+        complete: bool,
+    },
     /// This process had more of the host's memory in use than these bytes (`run.host_memory`).
     HostMemory(u64),
 }
@@ -48,6 +53,10 @@ impl End {
             Self::Standstill(standstill) => standstill.to_string(),
             Self::Guest(Exit::PowerOff(code)) => format!("the guest failed with status {code}"),
             Self::Guest(Exit::Reset) => "the guest asked for a reset".to_owned(),
+            Self::Session { complete: true } => return None,
+            Self::Session { complete: false } => {
+                "its session ended it before the guest did".to_owned()
+            }
             Self::Interrupted => "it was interrupted".to_owned(),
             Self::RecordingFailed => "recording failed".to_owned(),
             Self::TooLong(most) => format!("not done after {most} cycles (run.max_cycles)"),

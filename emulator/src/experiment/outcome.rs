@@ -220,7 +220,10 @@ impl Outcome {
             end: RunEnd::from(&self.end),
             part: part.map(str::to_owned),
             ended_at: Some(Epoch::At(Epoch::Host.seconds()).to_string()),
-            exit_status: self.status,
+            exit_status: self.status.or(match self.end {
+                End::Guest(Exit::Host(code)) => u32::try_from(code).ok(),
+                _ => None,
+            }),
             failure: self.status.and_then(command::failure),
             cycles: Some(lap.cycles),
             instructions: Some(lap.instructions),

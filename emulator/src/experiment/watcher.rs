@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use machine::{Mark, RunExit};
-use simulation::{Flow, InputWatch, Observer, Session, Standstill, Stop, Watch, describe_stuck};
+use simulation::{
+    Flow, InputWatch, Observer, SLICE, Session, Standstill, Stop, Watch, describe_stuck,
+};
 
 use super::boot_cache::Boot;
 use super::progress::Progress;
@@ -35,7 +37,19 @@ pub struct Watched {
     standstill: Watch,
     input: InputWatch,
     has_debugger: bool,
+    /// Text may be typed on the console between two steps: a guest that waits has not ended.
+    is_interactive: bool,
+    /// The console printed what the last step waited for.
+    found_text: bool,
+    /// The last step ended as the guest of an interactive session waits for what is typed.
+    waits: bool,
 }
+
+/// Instructions of a slice while the console is looked at: less than a millisecond of simulated time.
+const SLICE_FOR_TEXT: u64 = 1 << 16;
+
+/// Simulated seconds after which a guest that waits for what is typed ends a step.
+const MAX_IDLE_OF_INTERACTIVE: u64 = 5;
 
 impl Watched {
     /// Begins to watch a session that has not run, or goes on from a checkpoint.
@@ -48,6 +62,11 @@ impl Watched {
     ) -> Self {
         let restored = from_checkpoint || boot.as_ref().is_some_and(Boot::is_restored);
         let system = session.system();
+        let is_interactive = setting.input.is_some();
+        let max_idle = match is_interactive {
+            true => MAX_IDLE_OF_INTERACTIVE,
+            false => plan.spec.run.max_idle_seconds(),
+        };
         Self {
             console,
             progress: Progress::new(Instant::now(), system.harts.instructions()),
@@ -58,10 +77,23 @@ impl Watched {
             end: None,
             pauses_as_usual: true,
             boot,
-            standstill: Watch::new(system, plan.spec.run.max_idle_seconds(), restored),
+            standstill: Watch::new(system, max_idle, restored),
             input: InputWatch::default(),
             has_debugger: setting.has_debugger,
+            is_interactive,
+            found_text: false,
+            waits: false,
         }
+    }
+
+    /// Returns whether the console printed what the last step waited for.
+    pub fn has_found_text(&self) -> bool {
+        self.found_text
+    }
+
+    /// Returns whether the last step ended as the guest waits for what is typed.
+    pub fn waits(&self) -> bool {
+        self.waits
     }
 
     /// Notes why a step stopped, if that ends the experiment and nobody has said why yet.
@@ -69,7 +101,7 @@ impl Watched {
         if self.end.is_none() {
             self.end = match stop {
                 Stop::Exit(exit) => Some(End::Guest(*exit)),
-                Stop::Idle => Some(End::Standstill(Standstill::Asleep)),
+                Stop::Idle if !self.is_interactive => Some(End::Standstill(Standstill::Asleep)),
                 _ => None,
             };
         }
@@ -87,7 +119,10 @@ pub struct Watcher<'a> {
 impl<'a> Watcher<'a> {
     /// Watches a step that also ends when the console prints `text`.
     pub fn new(plan: &'a Plan, watched: &'a mut Watched, text: Option<&'a str>) -> Self {
-        let from = watched.console.size();
+        (watched.found_text, watched.waits) = (false, false);
+        // The first part of the text may have been printed before.
+        let before = text.map_or(0, |text| text.len() as u64 - 1);
+        let from = watched.console.size().saturating_sub(before);
         Self { plan, watched, text: text.map(|text| (text, from)) }
     }
 
@@ -132,6 +167,10 @@ impl<'a> Watcher<'a> {
 impl Observer for Watcher<'_> {
     type Error = anyhow::Error;
 
+    fn slice(&mut self, _: &Session) -> u64 {
+        if self.text.is_some() { SLICE_FOR_TEXT } else { SLICE }
+    }
+
     fn after_slice(&mut self, session: &mut Session, exit: RunExit) -> anyhow::Result<Flow> {
         let harts = &session.system().harts;
         let cycle = harts.first().cycle();
@@ -143,8 +182,21 @@ impl Observer for Watcher<'_> {
         let mut flow = Flow::Default;
         let end = match exit {
             RunExit::Exit(exit) => Some(End::Guest(exit)),
+            // What is typed next may wake the guest.
+            RunExit::Idle if self.watched.is_interactive => {
+                (flow, self.watched.waits) = (Flow::End, true);
+                None
+            }
             RunExit::Idle => Some(End::Standstill(Standstill::Asleep)),
-            RunExit::Limit => self.limit(session),
+            RunExit::Limit => match self.limit(session) {
+                Some(End::Standstill(Standstill::Waits(_) | Standstill::NoInput))
+                    if self.watched.is_interactive =>
+                {
+                    (flow, self.watched.waits) = (Flow::End, true);
+                    None
+                }
+                end => end,
+            },
             RunExit::Paused => {
                 self.watched.mounted = true;
                 if let Some(boot) = &self.watched.boot
@@ -178,7 +230,8 @@ impl Observer for Watcher<'_> {
         };
         let most = self.plan.spec.run.max_cycles;
         self.watched.end = end.or((most != 0 && cycle >= most).then_some(End::TooLong(most)));
-        Ok(match self.watched.end.is_some() || self.has_text() {
+        self.watched.found_text = self.has_text();
+        Ok(match self.watched.end.is_some() || self.watched.found_text {
             true => Flow::End,
             false => flow,
         })

@@ -176,6 +176,8 @@ pub enum EndReason {
         /// Why, in words.
         why: String,
     },
+    /// Whoever drove the run in steps ended it before the guest did.
+    Session,
     /// Ctrl-C or a signal.
     Interrupted,
     /// The trace or a profiler failed.
@@ -247,6 +249,7 @@ impl From<&End> for RunEnd {
                 EndReason::BeforeCommand { exit, status }
             }
             End::Standstill(standstill) => EndReason::Standstill { why: standstill.to_string() },
+            End::Session { .. } => EndReason::Session,
             End::Interrupted => EndReason::Interrupted,
             End::RecordingFailed => EndReason::RecordingFailed,
             End::TooLong(limit) => EndReason::MaxCycles { limit: *limit },

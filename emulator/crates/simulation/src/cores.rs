@@ -3,7 +3,7 @@
 use commit_trace::{Event, Recorder};
 use critical_path::CoreDescription;
 use devices::Bus;
-use isa::SharedCycle;
+use isa::{PerfEvent, SharedCycle};
 use machine::{Hart, Limit, RunExit, run_timed_together};
 use sampling_units::SharedUnits;
 use snapshot::{Archive, Snapshot};
@@ -24,7 +24,8 @@ pub trait TimingCores {
     fn region(&mut self, event: &Event);
     /// Returns what was counted on each hart, without the cycles in which others executed for it.
     fn stats(&self) -> Vec<Stats>;
-    /// Returns the running totals of all events on each hart, in the order of `PerfEvent::ALL`.
+    /// Returns the running totals of all events on each hart, in the order of `PerfEvent::ALL`, without the cycles before the core's first
+    /// one and those in which others executed for it.
     fn counts(&self) -> Vec<Vec<u64>>;
     /// Saves or loads the state between runs.
     fn snapshot(&mut self, harts: &mut [&mut Hart], archive: &mut Archive<'_>) -> snapshot::Result;
@@ -80,6 +81,8 @@ pub fn timing_cores(
 /// A core, and the cycles in which others executed for it (`rested`), which the core takes for sleep.
 struct Timing<const STAGES: bool> {
     core: Core<Stream<STAGES>>,
+    /// The cycle before the core's first one.
+    start: u64,
     rested: u64,
     /// Whether the hart rarely waited for the core in the last run, so that a thread for the core is worth it.
     apart: bool,
@@ -166,7 +169,7 @@ impl<const STAGES: bool> Cores<STAGES> {
                 core.observe_for_host(options.truth.is_some());
                 core.excerpts_from(core.sink().next_excerpt(core.cycle()));
             }
-            Timing { core, rested: 0, apart: true }
+            Timing { core, start, rested: 0, apart: true }
         });
         let cores = cores.collect();
         let threads = threads.of_this_host();
@@ -219,7 +222,18 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
     }
 
     fn counts(&self) -> Vec<Vec<u64>> {
-        self.cores.iter().map(|timing| timing.core.counts()).collect()
+        let counts = self.cores.iter().map(|Timing { core, start, rested, .. }| {
+            let mut counts = core.counts();
+            for (count, event) in counts.iter_mut().zip(PerfEvent::ALL) {
+                *count -= match event {
+                    PerfEvent::Cycles | PerfEvent::ReferenceCycles => start + rested,
+                    PerfEvent::CyclesIdle => *rested,
+                    _ => 0,
+                };
+            }
+            counts
+        });
+        counts.collect()
     }
 
     fn snapshot(&mut self, harts: &mut [&mut Hart], archive: &mut Archive<'_>) -> snapshot::Result {

@@ -53,7 +53,9 @@ pub use laps::{Lap, Laps};
 pub use options::{MAX_HARTS, MachineOptions, Mode, Region, Threads, Translator};
 pub use recording::{Profilers, Recorded, Recording, RecordingError, TraceOutput};
 pub use region::{RegionState, RegionSummary, RunPosition, Stretch};
-pub use session::{CollectedTruth, Finished, Flow, Goal, NoObserver, Observer, Session, Stop};
+pub use session::{
+    CollectedTruth, Finished, Flow, Goal, NoObserver, Observer, SLICE, Session, Stop,
+};
 pub use standstill::{InputWatch, PANIC_ARGUMENT, Standstill, TAIL_BYTES, Watch, kernel_panic};
 pub use stuck::describe as describe_stuck;
 pub use system::{GuestImage, GuestImages, System};

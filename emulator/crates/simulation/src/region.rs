@@ -140,6 +140,11 @@ impl Regions {
         }
     }
 
+    /// Returns the number of stretches that have ended.
+    pub fn count(&self) -> u64 {
+        self.summary.count
+    }
+
     /// Returns whether the region is open.
     pub fn is_open(&self) -> bool {
         self.open.is_some()

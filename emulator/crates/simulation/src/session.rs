@@ -26,7 +26,7 @@ use crate::system::System;
 use crate::units::uncore::UncoreRegion;
 
 pub use goal::{Goal, Stop};
-pub use observer::{Flow, NoObserver, Observer};
+pub use observer::{Flow, NoObserver, Observer, SLICE};
 
 /// A machine, what executes it, and what is recorded of it.
 pub struct Session {
@@ -164,6 +164,11 @@ impl Session {
     /// Returns true once something could not be recorded.
     pub fn recording_failed(&self) -> bool {
         self.consumer.as_ref().is_some_and(Consumer::failed)
+    }
+
+    /// Returns whether a region of interest, or a stretch of it, has begun and ended.
+    pub fn has_closed_region(&self) -> bool {
+        self.regions.count() > 0
     }
 
     /// Returns whether a region of interest is open.

@@ -127,17 +127,18 @@ struct Row<'a> {
     stack: CycleStack,
 }
 
-/// Returns the program with most cycles, the kernel's own aside; nothing if none has any.
+/// Returns the program with most cycles; the kernel's own, or a bare-metal program, only if there is no other. Nothing if none has any.
 pub fn main_program(evaluation: &Evaluation) -> Option<String> {
-    let mut cycles = BTreeMap::<&str, u64>::new();
+    let mut cycles = BTreeMap::<(bool, &str), u64>::new();
     for (process, _, stack) in evaluation.stacks.iter() {
         let process = &evaluation.processes[process.0 as usize];
-        if process.pid.is_some_and(|pid| pid != 0) {
-            *cycles.entry(&process.name).or_default() += stack.total();
-        }
+        let is_program = process.pid.is_some_and(|pid| pid != 0);
+        *cycles.entry((is_program, &process.name)).or_default() += stack.total();
     }
-    let most = cycles.into_iter().max_by_key(|(_, units)| *units)?;
-    Some(most.0.to_owned())
+    let found = cycles.into_iter().filter(|(_, units)| *units > 0);
+    let most = found.max_by_key(|((is_program, _), units)| (*is_program, *units));
+    let ((_, most), _) = most?;
+    Some(most.to_owned())
 }
 
 /// What a program's instructions lose by function and cause; all of its cycles, and those lost at each instruction.

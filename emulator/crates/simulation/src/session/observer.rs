@@ -7,7 +7,7 @@ use crate::error::SimulationError;
 
 /// Instructions between two looks at the outside world, some tenths of a second: a core's thread begins anew after each.
 /// Part of what makes runs equal: where the hart pauses must not depend on the host (but with a network).
-const SLICE: u64 = 1 << 22;
+pub const SLICE: u64 = 1 << 22;
 
 /// What an observer wants after a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
