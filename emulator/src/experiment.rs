@@ -112,7 +112,8 @@ impl Experiment {
             let mut console = console(&work, setting.echo)?;
             let output = Output::new(Box::new(console.clone()));
             let mut system = System::new(machine_options(&plan, output))?;
-            load_program(&plan, program, &mut system, &console, setting.made)?;
+            let results = [work.path(), setting.out];
+            load_program(&plan, results, program, &mut system, &console, setting.made)?;
             let region = restore(&plan, &mut system, &mut console, setting.checkpoint)?;
             return Self::of(plan, work, system, console, (None, region), setting);
         }
@@ -202,6 +203,10 @@ impl Experiment {
         let mut goal = goal.clone();
         let most = self.plan.spec.run.max_instructions;
         let left = most.saturating_sub(self.session.system().harts.instructions());
+        let max_cycles = self.plan.spec.run.max_cycles;
+        if max_cycles != 0 {
+            goal.cycle = Some(goal.cycle.unwrap_or(u64::MAX).min(max_cycles));
+        }
         let is_limited = most != 0 && goal.instructions.is_none_or(|count| count >= left);
         if is_limited {
             goal.instructions = Some(left);
@@ -218,6 +223,10 @@ impl Experiment {
         if self.watched.has_found_text() {
             return Ok(Step::Reached);
         }
+        let (cycle, _) = self.session.position();
+        if stop == Stop::Reached && max_cycles != 0 && cycle >= max_cycles {
+            self.watched.end.get_or_insert(End::TooLong(max_cycles));
+        }
         if stop == Stop::Reached && is_limited && self.watched.end.is_none() {
             let instructions = self.session.system().harts.instructions();
             self.watched.end = (instructions >= most).then_some(End::TooManyInstructions(most));
@@ -227,6 +236,14 @@ impl Experiment {
             None if self.watched.waits() => Step::Waiting,
             None => Step::Reached,
         })
+    }
+
+    /// Returns what names the guest that booted, in checkpoints.
+    ///
+    /// # Errors
+    /// If a file of the guest cannot be read.
+    pub fn guest_name(&self) -> anyhow::Result<String> {
+        description::guest_name(&self.plan)
     }
 
     /// Changes parameters of the core (`KEY=VALUE`), before the first timed part.
@@ -336,6 +353,12 @@ fn give_files(plan: &Plan, share: &Share, made: Option<&Made>) -> anyhow::Result
     share.fix_modes()
 }
 
+/// Returns whether a path leads into a folder, or is that folder.
+fn is_within(path: &Path, folder: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    real(path).starts_with(real(folder)) || real(folder).starts_with(real(path))
+}
+
 /// Lets a machine go on from a checkpoint, if there is one. Returns where among marks it is.
 fn restore(
     plan: &Plan,
@@ -347,20 +370,31 @@ fn restore(
         return Ok(None);
     };
     let saved = Checkpoint::open(path)?;
-    let (_, Surroundings { printed, region }) =
+    let (_, Surroundings { printed, region, guest }) =
         saved.load(system, Mode::Functional, &plan.preset)?;
+    if !guest.is_empty() && guest != description::guest_name(plan)?.as_bytes() {
+        let error = "expected a checkpoint of this guest, found one of other files, arguments, kernel command line or clock";
+        return Err(bad_input(path, error).into());
+    }
     console.restore(&printed)?;
     Ok(Some(region))
 }
 
-/// Loads a bare-metal program, which reads its input from a file or none.
+/// Loads a bare-metal program, which reads its input from a file or none. `results`: where the results are now, and will be.
 fn load_program(
     plan: &Plan,
+    results: [&Path; 2],
     program: &Program,
     system: &mut System,
     console: &Console,
     made: Option<&Made>,
 ) -> anyhow::Result<()> {
+    let folder = plan.spec.guest.semihosting.as_deref();
+    if let Some(folder) = folder.filter(|folder| results.iter().any(|path| is_within(path, folder)))
+    {
+        let error = "guest.semihosting: expected a folder without the results in it, which the program could change";
+        return Err(bad_input(folder, error).into());
+    }
     let input = match (made.and_then(|made| made.input.as_ref()), &plan.spec.run.input) {
         (Some(content), _) => content.clone(),
         (None, Some(file)) => std::fs::read(file).map_err(|e| bad_input(file, e))?,

@@ -152,6 +152,9 @@ impl SessionThread {
             let _ = ready.send(Ok(()));
             for request in received {
                 request(&mut experiment);
+                if experiment.is_none() {
+                    break;
+                }
             }
         })?;
         Ok((session, Reply(reply)))
@@ -193,7 +196,8 @@ impl SessionThread {
 
     /// Runs a step. The reply says whether the goal is reached; false: the experiment has ended.
     pub fn run_until(&self, until: Until) -> Reply<bool> {
-        let stop = Arc::clone(&self.stop);
+        // Before the request waits for another one: an interruption from now on is for this one.
+        self.stop.store(false, Ordering::Relaxed);
         self.ask(move |experiment| {
             let pause = until.mark.as_deref() == Some(MOUNTED);
             if pause && experiment.has_mounted() {
@@ -216,7 +220,6 @@ impl SessionThread {
                 breakpoint: until.pc,
                 pause,
             };
-            stop.store(false, Ordering::Relaxed);
             experiment.resume();
             Ok(experiment.step(&goal, until.text.as_deref(), None)? == Step::Reached)
         })
@@ -308,7 +311,9 @@ impl SessionThread {
     pub fn read_memory(&self, hart: usize, address: u64, length: usize) -> Reply<Vec<u8>> {
         self.ask(move |experiment| {
             let (hart, bus) = experiment.session().system_mut().hart_and_bus(hart);
-            let mut bytes = vec![0; length];
+            let mut bytes = Vec::new();
+            bytes.try_reserve_exact(length)?;
+            bytes.resize(length, 0);
             let found = hart.debug_read(bus, address, &mut bytes);
             bytes.truncate(found);
             Ok(bytes)
@@ -320,7 +325,8 @@ impl SessionThread {
         self.ask(move |experiment| {
             anyhow::ensure!(is_going_on(experiment), "checkpoint: the guest has ended");
             let printed = experiment.console().printed()?;
-            match experiment.session().save(&path, printed) {
+            let guest = experiment.guest_name()?.into_bytes();
+            match experiment.session().save(&path, printed, guest) {
                 Err(error @ SimulationError::State(SnapshotError::Unsaved(_))) => Err(anyhow::anyhow!(
                     "{error}: it could be up to where the guest mounted that folder (mark = \"{MOUNTED}\")"
                 )),

@@ -16,6 +16,9 @@ const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
 /// Time between two calls that show progress.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(200);
 
+/// Address of the next instruction, integer registers, cycle and instructions of a hart.
+type HartTuple = (u64, Vec<u64>, u64, u64);
+
 /// An experiment that goes on.
 #[pyclass(frozen, module = "tipsim", name = "SessionThread")]
 pub struct Session(SessionThread);
@@ -126,8 +129,8 @@ impl Session {
         harts.into_iter().map(dict).collect()
     }
 
-    /// Returns address, integer registers, cycle and instructions of each hart.
-    fn harts(&self, py: Python<'_>) -> PyResult<Vec<(u64, Vec<u64>, u64, u64)>> {
+    /// Returns the state of each hart.
+    fn harts(&self, py: Python<'_>) -> PyResult<Vec<HartTuple>> {
         let harts = self.wait(py, self.0.harts(), None)?;
         let state = harts.into_iter().map(|h| (h.pc, h.registers, h.cycle, h.instructions));
         Ok(state.collect())

@@ -46,7 +46,6 @@ class Console:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._read = 0
 
     @property
     def text(self) -> str:
@@ -63,14 +62,15 @@ class Console:
 
         Text that was printed since then counts, so that one can wait for several texts one after the other.
         """
-        if text not in self.text[self._read :]:
-            self._session.run_until(text=text, instructions=instructions)
-        printed, found, _ = self.text[self._read :].partition(text)
+        session = self._session
+        if text not in self.text[session._console_read :]:
+            session.run_until(text=text, instructions=instructions)
+        printed, found, _ = self.text[session._console_read :].partition(text)
         if not found:
-            end = self._session.end
+            end = session.end
             why = f"but {end}" if end else "but the guest waits, or the instructions were over"
             raise Error(f"console: expected {text!r}, {why}; it printed {printed[-200:]!r}")
-        self._read += len(printed) + len(found)
+        session._console_read += len(printed) + len(found)
         return printed + found
 
 
@@ -104,8 +104,20 @@ class Session:
         self._end: str | None = None
         self._text = ""
         guest = guest or os.environ.get("TIPSIM_GUEST") or None
-        self._thread = SessionThread(spec, self.out, assignments(set), guest, checkpoint, interactive)
-        self.console = Console(self)
+        self._owner = os.getpid()
+        self._of_owner = SessionThread(spec, self.out, assignments(set), guest, checkpoint, interactive)
+        self._console_read = 0
+
+    @property
+    def _thread(self) -> SessionThread:
+        if os.getpid() != self._owner:
+            raise Error("the session is another process's, whose threads this one does not have")
+        return self._of_owner
+
+    @property
+    def console(self) -> Console:
+        """The guest's console."""
+        return Console(self)
 
     def run_until(
         self,
@@ -196,8 +208,8 @@ class Session:
         return self._thread.read_memory(hart, address, length)
 
     def checkpoint(self, path: str | os.PathLike[str]) -> None:
-        """Saves the machine. Another session of the spec goes on from there with `checkpoint=`, on any core of the same clock, extensions and
-        decode width. A guest that has looked into the folder with its command, after "mounted", cannot be saved any more."""
+        """Saves the machine. Another session of the spec goes on from there with `checkpoint=`, on any core of the same clock and extensions; the
+        core begins with empty caches and predictors. A guest that has looked into the folder with its command, after "mounted", cannot be saved any more."""
         self._thread.checkpoint(path)
 
     @property
@@ -237,7 +249,13 @@ class Session:
 def _shows(progress: bool | None) -> bool:
     """Whether progress is shown: `None` says that it is on terminals and in notebooks."""
     # IPython's kernels have an output that is no terminal, but shows a line that is written anew.
-    return (sys.stderr.isatty() or "ipykernel" in sys.modules) if progress is None else progress
+    if progress is not None:
+        return progress
+    try:
+        return "ipykernel" in sys.modules or sys.stderr.isatty()
+    except (AttributeError, ValueError):
+        # There is none, or it is closed.
+        return False
 
 
 class _Progress:

@@ -134,7 +134,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     let by_signal = leave.notice();
     if let Some(path) = &args.save {
         match exit {
-            None => session.save(path, Vec::new())?,
+            None => session.save(path, Vec::new(), Vec::new())?,
             Some(_) => eprintln!("tipsim: nothing saved: the guest has ended"),
         }
     }

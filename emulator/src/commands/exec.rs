@@ -35,6 +35,9 @@ fn record(args: &ExecArgs, out: &Path) -> anyhow::Result<u8> {
         let error = "--out: expected --mode timing with it, as only what is timed can be profiled; found functional";
         return Err(BadInput(error.to_owned()).into());
     }
+    if args.max_insts == 0 {
+        return Err(BadInput("--max-insts: expected at least 1 with --out, found 0".into()).into());
+    }
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let input = standard_input()?;
     let name = args.elf.file_stem().unwrap_or_default().to_string_lossy();

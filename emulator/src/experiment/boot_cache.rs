@@ -102,7 +102,7 @@ impl Boot {
             let folder = self.path.parent().unwrap_or(Path::new("."));
             std::fs::create_dir_all(folder).map_err(|e| bad_input(folder, e))?;
             let printed = console.printed()?;
-            session.save(&self.path, printed)?;
+            session.save(&self.path, printed, Vec::new())?;
             prune(folder)
         };
         if let Err(error) = save() {

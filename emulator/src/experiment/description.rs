@@ -2,6 +2,7 @@
 //! files.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
@@ -74,4 +75,18 @@ pub fn guest(plan: &Plan) -> Result<BTreeMap<String, BootFile>, BadInput> {
         described.insert(format!("drive{n}"), BootFile { bytes, ..BootFile::default() });
     }
     Ok(described)
+}
+
+/// Returns a hash of what boots and of what else of the host the guest sees: a checkpoint is of one such guest.
+pub fn guest_name(plan: &Plan) -> anyhow::Result<String> {
+    let input = plan.spec.run.input.as_deref().filter(|_| plan.program.is_some());
+    let input = input.map(|input| sha256(File::open(input)?)).transpose()?;
+    let described = json!({
+        "guest": guest(plan)?,
+        "bootargs": plan.bootargs,
+        "clock": plan.epoch,
+        "arguments": plan.spec.guest.arguments,
+        "input": input,
+    });
+    Ok(sha256(described.to_string().as_bytes())?)
 }

@@ -132,8 +132,8 @@ impl Found {
         self.folders.push(path.to_owned());
         for (name, kind, path) in entries(path)? {
             let is_own = match kind.is_dir() {
-                // Whoever has changed it may want it.
-                false if name == PROFILE_SPEC || name == EXEC_SPEC => {
+                // Whoever has changed it may want it, once it is among results.
+                false if (name == PROFILE_SPEC || name == EXEC_SPEC) && marker.state.is_over() => {
                     is_as_written(&marker, &name, &path)
                 }
                 false => is_result(&name) || marker.files.contains_key(&name),

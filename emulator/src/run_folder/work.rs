@@ -56,10 +56,13 @@ impl Work {
         let path = suffixed(&out, ".partial");
         let (folder, lock) = make(&path)?;
         let marker = Marker::running();
-        marker
-            .write(&folder)
-            .and_then(|()| fs::create_dir(path.join(GUEST_FILES)))
-            .map_err(|e| cannot_write(&path, e))?;
+        marker.write(&folder).and_then(|()| fs::create_dir(path.join(GUEST_FILES))).map_err(
+            |e| {
+                let _ = room::remove(&path);
+                remove_new(&path);
+                cannot_write(&path, e)
+            },
+        )?;
         Ok(Self { results: Results::begun(folder, marker, lock), out, published: false })
     }
 
@@ -224,13 +227,11 @@ fn make(path: &Path) -> anyhow::Result<(Folder, File)> {
     loop {
         match fs::create_dir(path) {
             Ok(()) => {
-                let folder = Folder::open(path).map_err(|e| cannot_write(path, e))?;
-                let mut lock = folder.create(LOCK).map_err(|e| cannot_write(path, e))?;
-                // A reader has it for a moment at most.
-                lock.lock().map_err(|e| cannot_write(path, e))?;
-                let process = std::process::id().to_string();
-                lock.write_all(process.as_bytes()).map_err(|e| cannot_write(path, e))?;
-                return Ok((folder, lock));
+                let locked = lock_new(path);
+                return locked.map_err(|e| {
+                    remove_new(path);
+                    cannot_write(path, e)
+                });
             }
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(cannot_write(path, error));
@@ -252,6 +253,22 @@ fn make(path: &Path) -> anyhow::Result<(Folder, File)> {
             std::thread::sleep(TIME_TO_MARK / 20);
         }
     }
+}
+
+/// Opens and locks a folder that was just made.
+fn lock_new(path: &Path) -> io::Result<(Folder, File)> {
+    let folder = Folder::open(path)?;
+    let mut lock = folder.create(LOCK)?;
+    // A reader has it for a moment at most.
+    lock.lock()?;
+    lock.write_all(std::process::id().to_string().as_bytes())?;
+    Ok((folder, lock))
+}
+
+/// Removes a folder that was just made and could not be marked, so that it is in nobody's way.
+fn remove_new(path: &Path) {
+    let _ = fs::remove_file(path.join(LOCK));
+    let _ = fs::remove_dir(path);
 }
 
 /// Goes on with putting results into their place, if the process that did so was killed.

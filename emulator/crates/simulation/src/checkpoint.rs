@@ -60,9 +60,11 @@ pub struct Surroundings {
     pub printed: Vec<u8>,
     /// Where among marks the machine is.
     pub region: RegionState,
+    /// What names the guest that booted, such as a hash; empty if nobody asked.
+    pub guest: Vec<u8>,
 }
 
-snapshot::snapshot!(Surroundings { printed, region });
+snapshot::snapshot!(Surroundings { printed, region, guest });
 
 /// Saves a machine between two runs; the file is there when it is whole.
 ///
@@ -182,6 +184,10 @@ pub struct Checkpoint {
 impl Checkpoint {
     /// Opens a checkpoint and reads its header.
     pub fn open(path: &Path) -> Result<Self, SimulationError> {
+        // To open a pipe would wait for its other end.
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(SimulationError::file(path, "expected a checkpoint, found no file"));
+        }
         let file = File::open(path).map_err(|e| SimulationError::file(path, e))?;
         Self::of(path, file)
     }

@@ -335,12 +335,18 @@ impl Session {
         }
     }
 
-    /// Saves the machine, and the timing cores if they execute, as a checkpoint; `printed`: what the guest's console has.
+    /// Saves the machine, and the timing cores if they execute, as a checkpoint; `printed`: what the guest's console has; `guest` names the
+    /// guest that booted.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn save(&mut self, path: &Path, printed: Vec<u8>) -> Result<(), SimulationError> {
-        let mut surroundings = Surroundings { printed, region: self.regions.state() };
+    pub fn save(
+        &mut self,
+        path: &Path,
+        printed: Vec<u8>,
+        guest: Vec<u8>,
+    ) -> Result<(), SimulationError> {
+        let mut surroundings = Surroundings { printed, region: self.regions.state(), guest };
         checkpoint::save(path, &mut self.system, &mut self.engine, &self.preset, &mut surroundings)
     }
 

@@ -82,7 +82,7 @@ fn a_state_is_gone_back_to() {
 fn a_core_is_chosen_before_the_timed_part() {
     let mut session = session(&COUNT, Mode::Functional);
     let mut preset = Preset::load("boom-4w").unwrap();
-    preset.set_all([("rob.entries", "64")].into_iter()).unwrap();
+    preset.set_all([("rob.entries", "64")]).unwrap();
     session.set_core(&preset).unwrap();
     let other_clock = Preset { clock: timing::preset::Clock { mhz: 1 }, ..preset.clone() };
     assert!(session.set_core(&other_clock).unwrap_err().to_string().contains("clock.mhz"));
@@ -105,12 +105,12 @@ fn a_region_goes_on_from_a_checkpoint() {
     run(&mut first, &Goal::instructions(100));
     first.mark(Mark::Start).unwrap();
     run(&mut first, &Goal::instructions(10));
-    first.save(&path, b"printed".to_vec()).unwrap();
+    first.save(&path, b"printed".to_vec(), b"guest".to_vec()).unwrap();
     let mut second = session(&COUNT, Mode::Functional);
     let saved = crate::Checkpoint::open(&path).unwrap();
     let preset = second.preset.clone();
     let (_, found) = saved.load(second.system_mut(), Mode::Functional, &preset).unwrap();
-    assert_eq!(found.printed, b"printed");
+    assert_eq!((&found.printed[..], &found.guest[..]), (&b"printed"[..], &b"guest"[..]));
     second.go_on_in(&found.region).unwrap();
     assert!(second.is_timing() && second.is_region_open());
     run(&mut second, &Goal::instructions(50));

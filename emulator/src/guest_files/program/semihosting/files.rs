@@ -4,7 +4,7 @@ use std::fs::File as HostFile;
 use std::io::{IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use cap_std::fs::{Dir, File, OpenOptions};
+use cap_std::fs::{Dir, File, OpenOptions, OpenOptionsExt as _};
 
 use super::super::ProgramConsole;
 use super::{EBADF, EINVAL, ENOENT, Failed};
@@ -84,6 +84,8 @@ impl Files {
                     1 => options.write(true).create(true).truncate(true).read(plus),
                     _ => options.append(true).create(true).read(plus),
                 };
+                // To open a pipe would wait for its other end.
+                options.custom_flags(libc::O_NONBLOCK);
                 let file = self.folder(name)?.open_with(name, &options)?;
                 // A pipe or a device might keep the machine waiting.
                 if !file.metadata()?.is_file() {
