@@ -219,15 +219,17 @@ class Session:
 
     def result(self) -> Run:
         """Ends the session, evaluates what was recorded, and gives the results. Those of a guest that has not ended are of a part (`PartWarning`)."""
-        if self._run is None:
-            # What is asked of a session that has ended is what it was then.
-            self._harts, self._end, self._text = self.harts(), self.end, self.console.text
-            try:
-                self._thread.finish()
-            finally:
-                # Ctrl-C comes when the results are there.
-                if not isinstance(sys.exc_info()[1], Error):
-                    self._run = Run(self.out)
+        if self._run is not None:
+            return self._run
+        # What is asked of a session that has ended is what it was then.
+        self._harts, self._end, self._text = self.harts(), self.end, self.console.text
+        try:
+            self._thread.finish()
+        except KeyboardInterrupt:
+            # It is raised when the results are there.
+            self._run = Run(self.out)
+            raise
+        self._run = Run(self.out)
         return self._run
 
     def close(self) -> None:
