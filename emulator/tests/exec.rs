@@ -408,4 +408,18 @@ fn what_a_bare_metal_machine_lacks_is_refused_in_a_spec() {
         &["--mode timing", "found functional"],
     );
     assert_error(&exec(&elf, &["--out", out, "--stats"]), 2, &["--stats"]);
+    assert_error(&exec(&elf, &["--out", out, "--max-insts", "0"]), 2, &["expected at least 1"]);
+    // Results are no files of the program.
+    for folder in [dir.to_str().unwrap(), out] {
+        std::fs::create_dir_all(folder).unwrap();
+        let within = exec(&elf, &["--out", out, "--semihosting", folder]);
+        assert_error(&within, 2, &["guest.semihosting", "without the results in it"]);
+    }
+    // Nothing is left of runs that were refused.
+    for _ in 0..3 {
+        assert_error(&exec(Path::new("/dev/null"), &["--out", out]), 2, &["/dev/null"]);
+    }
+    let left = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name());
+    let left: Vec<_> = left.filter(|name| name.to_string_lossy().contains("partial")).collect();
+    assert!(left.is_empty(), "{left:?}");
 }

@@ -69,8 +69,11 @@ def test_cores_are_compared_from_one_checkpoint(run, spec, tmp_path):
         assert session.run_until(mark="mounted") and session.run_until(mark="mounted")
         session.checkpoint(saved)
         session.run_until(mark="command-start")
-        with pytest.raises(tipsim.Error, match="shared folder cannot be saved"):
+        with pytest.raises(tipsim.Error, match="shared folder cannot be saved.*mounted"):
             session.checkpoint(tmp_path / "late.ckpt")
+    with pytest.raises(tipsim.Error, match="expected a checkpoint of this guest"):
+        tipsim.Session(spec, tmp_path / "other", {"guest.append": "quiet"}, checkpoint=saved)
+    assert not (tmp_path / "other.partial").exists()
     cycles = {}
     for entries in (32, 128):
         out = tmp_path / f"rob{entries}"
@@ -149,3 +152,32 @@ def test_mistakes_are_named(spec, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         session.close()
+
+
+def test_a_session_that_nobody_holds_is_over(spec, tmp_path):
+    session = tipsim.Session(spec, tmp_path / "out")
+    child = os.fork()
+    if child == 0:
+        try:
+            session.harts()
+        except tipsim.Error as error:
+            os._exit(7 if "another process" in str(error) else 1)
+        os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    del session
+    # The folder is free again as soon as the thread has seen it.
+    for attempt in range(50):
+        try:
+            tipsim.Session(spec, tmp_path / "out").close()
+            break
+        except tipsim.Error:
+            threading.Event().wait(0.1)
+    else:
+        pytest.fail("the folder stays in use")
+
+
+def test_a_limit_of_cycles_is_exact(spec, tmp_path):
+    limit = 40_000_000
+    with tipsim.Session(spec, tmp_path / "out", {"run.max_cycles": limit, "run.boot": "timing"}) as session:
+        assert not session.run_until() and f"not done after {limit} cycles" in session.end
+        assert limit <= session.cycle < limit + 5_000
