@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use devices::Input;
@@ -116,7 +116,9 @@ type Request = Box<dyn FnOnce(&mut Option<Experiment>) + Send>;
 
 /// An experiment on a thread of its own.
 pub struct SessionThread {
-    requests: Sender<Request>,
+    /// `None` only while it is dropped.
+    requests: Option<Sender<Request>>,
+    thread: Option<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
     position: Arc<SharedPosition>,
     input: Option<Input>,
@@ -134,13 +136,9 @@ impl SessionThread {
         let stop = Arc::new(AtomicBool::new(false));
         let position = Arc::<SharedPosition>::default();
         let input = options.interactive.then(Input::default);
-        let session = Self {
-            requests,
-            stop: Arc::clone(&stop),
-            position: Arc::clone(&position),
-            input: input.clone(),
-        };
-        thread::Builder::new().name("session".to_owned()).spawn(move || {
+        let (of_session, shared_position) = (Arc::clone(&stop), Arc::clone(&position));
+        let typed = input.clone();
+        let thread = thread::Builder::new().name("session".to_owned()).spawn(move || {
             let begun = begin(&options, stop, position, input);
             let mut experiment = match begun {
                 Ok(experiment) => Some(experiment),
@@ -157,6 +155,13 @@ impl SessionThread {
                 }
             }
         })?;
+        let session = Self {
+            requests: Some(requests),
+            thread: Some(thread),
+            stop: of_session,
+            position: shared_position,
+            input: typed,
+        };
         Ok((session, Reply(reply)))
     }
 
@@ -176,10 +181,11 @@ impl SessionThread {
         act: impl FnOnce(&mut Option<Experiment>) -> anyhow::Result<R> + Send + 'static,
     ) -> Reply<R> {
         let (sender, receiver) = channel();
-        // A thread that is gone answers nothing, which the receiver tells.
-        let _ = self.requests.send(Box::new(move |experiment| {
+        let request: Request = Box::new(move |experiment| {
             let _ = sender.send(act(experiment).map_err(|error| format!("{error:#}")));
-        }));
+        });
+        // A thread that is gone answers nothing, which the receiver tells.
+        let _ = self.requests.as_ref().map(|requests| requests.send(request));
         Reply(receiver)
     }
 
@@ -370,6 +376,16 @@ impl SessionThread {
 /// Returns whether the experiment can go on.
 fn is_going_on(experiment: &Experiment) -> bool {
     experiment.end().is_none_or(|end| *end == End::Interrupted)
+}
+
+/// Ends the step that goes on and the session, and waits until nothing of it is left.
+impl Drop for SessionThread {
+    fn drop(&mut self) {
+        self.interrupt();
+        drop(self.requests.take());
+        // A panic of the thread was told already.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
 }
 
 fn begin(

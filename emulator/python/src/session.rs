@@ -99,6 +99,11 @@ impl Session {
         self.wait(py, self.0.run_until(until), progress.as_ref())
     }
 
+    /// Ends the step that goes on in another thread.
+    fn interrupt(&self) {
+        self.0.interrupt();
+    }
+
     fn set_mode(&self, py: Python<'_>, timing: bool, core: Vec<String>) -> PyResult<()> {
         self.wait(py, self.0.set_mode(timing, core), None)
     }

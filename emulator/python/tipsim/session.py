@@ -6,8 +6,9 @@ import json
 import os
 import sys
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -107,6 +108,8 @@ class Session:
         self._owner = os.getpid()
         self._of_owner = SessionThread(spec, self.out, assignments(set), guest, checkpoint, interactive)
         self._console_read = 0
+        # Also when the interpreter ends.
+        self._finalizer = weakref.finalize(self, _end, self._of_owner, self._owner)
 
     @property
     def _thread(self) -> SessionThread:
@@ -147,6 +150,10 @@ class Session:
         finally:
             if self._progress is not None:
                 self._progress.clear()
+
+    def interrupt(self) -> None:
+        """Ends the step that goes on in another thread; the session can go on."""
+        self._thread.interrupt()
 
     def run(self) -> Run:
         """Runs to the guest's end, and gives the results."""
@@ -233,8 +240,8 @@ class Session:
         return self._run
 
     def close(self) -> None:
-        """Ends the session; without `result()` before, nothing is left of it."""
-        self._thread.discard()
+        """Ends the session, and a step that goes on in another thread; without `result()` before, nothing is left of it."""
+        self._finalizer()
 
     def __enter__(self) -> Session:
         return self
@@ -246,6 +253,14 @@ class Session:
         if self._run is not None:
             return f"Session(ended, results in {self.out})"
         return f"Session({self.mode}, {self.cycle} cycles, {self.instructions} instructions)"
+
+
+def _end(thread: SessionThread, owner: int) -> None:
+    """Ends a session of this process."""
+    if os.getpid() == owner:
+        thread.interrupt()
+        with suppress(Error):
+            thread.discard()
 
 
 def _shows(progress: bool | None) -> bool:
