@@ -88,8 +88,13 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         live: attended || args.net != Net::None,
         ..MachineOptions::new(memory, &preset)
     })?;
+    let mut region = None;
     let engine = match saved {
-        Some(saved) => saved.load(&mut system, args.mode, &preset)?.0,
+        Some(saved) => {
+            let (engine, surroundings) = saved.load(&mut system, args.mode, &preset)?;
+            region = Some(surroundings.region);
+            engine
+        }
         None => {
             let [dir, firmware, kernel] = parts(args)?;
             let files = GuestFiles::resolve(dir, firmware, kernel, args.initrd.as_deref())?;
@@ -100,6 +105,9 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         }
     };
     let mut session = Session::with_engine(system, engine, &preset, Recording::default());
+    if let Some(region) = &region {
+        session.go_on_in(region)?;
+    }
 
     let start = Instant::now();
     let mut debugger = args.gdb.map(Debugger::listen).transpose()?;
