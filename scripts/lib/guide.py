@@ -115,8 +115,6 @@ def run_chapter(path: pathlib.Path, tipsim: pathlib.Path, out: pathlib.Path, lim
     work = folder / "work"
     work.mkdir()
     environment = dict(os.environ, TIPSIM=str(REPO), PATH=f"{folder / '.bin'}:{os.environ['PATH']}", TERM="dumb", LC_ALL="C.UTF-8")
-    # What a clone within a chapter builds of other people's crates is what this clone has built.
-    environment.setdefault("CARGO_TARGET_DIR", str(REPO / "target"))
     began = time.monotonic()
     with open(folder / "output.txt", "w+b") as output:
         # In a session of its own: what a chapter leaves running ends with it.
