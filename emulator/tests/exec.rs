@@ -370,7 +370,8 @@ fn a_program_is_recorded_as_a_run_is() {
     assert_eq!(again.unwrap().status.code(), Some(7));
     assert_eq!(json(&out.join("run.json"))["fingerprint"], run["fingerprint"]);
     // Only what the program marks is profiled; it marks nothing.
-    let marked = exec_with(&elf, b"x", &["--out", out.to_str().unwrap(), "--marked"]);
+    let unmarked = assemble(&dir, "unmarked", &htif("li a0, 0"));
+    let marked = exec(&unmarked, &["--out", out.to_str().unwrap(), "--marked"]);
     assert_error(&marked, 1, &["region of interest"]);
     let endless = assemble(&dir, "endless", &htif("2: j 2b"));
     let limited = exec(&endless, &["--out", out.to_str().unwrap(), "--max-insts", "100000"]);

@@ -321,15 +321,17 @@ impl Outcome {
             anyhow::bail!("{error}");
         }
         match &self.end {
-            End::Guest(Exit::PowerOff(0)) => {
-                let status = u8::try_from(self.status.unwrap_or(0)).unwrap_or(255);
+            End::Guest(exit @ (Exit::PowerOff(0) | Exit::Host(_))) => {
+                let status = match exit {
+                    Exit::Host(code) => u8::try_from(*code).unwrap_or(255),
+                    _ => u8::try_from(self.status.unwrap_or(0)).unwrap_or(255),
+                };
                 return match part {
                     // The guest's command ended well, but there is no report of the run.
                     Some(part) if status == 0 => Err(anyhow::anyhow!("{part}")),
                     _ => Ok(status),
                 };
             }
-            End::Guest(Exit::Host(code)) => return Ok(u8::try_from(*code).unwrap_or(255)),
             End::Interrupted => anyhow::bail!("interrupted; what was recorded until then is whole"),
             End::RecordingFailed => anyhow::bail!("recording failed"),
             End::TooLong(_) | End::TooManyInstructions(_) => {
