@@ -373,7 +373,7 @@ fn a_program_is_recorded_as_a_run_is() {
     let unmarked = assemble(&dir, "unmarked", &htif("li a0, 0"));
     let marked = exec(&unmarked, &["--out", out.to_str().unwrap(), "--marked"]);
     assert_error(&marked, 1, &["region of interest"]);
-    let endless = assemble(&dir, "endless", &htif("2: j 2b"));
+    let endless = assemble(&dir, "endless", &htif("2: addi t0, t0, 1\n j 2b"));
     let limited = exec(&endless, &["--out", out.to_str().unwrap(), "--max-insts", "100000"]);
     assert_error(&limited, 1, &["not done after 100000 instructions"]);
     let waits = exec_with(&elf, b"", &["--out", out.to_str().unwrap()]);
