@@ -22,8 +22,13 @@ BEGINS = re.compile(
 COMMENT = re.compile(r"//[/!]?(\s|$)")
 
 
-def is_blank(line: str) -> bool:
-    return line.strip() in ("//", "///", "//!")
+HEADING = re.compile(r"//[/!]\s+#+ ")
+
+
+def is_break(line: str) -> bool:
+    """Whether the next line begins anew: after an empty line, and after a heading such as `# Errors`."""
+    line = line.strip()
+    return line in ("//", "///", "//!") or bool(HEADING.match(line))
 
 
 def faults(lines: list[str]) -> Iterator[tuple[int, str]]:
@@ -32,7 +37,7 @@ def faults(lines: list[str]) -> Iterator[tuple[int, str]]:
         if not COMMENT.match(line):
             continue
         before = lines[at - 1].strip() if at else ""
-        goes_on = COMMENT.match(before) and not is_blank(before)
+        goes_on = COMMENT.match(before) and not is_break(before)
         if not goes_on and (found := BEGINS.match(line)):
             yield at + 1, f"begins with {found.group(1)!r}: {line}"
         if line.startswith("///") and line.endswith(","):

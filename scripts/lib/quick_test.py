@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 from typing import Any
 
+import comments
 import places
 import report_terms
 from bench.common import chosen, geometric_mean, on_processors
@@ -94,6 +95,15 @@ class Benchmarks(unittest.TestCase):
         seconds, done = on_processors(["sh", "-c", "cat; echo said; echo error >&2; exit 3"])
         self.assertGreaterEqual(seconds, 0)
         self.assertEqual((done.returncode, done.stderr), (3, "error\n"))
+
+
+class Comments(unittest.TestCase):
+    """The check of comments."""
+
+    def test_what_begins_anew_is_looked_at(self) -> None:
+        text = ["/// Reads it.", "/// Of course.", "///", "/// As above.", "/// # Errors", "/// As of the other.", "/// Bytes,"]
+        self.assertEqual([line for line, _ in comments.faults(text)], [4, 6, 7])
+        self.assertEqual([line for line, _ in comments.faults(["fn f() {", "    // Those of before."])], [2])
 
 
 class Specs(unittest.TestCase):

@@ -24,7 +24,7 @@ pub fn report(run: &Results, hart: Option<u32>) -> Result<Value, BadInput> {
 /// Returns what a comparison needs of a report.
 ///
 /// # Errors
-/// As of [`report`], and if the report lacks something.
+/// If there is no report, it has a later format than this simulator's, or it lacks something.
 pub fn compared(run: &Results, hart: Option<u32>) -> Result<Run, BadInput> {
     typed(run, &name(hart, REPORT), REPORT_FORMAT)
 }

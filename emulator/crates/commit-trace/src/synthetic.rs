@@ -170,7 +170,7 @@ pub fn batches(words: &[u32], width: usize) -> Vec<Batch> {
 /// The batches of a whole recording of `core`, one instruction per word; some words end a batch.
 ///
 /// # Panics
-/// As [`batches`].
+/// If the recorder refuses the stream, which is what a test wants to know.
 pub fn batches_of(mut core: SyntheticCore, words: &[u32]) -> Vec<Batch> {
     let (mut recorder, stream) = recording(HartId(0), 0, words.len() + 1);
     for word in words {
@@ -187,7 +187,7 @@ pub fn batches_of(mut core: SyntheticCore, words: &[u32]) -> Vec<Batch> {
 /// ROB holds 64. For benchmarks: unlike a [`SyntheticCore`]'s, its stream repeats itself as code does.
 ///
 /// # Panics
-/// As [`batches`].
+/// If the recorder refuses the stream, which is what a test wants to know.
 pub fn program(instructions: usize, seed: u64) -> Vec<Batch> {
     const STATIC: u32 = 20_000;
     const ROB: usize = 64;

@@ -160,7 +160,7 @@ impl GuestProfile {
     /// Reads the samples of each event of the PMU or name `event` from the bytes of a file; returns at least one profile.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// If the bytes are not a `perf.data` file, or the file has no such event.
     pub fn parse(bytes: &[u8], event: &str) -> Result<Vec<Self>, PerfDataError> {
         let container = Container::parse(bytes)?;
         let wanted = container.events(event)?;

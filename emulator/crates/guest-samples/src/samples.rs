@@ -92,7 +92,7 @@ impl SampleFile {
     /// Reads all samples from the bytes of a file.
     ///
     /// # Errors
-    /// As [`Self::read`].
+    /// If the bytes are not a `perf.data` file that perf wrote to a file and without compression.
     pub fn parse(bytes: &[u8]) -> Result<Self, PerfDataError> {
         let container = Container::parse(bytes)?;
         let mut out =

@@ -66,7 +66,8 @@ impl<W: io::Write> Token512<W> {
     /// Reads what the tokens need of `hart`'s stream, and writes them; up to the damage, if there is some.
     ///
     /// # Errors
-    /// As [`walk()`](crate::walk()); if a row has more than five instructions, or instructions of two rows commit in one cycle.
+    /// If the trace is damaged ([`walk()`](crate::walk())), the output cannot be written, a row has more than five instructions, or
+    /// instructions of two rows commit in one cycle.
     pub fn expand<R: Read + Seek>(
         mut self,
         reader: &mut TraceReader<R>,

@@ -91,7 +91,7 @@ impl<R: Read + Seek> TraceReader<R> {
     /// Reads from `input`, which errors call `file`.
     ///
     /// # Errors
-    /// As [`TraceReader::open`].
+    /// If the input cannot be read or its header is damaged; see [`TraceReader::open`].
     pub fn new(mut input: R, file: String) -> Result<Self, TraceError> {
         let header = header::read(&mut input, &file)?;
         let (chunks, end) = match header.version {

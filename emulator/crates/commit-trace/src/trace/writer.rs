@@ -157,7 +157,7 @@ impl<W: Write> TraceWriter<W> {
     /// else, until that returns true.
     ///
     /// # Errors
-    /// As of [`Self::batch`].
+    /// If the batch cannot be written; see [`Self::batch`].
     pub fn begin(&mut self, batch: &Batch) -> Result<Written, TraceError> {
         let mut written = Written { slot: 0, records: 0 };
         if self.closed {
@@ -185,7 +185,7 @@ impl<W: Write> TraceWriter<W> {
     /// Adds up to `most` more records of the batch that was begun, and returns true if these were the last.
     ///
     /// # Errors
-    /// As of [`Self::batch`].
+    /// If the batch cannot be written; see [`Self::batch`].
     pub fn go_on(
         &mut self,
         batch: &Batch,

@@ -42,7 +42,7 @@ pub fn run_ahead<S: CommitSink, R>(
 /// thread calls `starts` first. The results are those of [`run_ahead`].
 ///
 /// # Panics
-/// As `run` does, and if the core does.
+/// If `run` or the core panics.
 pub fn run_apart<S: CommitSink + Send, R>(
     core: &mut Core<S>,
     wiring: CoreWiring<'_>,

@@ -67,7 +67,7 @@ impl Preset {
     /// Changes several parameters at once: what holds between them is checked when all have their values.
     ///
     /// # Errors
-    /// As of [`Self::set`].
+    /// A key is unknown, a value does not fit it, or the values do not fit each other; `self` is unchanged.
     pub fn set_all<'a>(
         &mut self,
         settings: impl IntoIterator<Item = (&'a str, &'a str)>,
