@@ -27,7 +27,7 @@ use simulation::{
 use user_net::UserNet;
 
 use crate::cli::Made;
-use crate::failure::bad_input;
+use crate::failure::{BadInput, bad_input};
 use crate::gdb::{self, Debugger, UnderDebugger};
 use crate::guest_files::program::{Program, ProgramArguments, ProgramConsole};
 use crate::host::self_profile::{Samples, SelfProfile, sample_this_thread};
@@ -198,19 +198,12 @@ impl Experiment {
         if self.watched.end.is_some() {
             return Ok(Step::Ended);
         }
-        self.watched.pauses_as_usual &=
-            goal.instructions.is_none() && goal.cycle.is_none() && goal.breakpoint.is_none();
-        let mut goal = goal.clone();
-        let most = self.plan.spec.run.max_instructions;
-        let left = most.saturating_sub(self.session.system().harts.instructions());
-        let max_cycles = self.plan.spec.run.max_cycles;
-        if max_cycles != 0 {
-            goal.cycle = Some(goal.cycle.unwrap_or(u64::MAX).min(max_cycles));
-        }
-        let is_limited = most != 0 && goal.instructions.is_none_or(|count| count >= left);
-        if is_limited {
-            goal.instructions = Some(left);
-        }
+        // Slices are shorter while the console is looked at.
+        self.watched.pauses_as_usual &= text.is_none()
+            && goal.instructions.is_none()
+            && goal.cycle.is_none()
+            && goal.breakpoint.is_none();
+        let goal = self.plan.limited(goal.clone(), self.session.position());
         let mut watcher = Watcher::new(&self.plan, &mut self.watched, text);
         let mut observer = UnderDebugger::new(debugger, &mut watcher);
         let stop = self.session.run_until(&goal, &mut observer)?;
@@ -219,17 +212,11 @@ impl Experiment {
             self.watched.stop.store(true, Ordering::Relaxed);
             self.watched.end = Some(End::Interrupted);
         }
-        self.watched.settle(&stop);
         if self.watched.has_found_text() {
             return Ok(Step::Reached);
         }
-        let (cycle, _) = self.session.position();
-        if stop == Stop::Reached && max_cycles != 0 && cycle >= max_cycles {
-            self.watched.end.get_or_insert(End::TooLong(max_cycles));
-        }
-        if stop == Stop::Reached && is_limited && self.watched.end.is_none() {
-            let instructions = self.session.system().harts.instructions();
-            self.watched.end = (instructions >= most).then_some(End::TooManyInstructions(most));
+        if stop == Stop::Reached {
+            self.watched.end = self.plan.exceeded(self.session.position());
         }
         Ok(match self.watched.end {
             Some(_) => Step::Ended,
@@ -265,9 +252,9 @@ impl Experiment {
         }
     }
 
-    /// Returns whether the experiment has ended, and why.
+    /// Returns why the experiment has ended; nothing if it can go on, as it can after a step that was interrupted.
     pub fn end(&self) -> Option<&End> {
-        self.watched.end.as_ref()
+        self.watched.end.as_ref().filter(|end| **end != End::Interrupted)
     }
 
     /// Ends the experiment: waits until all is evaluated, writes the report, and puts the results in their place.
@@ -334,18 +321,25 @@ fn begin(plan: &Plan, setting: &Setting<'_>) -> anyhow::Result<Work> {
     Ok(work)
 }
 
+/// Returns what the guest's command or program has as its standard input, if anything.
+fn standard_input<'a>(
+    plan: &Plan,
+    made: Option<&'a Made>,
+) -> Result<Option<Box<dyn Read + 'a>>, BadInput> {
+    Ok(match (made.and_then(|made| made.input.as_deref()), &plan.spec.run.input) {
+        (Some(content), _) => Some(Box::new(content)),
+        (None, Some(file)) => Some(Box::new(File::open(file).map_err(|e| bad_input(file, e))?)),
+        (None, None) => None,
+    })
+}
+
 /// Puts the guest's command, its input and its files into the shared folder.
 fn give_files(plan: &Plan, share: &Share, made: Option<&Made>) -> anyhow::Result<()> {
     let run = &plan.spec.run;
     share.give(&run.files)?;
     let command = run.command.as_deref();
     let command = command.map(|command| command::with_environment(command, &run.env));
-    let made = made.and_then(|made| made.input.as_deref());
-    let mut input: Option<Box<dyn Read + '_>> = match (made, &run.input) {
-        (Some(content), _) => Some(Box::new(content)),
-        (None, Some(file)) => Some(Box::new(File::open(file).map_err(|e| bad_input(file, e))?)),
-        (None, None) => None,
-    };
+    let mut input = standard_input(plan, made)?;
     let input = input.as_mut().map(|input| &mut **input as &mut dyn Read);
     command::give(&share.path, command.as_deref(), input)?;
     // What the guest sees of the folder does not depend on when it was made.
@@ -395,11 +389,10 @@ fn load_program(
         let error = "guest.semihosting: expected a folder without the results in it, which the program could change";
         return Err(bad_input(folder, error).into());
     }
-    let input = match (made.and_then(|made| made.input.as_ref()), &plan.spec.run.input) {
-        (Some(content), _) => content.clone(),
-        (None, Some(file)) => std::fs::read(file).map_err(|e| bad_input(file, e))?,
-        (None, None) => Vec::new(),
-    };
+    let mut input = Vec::new();
+    if let Some(mut from) = standard_input(plan, made)? {
+        from.read_to_end(&mut input)?;
+    }
     let guest = &plan.spec.guest;
     let given =
         ProgramArguments { arguments: guest.arguments.clone(), files: guest.semihosting.clone() };

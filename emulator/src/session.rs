@@ -15,7 +15,7 @@ use simulation::{Goal, SimulationError};
 use snapshot::SnapshotError;
 
 use crate::cli::RunArgs;
-use crate::experiment::{Echo, End, Experiment, Plan, Setting, Step, net};
+use crate::experiment::{Echo, Experiment, Plan, Setting, Step, net};
 use crate::failure::BadInput;
 use crate::run_folder::Work;
 
@@ -116,8 +116,11 @@ type Request = Box<dyn FnOnce(&mut Option<Experiment>) + Send>;
 
 /// An experiment on a thread of its own.
 pub struct SessionThread {
+    /// The process that has the thread: one that forks has not.
+    owner: u32,
     /// `None` only while it is dropped.
     requests: Option<Sender<Request>>,
+    /// `None` only while it starts and while it is dropped.
     thread: Option<JoinHandle<()>>,
     stop: Arc<AtomicBool>,
     position: Arc<SharedPosition>,
@@ -136,8 +139,14 @@ impl SessionThread {
         let stop = Arc::new(AtomicBool::new(false));
         let position = Arc::<SharedPosition>::default();
         let input = options.interactive.then(Input::default);
-        let (of_session, shared_position) = (Arc::clone(&stop), Arc::clone(&position));
-        let typed = input.clone();
+        let mut session = Self {
+            owner: std::process::id(),
+            requests: Some(requests),
+            thread: None,
+            stop: Arc::clone(&stop),
+            position: Arc::clone(&position),
+            input: input.clone(),
+        };
         let thread = thread::Builder::new().name("session".to_owned()).spawn(move || {
             let begun = begin(&options, stop, position, input);
             let mut experiment = match begun {
@@ -155,13 +164,7 @@ impl SessionThread {
                 }
             }
         })?;
-        let session = Self {
-            requests: Some(requests),
-            thread: Some(thread),
-            stop: of_session,
-            position: shared_position,
-            input: typed,
-        };
+        session.thread = Some(thread);
         Ok((session, Reply(reply)))
     }
 
@@ -254,7 +257,7 @@ impl SessionThread {
                 has_region,
                 "region: expected a spec with run.region = \"command\" or \"marked\", found \"run\""
             );
-            anyhow::ensure!(is_going_on(experiment), "region: the guest has ended");
+            anyhow::ensure!(experiment.end().is_none(), "region: the guest has ended");
             let session = experiment.session();
             session.mark(if start { Mark::Start } else { Mark::Stop })?;
             Ok(session.is_region_open())
@@ -329,7 +332,7 @@ impl SessionThread {
     /// Saves the machine as a checkpoint.
     pub fn checkpoint(&self, path: PathBuf) -> Reply<()> {
         self.ask(move |experiment| {
-            anyhow::ensure!(is_going_on(experiment), "checkpoint: the guest has ended");
+            anyhow::ensure!(experiment.end().is_none(), "checkpoint: the guest has ended");
             let printed = experiment.console().printed()?;
             let guest = experiment.guest_name()?.into_bytes();
             match experiment.session().save(&path, printed, guest) {
@@ -344,19 +347,18 @@ impl SessionThread {
     /// Returns why the experiment has ended, in words; nothing if it can go on.
     pub fn end(&self) -> Reply<Option<String>> {
         self.ask(|experiment| {
-            // A step that was interrupted can be gone on with.
-            let end = experiment.end().filter(|end| **end != End::Interrupted);
-            Ok(end.map(|end| end.part().unwrap_or_else(|| "the guest has ended".to_owned())))
+            Ok(experiment
+                .end()
+                .map(|end| end.part().unwrap_or_else(|| "the guest has ended".to_owned())))
         })
     }
 
     /// Ends the session: evaluates and writes what was recorded. The reply is the text of the report.
     pub fn finish(&self) -> Reply<String> {
         self.ask_last(|experiment| {
-            let Some(experiment) = experiment.take() else {
+            let Some(mut experiment) = experiment.take() else {
                 anyhow::bail!("the session has ended");
             };
-            let mut experiment = experiment;
             experiment.resume();
             let concluded = experiment.finish()?;
             concluded.published?;
@@ -373,18 +375,14 @@ impl SessionThread {
     }
 }
 
-/// Returns whether the experiment can go on.
-fn is_going_on(experiment: &Experiment) -> bool {
-    experiment.end().is_none_or(|end| *end == End::Interrupted)
-}
-
 /// Ends the step that goes on and the session, and waits until nothing of it is left.
 impl Drop for SessionThread {
     fn drop(&mut self) {
         self.interrupt();
         drop(self.requests.take());
+        let thread = self.thread.take().filter(|_| self.owner == std::process::id());
         // A panic of the thread was told already.
-        let _ = self.thread.take().map(JoinHandle::join);
+        let _ = thread.map(JoinHandle::join);
     }
 }
 

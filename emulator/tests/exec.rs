@@ -327,6 +327,11 @@ fn semihosting_has_console_arguments_and_the_files_of_one_folder() {
         assert_eq!(out.status.code(), Some(42), "{mode}: {}", stderr(&out));
         assert_eq!(stdout(&out), format!("{} one twox", elf.display()));
     }
+    // A pipe is no file of the program's, and is not waited for.
+    let pipe = Path::new(files).join("file");
+    std::fs::remove_file(&pipe).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert_eq!(exec_with(&elf, b"x", &["--semihosting", files]).status.code(), Some(99));
     let out = exec_with(&elf, b"x", &[]);
     assert_eq!(out.status.code(), Some(99));
     assert!(stderr(&out).contains("--semihosting DIR"), "{}", stderr(&out));
@@ -369,6 +374,11 @@ fn a_program_is_recorded_as_a_run_is() {
         .output();
     assert_eq!(again.unwrap().status.code(), Some(7));
     assert_eq!(json(&out.join("run.json"))["fingerprint"], run["fingerprint"]);
+    // The only program is the one that a change is tried on.
+    let tried = tipsim().arg("what-if").arg(&out).args(["--most", "1"]).output().unwrap();
+    assert!(tried.status.success(), "{}", stderr(&tried));
+    let trial = &json(&out.join("run.json"))["what_if"]["trials"][0];
+    assert!(trial["cause"] == "division" && trial["gain"].as_f64() > Some(0.5), "{trial}");
     // Only what the program marks is profiled; it marks nothing.
     let unmarked = assemble(&dir, "unmarked", &htif("li a0, 0"));
     let marked = exec(&unmarked, &["--out", out.to_str().unwrap(), "--marked"]);

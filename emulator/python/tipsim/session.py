@@ -134,7 +134,7 @@ class Session:
         """Runs to the first of these, or without any to the guest's end. True if it is reached, false if the experiment
         has ended (`end`) or the guest of an interactive session waits for what is typed.
 
-        `instructions` are counted from here, over all harts, with those that trap and do not retire; `cycle` is one since reset. `mark` is "mounted" (the guest has booted, and is about
+        `instructions` are counted from here, over all harts, where they retire; `cycle` is one since reset. `mark` is "mounted" (the guest has booted, and is about
         to look for its command), "command-start", "command-stop", or a program's own "start" or "stop" (`tipsim-region`). `text` is what the console prints: the step ends up to 65,536 instructions later. `pc` is the
         virtual address of an instruction. Ctrl-C ends the step (`KeyboardInterrupt`); the session can go on.
         """

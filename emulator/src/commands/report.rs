@@ -396,7 +396,7 @@ fn one_of_several(args: &ReportArgs, run: &Results) -> Option<u32> {
 
 /// Returns the number of harts of a run that is over; `None`: its run.json does not say that it is.
 fn harts(run: &Results) -> Option<u32> {
-    let how = RunJson::of(run.json(RUN).ok()?).ok()?;
+    let how = RunJson::read(run).ok()?;
     how.cycles?;
     // The run.json of a run with a single hart has no list of harts.
     Some(how.harts.map_or(1, |harts| harts.len() as u32))
@@ -503,8 +503,7 @@ fn no_format(what: &str) -> BadInput {
 
 /// Returns when a run ended, in UTC and without fractions of seconds; of a run that does not say it, when its run.json was written.
 fn when(run: &Results) -> Option<String> {
-    let description: Option<Value> = run.json(RUN).ok();
-    let ended = description.and_then(|run| RunJson::of(run).ok()?.ended_at?.parse().ok());
+    let ended = RunJson::read(run).ok().and_then(|how| how.ended_at?.parse().ok());
     if let Some(ended @ Epoch::At(_)) = ended {
         return Some(ended.to_string());
     }

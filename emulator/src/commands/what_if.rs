@@ -188,7 +188,7 @@ fn next_number(folder: &Path) -> usize {
 /// A run that can be repeated: its run.json, and the spec in it.
 fn original(results: &Results) -> anyhow::Result<(RunJson, Spec)> {
     let path = results.path().join(RUN);
-    let run = RunJson::of(results.json(RUN)?).map_err(|e| bad_input(&path, e))?;
+    let run = RunJson::read(results)?;
     let spec: Spec = serde_json::from_value(run.spec.clone())
         .map_err(|e| bad_input(&path, format!("spec: {e}")))?;
     if !spec.deterministic() {
@@ -226,8 +226,7 @@ impl Original<'_> {
         if self.spec.guest.harts == 1 {
             return program_cycles(results, &self.program);
         }
-        let run = RunJson::of(results.json(RUN)?);
-        let run = run.map_err(|e| bad_input(&results.path().join(RUN), e))?;
+        let run = RunJson::read(results)?;
         // Without a region, everything is profiled.
         let elapsed = run.regions.map(|regions| regions.cycles).filter(|cycles| *cycles > 0);
         let cycles = elapsed.or(run.cycles).context("run.json: no cycles")?;
@@ -271,8 +270,7 @@ impl Original<'_> {
         // The exit status of the run is the guest's command's, if all went well.
         let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status()?;
         let results = Results::open(&out).with_context(|| format!("the run failed ({status})"))?;
-        let run = RunJson::of(results.json(RUN)?);
-        let run = run.map_err(|e| bad_input(&results.path().join(RUN), e))?;
+        let run = RunJson::read(&results)?;
         // How an older version tells its end is not how this one does.
         let is_older = self.run.format < run.format;
         anyhow::ensure!(

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use profile::Sampler;
-use simulation::{PANIC_ARGUMENT, System};
+use simulation::{Goal, PANIC_ARGUMENT, RunPosition, System};
 use timing::Preset;
 
-use super::{input, net};
+use super::{End, input, net};
 use crate::cli::RunArgs;
 use crate::failure::{BadInput, bad_input};
 use crate::guest_files::images::GuestFiles;
@@ -143,6 +143,30 @@ impl Plan {
     pub fn load_guest(&self, system: &mut System) -> anyhow::Result<()> {
         let images = self.files.read(self.memory)?;
         Ok(system.load_guest(&images, &self.bootargs)?)
+    }
+
+    /// Returns the limit of the run that a machine at this position has come to, if it has.
+    pub fn exceeded(&self, (cycle, instructions): RunPosition) -> Option<End> {
+        let run = &self.spec.run;
+        let is_over = |limit: u64, found: u64| limit != 0 && found >= limit;
+        if is_over(run.max_cycles, cycle) {
+            return Some(End::TooLong(run.max_cycles));
+        }
+        let most = run.max_instructions;
+        is_over(most, instructions).then_some(End::TooManyInstructions(most))
+    }
+
+    /// Returns a goal that is no later than the limits of the run, for a machine at this position.
+    pub fn limited(&self, mut goal: Goal, (_, instructions): RunPosition) -> Goal {
+        let run = &self.spec.run;
+        if run.max_cycles != 0 {
+            goal.cycle = Some(goal.cycle.unwrap_or(u64::MAX).min(run.max_cycles));
+        }
+        if run.max_instructions != 0 {
+            let left = run.max_instructions.saturating_sub(instructions);
+            goal.instructions = Some(goal.instructions.unwrap_or(u64::MAX).min(left));
+        }
+        goal
     }
 
     /// Returns name, version and SHA-256 of each of Debian's packages in the guest.

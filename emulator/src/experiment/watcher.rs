@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use machine::{Mark, RunExit};
-use simulation::{
-    Flow, InputWatch, Observer, SLICE, Session, Standstill, Stop, Watch, describe_stuck,
-};
+use simulation::{Flow, InputWatch, Observer, SLICE, Session, Standstill, Watch, describe_stuck};
 
 use super::boot_cache::Boot;
 use super::progress::Progress;
@@ -95,17 +93,6 @@ impl Watched {
     pub fn waits(&self) -> bool {
         self.waits
     }
-
-    /// Notes why a step stopped, if that ends the experiment and nobody has said why yet.
-    pub fn settle(&mut self, stop: &Stop) {
-        if self.end.is_none() {
-            self.end = match stop {
-                Stop::Exit(exit) => Some(End::Guest(*exit)),
-                Stop::Idle if !self.is_interactive => Some(End::Standstill(Standstill::Asleep)),
-                _ => None,
-            };
-        }
-    }
 }
 
 /// Watches one step.
@@ -121,7 +108,7 @@ impl<'a> Watcher<'a> {
     pub fn new(plan: &'a Plan, watched: &'a mut Watched, text: Option<&'a str>) -> Self {
         (watched.found_text, watched.waits) = (false, false);
         // The first part of the text may have been printed before.
-        let before = text.map_or(0, |text| text.len() as u64 - 1);
+        let before = text.map_or(0, |text| (text.len() as u64).saturating_sub(1));
         let from = watched.console.size().saturating_sub(before);
         Self { plan, watched, text: text.map(|text| (text, from)) }
     }
@@ -130,9 +117,6 @@ impl<'a> Watcher<'a> {
     fn limit(&mut self, session: &mut Session) -> Option<End> {
         let watched = &mut *self.watched;
         let most = self.plan.host_memory;
-        if watched.stop.load(Ordering::Relaxed) {
-            return Some(End::Interrupted);
-        }
         if watched.console.failure().is_some() || session.recording_failed() {
             return Some(End::RecordingFailed);
         }
@@ -228,8 +212,10 @@ impl Observer for Watcher<'_> {
                 None
             }
         };
-        let most = self.plan.spec.run.max_cycles;
-        self.watched.end = end.or((most != 0 && cycle >= most).then_some(End::TooLong(most)));
+        // A program that marks all the time ends no slice by its limit.
+        let stopped = self.watched.stop.load(Ordering::Relaxed).then_some(End::Interrupted);
+        let end = end.or_else(|| self.plan.exceeded(session.position()));
+        self.watched.end = end.or(stopped);
         self.watched.found_text = self.has_text();
         Ok(match self.watched.end.is_some() || self.watched.found_text {
             true => Flow::End,

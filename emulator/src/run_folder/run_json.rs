@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use simulation::RegionSummary;
 
+use super::{RUN, Results};
 use crate::experiment::End;
+use crate::failure::{BadInput, bad_input};
 
 /// The version of the file. Within one, keys may be added; none changes its meaning, its unit or its type.
 pub const RUN_FORMAT: u32 = 1;
@@ -260,7 +262,15 @@ impl From<&End> for RunEnd {
 }
 
 impl RunJson {
-    /// Reads a file's content.
+    /// Reads the file of a run.
+    ///
+    /// # Errors
+    /// If there is none, or its content is not what [`Self::of`] takes.
+    pub fn read(run: &Results) -> Result<Self, BadInput> {
+        Self::of(run.json(RUN)?).map_err(|e| bad_input(&run.path().join(RUN), e))
+    }
+
+    /// Takes a file's content.
     ///
     /// # Errors
     /// If a key has another type than the schema says, or the file is of a newer version.

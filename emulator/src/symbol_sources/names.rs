@@ -100,14 +100,12 @@ impl SymbolPaths {
 
 /// Returns where a run found its symbols.
 pub fn recorded(run: &Results) -> Result<SymbolPaths, BadInput> {
-    let path = run.path().join(RUN);
-    let how = RunJson::of(run.json(RUN)?).map_err(|e| bad_input(&path, e))?;
-    match &how.symbols {
+    match RunJson::read(run)?.symbols {
         // The run is of a version that did not record where symbols were.
         Value::Null => Ok(SymbolPaths::default()),
         symbols => {
-            let paths = serde_json::from_value(symbols.clone());
-            paths.map_err(|e| bad_input(&path, format!("symbols: {e}")))
+            let paths = serde_json::from_value(symbols);
+            paths.map_err(|e| bad_input(&run.path().join(RUN), format!("symbols: {e}")))
         }
     }
 }

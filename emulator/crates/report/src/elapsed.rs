@@ -24,3 +24,22 @@ impl Elapsed {
         Some(Self { cycles, ms: mhz.map(|mhz| cycles as f64 / (1e3 * mhz)) })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_run_that_is_profiled_whole_took_all_its_cycles() {
+        let meta = |region: &str| {
+            json!({"cycles": 3_200_000, "regions": {"cycles": 1_600_000}, "spec": {"run": {"region": region}},
+                "core": {"clock": {"mhz": 3200}}})
+        };
+        let elapsed = |cycles, ms| Some(Elapsed { cycles, ms: Some(ms) });
+        assert_eq!(Elapsed::of(&meta("run")), elapsed(3_200_000, 1.0));
+        assert_eq!(Elapsed::of(&meta("command")), elapsed(1_600_000, 0.5));
+        assert_eq!(Elapsed::of(&json!({"cycles": 5})), None);
+    }
+}

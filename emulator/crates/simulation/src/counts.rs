@@ -73,6 +73,6 @@ impl RegionCounts {
 }
 
 /// Running totals of all events on each hart, in the order of [`PerfEvent::ALL`]; empty without timing cores.
-fn totals(engine: &Engine) -> Vec<Vec<u64>> {
+pub(crate) fn totals(engine: &Engine) -> Vec<Vec<u64>> {
     engine.cores().map(|cores| cores.counts()).unwrap_or_default()
 }

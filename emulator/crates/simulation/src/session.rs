@@ -15,7 +15,7 @@ use truth::{Collector, SharedLines, UnitTotals};
 use crate::checkpoint::{self, Surroundings};
 use crate::commit_stage::StreamClosed;
 use crate::cores::StreamOptions;
-use crate::counts::RegionCounts;
+use crate::counts::{RegionCounts, totals};
 use crate::engine::Engine;
 use crate::error::SimulationError;
 use crate::laps::Laps;
@@ -152,7 +152,7 @@ impl Session {
 
     /// Returns the running totals of all events on each hart, in the order of `PerfEvent::ALL`; empty before the first timed part.
     pub fn counts(&self) -> Vec<Vec<u64>> {
-        self.engine.cores().map(|cores| cores.counts()).unwrap_or_default()
+        totals(&self.engine)
     }
 
     /// Returns the counts of the region so far, or of all that was timed while there has been none, by hart and event. `None`: nothing
@@ -298,23 +298,20 @@ impl Session {
     }
 
     fn run_slices<O: Observer>(&mut self, goal: &Goal, observer: &mut O) -> Result<Stop, O::Error> {
-        let mut left = goal.instructions.unwrap_or(u64::MAX);
+        let retired = |session: &Self| session.system.harts.instructions();
+        let last = goal.instructions.map_or(u64::MAX, |count| retired(self).saturating_add(count));
         loop {
             if observer.before_slice(self)? == Flow::End {
                 return Ok(Stop::Observer);
             }
+            // What traps is executed, but does not retire.
+            let left = last.saturating_sub(retired(self));
             if left == 0 || goal.cycle.is_some_and(|cycle| self.position().0 >= cycle) {
                 return Ok(Stop::Reached);
             }
             let slice = observer.slice(self).min(left);
             let limit = Limit { instructions: slice, cycle: goal.cycle.unwrap_or(u64::MAX) };
-            let before = self.system.harts.instructions();
             let exit = self.advance(limit)?;
-            // Instructions that trapped count for the limit, but do not retire; a live machine comes back early.
-            left -= match exit {
-                RunExit::Limit if !self.system.is_live() && goal.cycle.is_none() => slice,
-                _ => (self.system.harts.instructions() - before).min(left),
-            };
             match observer.after_slice(self, exit)? {
                 Flow::End => return Ok(Stop::Observer),
                 Flow::GoOn => continue,
@@ -385,12 +382,11 @@ impl Session {
     /// # Errors
     /// If a thread of the recording died.
     pub fn finish(mut self, is_part: bool) -> Result<Finished, SimulationError> {
-        let end_at = self.position();
+        let (end_at, stats) = (self.position(), self.stats());
         let regions = self.regions.end(end_at);
         let (system, timing) = (&self.system, self.engine.is_timing());
         system.uncore.follow(&mut self.uncore, false, false, end_at.0);
         let uncore = system.uncore.describe(&self.uncore, system.harts.len(), end_at.0);
-        let stats = self.engine.cores().map(|cores| cores.stats()).unwrap_or_default();
         let counts = self.counts.end(&self.engine);
         let mut closed = self.engine.finish();
         let collectors = closed.as_mut().map_or_else(Vec::new, StreamClosed::take_truth);

@@ -355,11 +355,6 @@ impl System {
         }
     }
 
-    /// Returns whether somebody outside waits for the guest, or the guest for them.
-    pub fn is_live(&self) -> bool {
-        self.pace.is_some()
-    }
-
     /// Returns how long a live machine waited for the host's time.
     pub fn asleep(&self) -> Duration {
         self.pace.as_ref().map_or(Duration::ZERO, Pace::asleep)

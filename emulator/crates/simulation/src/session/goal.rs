@@ -6,7 +6,8 @@ use machine::{DebugStop, Mark, Stuck};
 /// Where a step is to end: where the first of these is reached. Without any, where the guest ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Goal {
-    /// Instructions to execute in this step on all harts, trapped ones included.
+    /// Instructions that retire in this step, on all harts together. One hart ends at exactly so many; several may execute up to as many
+    /// each before all stop.
     pub instructions: Option<u64>,
     /// Cycle since reset that the furthest hart comes to.
     pub cycle: Option<u64>,
