@@ -7,11 +7,11 @@ mod end;
 pub mod input;
 mod jit;
 pub mod net;
+mod observer;
 mod outcome;
 mod plan;
 mod progress;
 mod share;
-mod watcher;
 
 use std::fs::File;
 use std::io::{Cursor, Read};
@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use devices::{Input, Output};
 use simulation::{
-    Checkpoint, Goal, MachineOptions, Mode, Profilers, Recording, RegionState, Session, Stop,
-    Surroundings, System, TraceOutput,
+    Checkpoint, CheckpointContext, Goal, MachineOptions, Mode, Profilers, Recording, RegionState,
+    Session, Stop, System, TraceOutput,
 };
 use user_net::UserNet;
 
@@ -36,16 +36,16 @@ use crate::session::SharedPosition;
 use crate::spec::Net;
 use boot_cache::Boot;
 use description::metadata;
-use watcher::{Watched, Watcher};
+use observer::{ExperimentObserver, ExperimentState};
 
 pub use end::End;
 pub use outcome::{Outcome, Reports};
 pub use plan::Plan;
-pub use progress::{Console, Echo};
+pub use progress::{Console, ConsoleEcho};
 use share::Share;
 
 /// What an experiment is given beside its plan.
-pub struct Setting<'a> {
+pub struct ExperimentOptions<'a> {
     /// Folder of the results.
     pub out: &'a Path,
     /// Name of the run spec's file.
@@ -53,7 +53,7 @@ pub struct Setting<'a> {
     /// The spec and the input that are kept among the results, if they are no files of the user's.
     pub made: Option<&'a Made>,
     /// Where the guest's console is shown, too.
-    pub echo: Echo,
+    pub echo: ConsoleEcho,
     /// The simulator samples itself.
     pub self_profile: bool,
     /// A debugger may stop the guest for as long as it likes: a guest that does nothing is not ended.
@@ -74,7 +74,7 @@ pub struct Experiment {
     plan: Plan,
     work: Work,
     session: Session,
-    watched: Watched,
+    state: ExperimentState,
     self_profile: Option<SelfProfile>,
 }
 
@@ -90,7 +90,7 @@ pub enum Step {
 }
 
 /// What an experiment left.
-pub struct Concluded {
+pub struct FinishedExperiment {
     /// What it found.
     pub outcome: Outcome,
     /// Where its results are.
@@ -106,35 +106,39 @@ impl Experiment {
     ///
     /// # Errors
     /// If the folder of the results cannot be made, or a file of the guest is not as it should be.
-    pub fn boot(plan: Plan, net: Option<UserNet>, setting: &Setting<'_>) -> anyhow::Result<Self> {
-        let work = begin(&plan, setting)?;
+    pub fn boot(
+        plan: Plan,
+        net: Option<UserNet>,
+        options: &ExperimentOptions<'_>,
+    ) -> anyhow::Result<Self> {
+        let work = begin(&plan, options)?;
         if let Some(program) = &plan.program {
-            let mut console = console(&work, setting.echo)?;
+            let mut console = console(&work, options.echo)?;
             let output = Output::new(Box::new(console.clone()));
             let mut system = System::new(machine_options(&plan, output))?;
-            let results = [work.path(), setting.out];
-            load_program(&plan, results, program, &mut system, &console, setting.made)?;
-            let region = restore(&plan, &mut system, &mut console, setting.checkpoint)?;
-            return Self::of(plan, work, system, console, (None, region), setting);
+            let results = [work.path(), options.out];
+            load_program(&plan, results, program, &mut system, &console, options.made)?;
+            let region = restore(&plan, &mut system, &mut console, options.checkpoint)?;
+            return Self::of(plan, work, system, console, (None, region), options);
         }
         let share = Share { path: work.guest_files() };
-        give_files(&plan, &share, setting.made)?;
-        let mut console = console(&work, setting.echo)?;
+        give_files(&plan, &share, options.made)?;
+        let mut console = console(&work, options.echo)?;
         let mut net = net;
         let output = console.clone();
         let mut make = || {
             let output = Output::new(Box::new(output.clone()));
             Ok(System::new(MachineOptions {
                 share: Some(&share.path),
-                input: setting.input.clone(),
+                input: options.input.clone(),
                 // A machine that is made once more has no network: there is no checkpoint of a machine with one.
                 net: net.take(),
                 ..machine_options(&plan, output)
             })?)
         };
         let mut system = make()?;
-        let region = restore(&plan, &mut system, &mut console, setting.checkpoint)?;
-        let boot = match (&region, &setting.input) {
+        let region = restore(&plan, &mut system, &mut console, options.checkpoint)?;
+        let boot = match (&region, &options.input) {
             (Some(_), _) => None,
             // The port with an input is not that of the runs whose boot is kept.
             (None, Some(_)) => {
@@ -143,7 +147,7 @@ impl Experiment {
             }
             (None, None) => Boot::start(&plan, &mut system, &mut console, make)?,
         };
-        Self::of(plan, work, system, console, (boot, region), setting)
+        Self::of(plan, work, system, console, (boot, region), options)
     }
 
     fn of(
@@ -152,16 +156,17 @@ impl Experiment {
         system: System,
         console: Console,
         (boot, region): (Option<Boot>, Option<RegionState>),
-        setting: &Setting<'_>,
+        options: &ExperimentOptions<'_>,
     ) -> anyhow::Result<Self> {
         let recording = recording(&plan, &work)?;
         let mut session = Session::new(system, &plan.preset, recording, plan.spec.run.boot)?;
         if let Some(region) = &region {
-            session.go_on_in(region)?;
+            session.resume_region(region)?;
         }
-        let self_profile = setting.self_profile.then(SelfProfile::start).transpose()?;
-        let watched = Watched::new(&plan, &session, console, (boot, region.is_some()), setting);
-        Ok(Self { plan, work, session, watched, self_profile })
+        let self_profile = options.self_profile.then(SelfProfile::start).transpose()?;
+        let state =
+            ExperimentState::new(&plan, &session, console, (boot, region.is_some()), options);
+        Ok(Self { plan, work, session, state, self_profile })
     }
 
     /// Returns the session, to look at the machine or to change how it executes.
@@ -176,12 +181,12 @@ impl Experiment {
 
     /// Returns whether the guest has mounted the folder that it shares with the host.
     pub fn has_mounted(&self) -> bool {
-        self.watched.mounted
+        self.state.mounted
     }
 
     /// Returns the guest's console.
     pub fn console(&self) -> &Console {
-        &self.watched.console
+        &self.state.console
     }
 
     /// Runs until the goal is reached, until the console prints `text` if there is one, or to the end; under the control of a debugger
@@ -195,32 +200,32 @@ impl Experiment {
         text: Option<&str>,
         debugger: Option<&mut Debugger>,
     ) -> anyhow::Result<Step> {
-        if self.watched.end.is_some() {
+        if self.state.end.is_some() {
             return Ok(Step::Ended);
         }
         // Slices are shorter while the console is looked at.
-        self.watched.pauses_as_usual &= text.is_none()
+        self.state.boot_is_cacheable &= text.is_none()
             && goal.instructions.is_none()
             && goal.cycle.is_none()
             && goal.breakpoint.is_none();
         let goal = self.plan.limited(goal.clone(), self.session.position());
-        let mut watcher = Watcher::new(&self.plan, &mut self.watched, text);
-        let mut observer = UnderDebugger::new(debugger, &mut watcher);
+        let mut observer = ExperimentObserver::new(&self.plan, &mut self.state, text);
+        let mut observer = UnderDebugger::new(debugger, &mut observer);
         let stop = self.session.run_until(&goal, &mut observer)?;
         let debugger_end = observer.end;
         if matches!(debugger_end, Some(gdb::End::Killed)) {
-            self.watched.stop.store(true, Ordering::Relaxed);
-            self.watched.end = Some(End::Interrupted);
+            self.state.stop.store(true, Ordering::Relaxed);
+            self.state.end = Some(End::Interrupted);
         }
-        if self.watched.has_found_text() {
+        if self.state.has_found_text() {
             return Ok(Step::Reached);
         }
         if stop == Stop::Reached {
-            self.watched.end = self.plan.exceeded(self.session.position());
+            self.state.end = self.plan.exceeded(self.session.position());
         }
-        Ok(match self.watched.end {
+        Ok(match self.state.end {
             Some(_) => Step::Ended,
-            None if self.watched.waits() => Step::Waiting,
+            None if self.state.waits() => Step::Waiting,
             None => Step::Reached,
         })
     }
@@ -247,29 +252,29 @@ impl Experiment {
 
     /// Goes on after a step that was interrupted.
     pub fn resume(&mut self) {
-        if self.watched.end == Some(End::Interrupted) {
-            self.watched.end = None;
+        if self.state.end == Some(End::Interrupted) {
+            self.state.end = None;
         }
     }
 
     /// Returns why the experiment has ended; nothing if it can go on, as it can after a step that was interrupted.
     pub fn end(&self) -> Option<&End> {
-        self.watched.end.as_ref().filter(|end| **end != End::Interrupted)
+        self.state.end.as_ref().filter(|end| **end != End::Interrupted)
     }
 
     /// Ends the experiment: waits until all is evaluated, writes the report, and puts the results in their place.
     ///
     /// # Errors
     /// If the results cannot be written.
-    pub fn finish(self) -> anyhow::Result<Concluded> {
-        let Self { plan, mut work, session, mut watched, self_profile } = self;
+    pub fn finish(self) -> anyhow::Result<FinishedExperiment> {
+        let Self { plan, mut work, session, mut state, self_profile } = self;
         let share = work.guest_files();
         let has_command = plan.spec.run.command.is_some();
         let status = command::status(&share);
         let complete = session.has_closed_region() && !session.is_region_open();
-        let end = watched.end.take().unwrap_or(End::Session { complete });
+        let end = state.end.take().unwrap_or(End::Session { complete });
         let end = end.settled(has_command && status.is_none(), work.path());
-        watched.progress.end();
+        state.progress.end();
         let samples = self_profile.map(SelfProfile::stop);
         let finished = session.finish(end.is_part())?;
         let parts = samples.map(Samples::parts).transpose()?;
@@ -278,10 +283,10 @@ impl Experiment {
             end,
             never_began,
             has_command,
-            mounted: watched.mounted,
+            mounted: state.mounted,
             status,
-            console: watched.console.failure(),
-            command_at: watched.command_at,
+            console: state.console.failure(),
+            command_at: state.command_at,
             parts,
             finished,
         };
@@ -303,15 +308,15 @@ impl Experiment {
             Err(error) if !outcome.failed() => return Err(error),
             Err(_) => Reports::default(),
         };
-        Ok(Concluded { outcome, place, reports, published })
+        Ok(FinishedExperiment { outcome, place, reports, published })
     }
 }
 
 /// Makes the working folder, with what is known before anything runs.
-fn begin(plan: &Plan, setting: &Setting<'_>) -> anyhow::Result<Work> {
-    let mut work = Work::begin(setting.out)?;
-    if let Some(made) = setting.made {
-        work.results().write(setting.spec_name, made.spec.as_bytes())?;
+fn begin(plan: &Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Work> {
+    let mut work = Work::begin(options.out)?;
+    if let Some(made) = options.made {
+        work.results().write(options.spec_name, made.spec.as_bytes())?;
         if let Some(content) = &made.input {
             work.results().write(input::MADE_INPUT, content)?;
         }
@@ -364,7 +369,7 @@ fn restore(
         return Ok(None);
     };
     let saved = Checkpoint::open(path)?;
-    let (_, Surroundings { printed, region, guest }) =
+    let (_, CheckpointContext { printed, region, guest }) =
         saved.load(system, Mode::Functional, &plan.preset)?;
     if !guest.is_empty() && guest != description::guest_name(plan)?.as_bytes() {
         let error = "expected a checkpoint of this guest, found one of other files, arguments, kernel command line or clock";
@@ -402,7 +407,7 @@ fn load_program(
     Ok(())
 }
 
-fn console(work: &Work, echo: Echo) -> anyhow::Result<Console> {
+fn console(work: &Work, echo: ConsoleEcho) -> anyhow::Result<Console> {
     Ok(Console::new(work.create(CONSOLE)?, &work.path().join(CONSOLE), echo))
 }
 

@@ -15,7 +15,7 @@ use simulation::{Goal, SimulationError};
 use snapshot::SnapshotError;
 
 use crate::cli::RunArgs;
-use crate::experiment::{Echo, Experiment, Plan, Setting, Step, net};
+use crate::experiment::{ConsoleEcho, Experiment, ExperimentOptions, Plan, Step, net};
 use crate::failure::BadInput;
 use crate::run_folder::Work;
 
@@ -411,11 +411,11 @@ fn begin(
         return Err(BadInput(error.to_owned()).into());
     }
     let net = net::of(plan.spec.guest.net, &plan.spec.forwards()?)?;
-    let setting = Setting {
+    let options = ExperimentOptions {
         out: &options.out,
         spec_name: "",
         made: None,
-        echo: Echo::Nowhere,
+        echo: ConsoleEcho::Nowhere,
         self_profile: false,
         has_debugger: false,
         stop,
@@ -423,5 +423,5 @@ fn begin(
         input,
         checkpoint: options.checkpoint.as_deref(),
     };
-    Experiment::boot(plan, net, &setting)
+    Experiment::boot(plan, net, &options)
 }

@@ -91,8 +91,8 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     let mut region = None;
     let engine = match saved {
         Some(saved) => {
-            let (engine, surroundings) = saved.load(&mut system, args.mode, &preset)?;
-            region = Some(surroundings.region);
+            let (engine, context) = saved.load(&mut system, args.mode, &preset)?;
+            region = Some(context.region);
             engine
         }
         None => {
@@ -106,7 +106,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     };
     let mut session = Session::with_engine(system, engine, &preset, Recording::default());
     if let Some(region) = &region {
-        session.go_on_in(region)?;
+        session.resume_region(region)?;
     }
 
     let start = Instant::now();
@@ -117,7 +117,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     }
     let max_idle = spec::Run::default().max_idle_seconds();
     let watch = Watch::new(session.system(), max_idle, args.restore.is_some());
-    let mut attendant = Attendant {
+    let mut terminal_observer = TerminalObserver {
         leave: &leave,
         terminal: terminal.as_ref(),
         console: &console,
@@ -131,13 +131,13 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         asleep: Duration::ZERO,
         standstill: None,
     };
-    let mut observer = UnderDebugger::new(debugger.as_mut(), &mut attendant);
+    let mut observer = UnderDebugger::new(debugger.as_mut(), &mut terminal_observer);
     let stop = session.run_until(&Goal::END, &mut observer)?;
     let exit = match (observer.end, stop) {
         (Some(gdb::End::Guest(exit)), _) | (_, Stop::Exit(exit)) => Some(exit),
         _ => None,
     };
-    let Attendant { asleep, standstill, .. } = attendant;
+    let TerminalObserver { asleep, standstill, .. } = terminal_observer;
     drop(terminal);
     let by_signal = leave.notice();
     if let Some(path) = &args.save {
@@ -171,7 +171,7 @@ pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
 }
 
 /// Looks after a machine on a terminal: its input, its limits, and whether anything will happen yet.
-struct Attendant<'a> {
+struct TerminalObserver<'a> {
     leave: &'a SessionEnd,
     terminal: Option<&'a Terminal>,
     console: &'a Console,
@@ -189,7 +189,7 @@ struct Attendant<'a> {
     standstill: Option<Standstill>,
 }
 
-impl Observer for Attendant<'_> {
+impl Observer for TerminalObserver<'_> {
     type Error = anyhow::Error;
 
     fn slice(&mut self, _: &Session) -> u64 {

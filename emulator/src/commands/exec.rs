@@ -139,12 +139,12 @@ fn execute(args: &ExecArgs) -> anyhow::Result<u8> {
         debugger.wait()?;
     }
     let goal = Goal::instructions(args.max_insts);
-    let mut program_watch = ProgramWatch {
+    let mut program_observer = ProgramObserver {
         input: InputWatch::default(),
         waits: false,
         slice: if debugger.is_some() { gdb::POLL_INSTRUCTIONS } else { u64::MAX },
     };
-    let mut observer = UnderDebugger::new(debugger.as_mut(), &mut program_watch);
+    let mut observer = UnderDebugger::new(debugger.as_mut(), &mut program_observer);
     let stop = session.run_until(&goal, &mut observer)?;
     let stop = match observer.end {
         Some(gdb::End::Guest(exit)) => Stop::Exit(exit),
@@ -164,7 +164,7 @@ fn execute(args: &ExecArgs) -> anyhow::Result<u8> {
         Stop::Exit(Exit::PowerOff(code)) => code.into(),
         Stop::Exit(Exit::Reset) => 0,
         _ => {
-            let waits = program_watch.waits;
+            let waits = program_observer.waits;
             let (why, (pc, rest)) =
                 unfinished(&stop, waits, system, args, symbols.tohost.is_some());
             anyhow::bail!("{name}: {why}{}{rest}", program.place(pc))
@@ -220,7 +220,7 @@ fn unfinished(
 }
 
 /// Looks whether a program still does something.
-struct ProgramWatch {
+struct ProgramObserver {
     input: InputWatch,
     /// The program waits for input, which is at its end.
     waits: bool,
@@ -228,7 +228,7 @@ struct ProgramWatch {
     slice: u64,
 }
 
-impl Observer for ProgramWatch {
+impl Observer for ProgramObserver {
     type Error = anyhow::Error;
 
     fn slice(&mut self, session: &Session) -> u64 {

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use simulation::{Goal, Mode, Region};
 
 use crate::cli::{Made, RunArgs};
-use crate::experiment::{Concluded, Echo, Experiment, Plan, Setting, net};
+use crate::experiment::{
+    ConsoleEcho, Experiment, ExperimentOptions, FinishedExperiment, Plan, net,
+};
 use crate::failure::bad_input;
 use crate::gdb::Debugger;
 use crate::run_folder::{EXEC_SPEC, PROFILE_SPEC, RUN, Work};
@@ -38,11 +40,11 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
     };
     let made = args.made.as_ref().or(repeated.as_ref());
     let echo = match made.is_some_and(|made| made.prints) {
-        true => Echo::StandardOutput,
-        false if args.console => Echo::StandardError,
-        false => Echo::Nowhere,
+        true => ConsoleEcho::StandardOutput,
+        false if args.console => ConsoleEcho::StandardError,
+        false => ConsoleEcho::Nowhere,
     };
-    let setting = Setting {
+    let options = ExperimentOptions {
         out: &args.out,
         spec_name: &args.spec.file_name().unwrap_or_default().to_string_lossy(),
         made,
@@ -54,7 +56,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         input: None,
         checkpoint: None,
     };
-    let mut experiment = Experiment::boot(plan, net, &setting)?;
+    let mut experiment = Experiment::boot(plan, net, &options)?;
     let mut debugger = args.gdb.map(Debugger::listen).transpose()?;
     if let Some(debugger) = &mut debugger {
         debugger.wait()?;
@@ -76,12 +78,12 @@ pub fn stop_on_signal() -> anyhow::Result<Arc<AtomicBool>> {
 
 /// Prints what an experiment found, or its verdict alone if `brief`; the exit status is that of the guest's command.
 pub fn conclude(
-    concluded: Concluded,
+    concluded: FinishedExperiment,
     out: &Path,
     brief: bool,
     stop: &AtomicBool,
 ) -> anyhow::Result<u8> {
-    let Concluded { outcome, place, reports, published } = concluded;
+    let FinishedExperiment { outcome, place, reports, published } = concluded;
     // What went wrong is told before what took how long.
     outcome.tell_failure(&place);
     print!("{}", if brief { reports.verdict } else { reports.text });

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 use simulation::checkpoint::PARTIAL_SUFFIX;
-use simulation::{Checkpoint, Mode, Session, SimulationError, Surroundings, System};
+use simulation::{Checkpoint, CheckpointContext, Mode, Session, SimulationError, System};
 
 use super::Plan;
 use super::description::guest;
@@ -166,7 +166,8 @@ fn load(
     let now = file.set_modified(SystemTime::now());
     now.map_err(|e| tracing::warn!("{}: {e}", path.display())).ok();
     let saved = Checkpoint::of(path, file)?;
-    let (_, Surroundings { printed, .. }) = saved.load(system, Mode::Functional, &plan.preset)?;
+    let (_, CheckpointContext { printed, .. }) =
+        saved.load(system, Mode::Functional, &plan.preset)?;
     Ok(printed)
 }
 

@@ -14,7 +14,7 @@ use crate::host::terminal::rewrite_line;
 
 /// Where a console is shown beside its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Echo {
+pub enum ConsoleEcho {
     /// The console is shown nowhere else.
     Nowhere,
     /// On standard error.
@@ -28,14 +28,14 @@ pub enum Echo {
 pub struct Console {
     file: Arc<File>,
     path: PathBuf,
-    echo: Echo,
+    echo: ConsoleEcho,
     /// Why something could not be written, for later: whoever writes to a console does not ask.
     failed: Arc<OnceLock<String>>,
 }
 
 impl Console {
     /// Writes to an empty file that was created at this path.
-    pub fn new(file: File, path: &Path, echo: Echo) -> Self {
+    pub fn new(file: File, path: &Path, echo: ConsoleEcho) -> Self {
         Self { file: Arc::new(file), path: path.to_owned(), echo, failed: Arc::default() }
     }
 
@@ -82,9 +82,9 @@ impl Write for Console {
             return Err(e);
         }
         match self.echo {
-            Echo::Nowhere => {}
-            Echo::StandardError => std::io::stderr().write_all(bytes)?,
-            Echo::StandardOutput => std::io::stdout().write_all(bytes)?,
+            ConsoleEcho::Nowhere => {}
+            ConsoleEcho::StandardError => std::io::stderr().write_all(bytes)?,
+            ConsoleEcho::StandardOutput => std::io::stdout().write_all(bytes)?,
         }
         Ok(bytes.len())
     }

@@ -55,7 +55,7 @@ pub struct Header {
 
 /// What a checkpoint has beside the machine.
 #[derive(Clone, Debug, Default)]
-pub struct Surroundings {
+pub struct CheckpointContext {
     /// What the guest's console has printed.
     pub printed: Vec<u8>,
     /// Where among marks the machine is.
@@ -64,7 +64,7 @@ pub struct Surroundings {
     pub guest: Vec<u8>,
 }
 
-snapshot::snapshot!(Surroundings { printed, region, guest });
+snapshot::snapshot!(CheckpointContext { printed, region, guest });
 
 /// Saves a machine between two runs; the file is there when it is whole.
 ///
@@ -75,10 +75,10 @@ pub fn save(
     system: &mut System,
     engine: &mut Engine,
     core: &Preset,
-    surroundings: &mut Surroundings,
+    context: &mut CheckpointContext,
 ) -> Result<(), SimulationError> {
     let mut archive = Archive::saving();
-    surroundings.snapshot(&mut archive)?;
+    context.snapshot(&mut archive)?;
     system.snapshot(&mut archive)?;
     let timing = engine.is_timing();
     if timing {
@@ -129,7 +129,7 @@ pub fn save(
 /// Returns the state of a machine between two runs, for [`from_memory`]: with the timing cores, if they are running.
 pub fn to_memory(system: &mut System, engine: &mut Engine) -> Result<Vec<u8>, SnapshotError> {
     let mut archive = Archive::saving();
-    Surroundings::default().snapshot(&mut archive)?;
+    CheckpointContext::default().snapshot(&mut archive)?;
     system.snapshot(&mut archive)?;
     let timing = engine.is_timing();
     if timing {
@@ -218,7 +218,7 @@ impl Checkpoint {
         system: &mut System,
         mode: Mode,
         core: &Preset,
-    ) -> Result<(Engine, Surroundings), SimulationError> {
+    ) -> Result<(Engine, CheckpointContext), SimulationError> {
         if self.header.timing && mode == Mode::Timing && *core != self.header.core {
             let error = "its timing core is another one than that of --core";
             return Err(SimulationError::file(&self.path, error));
@@ -283,12 +283,12 @@ fn load(
     system: &mut System,
     mode: Mode,
     core: &Preset,
-) -> Result<(Engine, Surroundings), Damage> {
+) -> Result<(Engine, CheckpointContext), Damage> {
     let length = number(reader)?;
     let state = bytes(reader, length)?;
     let mut archive = Archive::loading(&state);
-    let mut surroundings = Surroundings::default();
-    surroundings.snapshot(&mut archive)?;
+    let mut context = CheckpointContext::default();
+    context.snapshot(&mut archive)?;
     system.snapshot(&mut archive)?;
     let mut engine = system.engine(mode, core);
     if timing && mode == Mode::Timing {
@@ -310,5 +310,5 @@ fn load(
     }
     // The checksum is checked at the end of the frame.
     io::copy(reader, &mut io::sink())?;
-    Ok((engine, surroundings))
+    Ok((engine, context))
 }

@@ -95,7 +95,7 @@ const WORTH_WAITING: u64 = 1 << 8;
 
 /// How one hart and its core use the host.
 #[derive(Clone)]
-struct HostUse {
+struct HostThreads {
     /// Threads for a single hart and its core; several harts and their cores always have one.
     threads: Threads,
     /// Called on each thread of a core when it begins.
@@ -106,7 +106,7 @@ struct HostUse {
 
 impl<const STAGES: bool> Timing<STAGES> {
     /// Runs the hart with this core, in one thread or two.
-    fn run(&mut self, hart: &mut Hart, bus: &mut Bus, limit: Limit, host: &HostUse) -> RunExit {
+    fn run(&mut self, hart: &mut Hart, bus: &mut Bus, limit: Limit, host: &HostThreads) -> RunExit {
         let raised = SharedCycle::new(u64::MAX);
         let irq_at = self.core.sink_mut().raise(raised.clone());
         let spare_worker = host.spare_worker.as_ref();
@@ -136,7 +136,7 @@ impl<const STAGES: bool> Timing<STAGES> {
 /// The cores of all harts.
 struct Cores<const STAGES: bool> {
     cores: Vec<Timing<STAGES>>,
-    host: HostUse,
+    host: HostThreads,
 }
 
 impl<const STAGES: bool> Cores<STAGES> {
@@ -174,7 +174,7 @@ impl<const STAGES: bool> Cores<STAGES> {
         let cores = cores.collect();
         let threads = threads.of_this_host();
         let spare_worker = options.spare_worker.clone();
-        Self { cores, host: HostUse { threads, on_core_thread, spare_worker } }
+        Self { cores, host: HostThreads { threads, on_core_thread, spare_worker } }
     }
 }
 

@@ -24,7 +24,6 @@
 //! The guest decides nothing about the host: what it does is a [`machine::RunExit`], and all that can go wrong otherwise is a
 //! [`SimulationError`].
 
-mod cable;
 pub mod checkpoint;
 mod commit_stage;
 mod cores;
@@ -43,8 +42,9 @@ mod standstill;
 mod stuck;
 mod system;
 mod units;
+mod user_net_link;
 
-pub use checkpoint::{Checkpoint, Surroundings};
+pub use checkpoint::{Checkpoint, CheckpointContext};
 pub use cores::{StreamOptions, TimingCores};
 pub use engine::Engine;
 pub use error::SimulationError;

@@ -11,7 +11,7 @@ use timing::Preset;
 use crate::error::SimulationError;
 use crate::options::Region;
 
-pub(crate) use consumer::{Consumer, IN_FLIGHT};
+pub(crate) use consumer::{IN_FLIGHT, StreamConsumer};
 pub use consumer::{Recorded, RecordingError, SpareWorker};
 
 /// What a session records: one value, given when it begins. By default nothing.

@@ -96,7 +96,7 @@ impl Regions {
 
     /// Goes on at `now` from where another session was, of a run whose spec says `region`. Returns how that changes the region, if it
     /// does: one that was open begins here.
-    pub fn go_on(
+    pub fn resume(
         &mut self,
         state: &RegionState,
         region: Region,

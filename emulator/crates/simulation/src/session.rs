@@ -12,7 +12,7 @@ use machine::{DebugStop, Limit, Mark, RunExit};
 use timing::{Preset, Stats};
 use truth::{Collector, SharedLines, UnitTotals};
 
-use crate::checkpoint::{self, Surroundings};
+use crate::checkpoint::{self, CheckpointContext};
 use crate::commit_stage::StreamClosed;
 use crate::cores::StreamOptions;
 use crate::counts::{RegionCounts, totals};
@@ -20,7 +20,7 @@ use crate::engine::Engine;
 use crate::error::SimulationError;
 use crate::laps::Laps;
 use crate::options::Mode;
-use crate::recording::{Consumer, IN_FLIGHT, Recorded, Recording, core_description};
+use crate::recording::{IN_FLIGHT, Recorded, Recording, StreamConsumer, core_description};
 use crate::region::{RegionState, RegionSummary, Regions, RunPosition};
 use crate::system::System;
 use crate::units::uncore::UncoreRegion;
@@ -35,7 +35,7 @@ pub struct Session {
     preset: Preset,
     recording: Recording,
     /// What takes the stream, once a timed part has begun.
-    consumer: Option<Consumer>,
+    consumer: Option<StreamConsumer>,
     /// Cache lines as all harts used them, for the truth.
     lines: SharedLines,
     /// The timing cores execute the region of interest, and the functional harts the rest.
@@ -163,7 +163,7 @@ impl Session {
 
     /// Returns true once something could not be recorded.
     pub fn recording_failed(&self) -> bool {
-        self.consumer.as_ref().is_some_and(Consumer::failed)
+        self.consumer.as_ref().is_some_and(StreamConsumer::failed)
     }
 
     /// Returns whether a region of interest, or a stretch of it, has begun and ended.
@@ -343,17 +343,17 @@ impl Session {
         printed: Vec<u8>,
         guest: Vec<u8>,
     ) -> Result<(), SimulationError> {
-        let mut surroundings = Surroundings { printed, region: self.regions.state(), guest };
-        checkpoint::save(path, &mut self.system, &mut self.engine, &self.preset, &mut surroundings)
+        let mut context = CheckpointContext { printed, region: self.regions.state(), guest };
+        checkpoint::save(path, &mut self.system, &mut self.engine, &self.preset, &mut context)
     }
 
     /// Takes the region to be where it was when a checkpoint was saved, whose machine this session has and has not run yet.
     ///
     /// # Errors
     /// If the recording cannot begin.
-    pub fn go_on_in(&mut self, region: &RegionState) -> Result<(), SimulationError> {
+    pub fn resume_region(&mut self, region: &RegionState) -> Result<(), SimulationError> {
         let now = self.position();
-        match self.regions.go_on(region, self.recording.region, now) {
+        match self.regions.resume(region, self.recording.region, now) {
             Some(event) => self.region(&event, now),
             None => Ok(()),
         }
@@ -429,7 +429,7 @@ impl Session {
             let starts: Vec<u64> = self.system.harts.positions().map(|(_, cycle)| cycle).collect();
             let (senders, stream) = recordings(&starts, IN_FLIGHT);
             recorders = senders;
-            self.consumer = Some(Consumer::start(
+            self.consumer = Some(StreamConsumer::start(
                 stream,
                 recording.trace.take(),
                 recording.profilers.as_ref(),
@@ -443,7 +443,7 @@ impl Session {
             truth: recording.truth.then(|| self.lines.clone()),
             excerpts: recording.excerpts.then(|| core_description(&self.preset)),
             marked: recording.region.is_marked(),
-            spare_worker: self.consumer.as_ref().map(Consumer::spare_worker),
+            spare_worker: self.consumer.as_ref().map(StreamConsumer::spare_worker),
         };
         self.engine = self.system.timing(&self.preset, recorders, &options);
         Ok(())

@@ -18,7 +18,6 @@ use timing::{Preset, SharedMemory};
 use tip_device::{Reg, TipUnit};
 use truth::UnitTotals;
 
-use crate::cable::Cable;
 use crate::commit_stage::SharedTip;
 use crate::cores::{CoreStart, StreamOptions, timing_cores};
 use crate::engine::Engine;
@@ -29,6 +28,7 @@ use crate::pace::Pace;
 use crate::script_sampler::{RunningThread, ScriptSampler};
 use crate::units::tip::{Programs, TipBus};
 use crate::units::uncore::Uncore;
+use crate::user_net_link::UserNetLink;
 
 /// `mtime` ticks per second.
 const TIMEBASE_HZ: u64 = 10_000_000;
@@ -141,7 +141,7 @@ impl System {
             board.add_virtio(Box::new(folder), Latency::STORAGE)?;
         }
         if let Some(net) = options.net {
-            let net = Net::new(user_net::GUEST_MAC, Box::new(Cable(net)));
+            let net = Net::new(user_net::GUEST_MAC, Box::new(UserNetLink(net)));
             board.add_virtio(Box::new(net), Latency::BUFFER)?;
         }
 

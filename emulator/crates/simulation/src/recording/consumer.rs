@@ -21,11 +21,11 @@
 //!   what the channel holds.
 //! - Full chunks of the trace are compressed in pieces by the same threads, under a lock of its own.
 //! - The channel is bounded: a recorder whose channel is full waits, and with it the simulation. An error (a full disk)
-//!   ends the trace, or the profilers; the rest goes on, and [`Consumer::finish`] tells.
+//!   ends the trace, or the profilers; the rest goes on, and [`StreamConsumer::finish`] tells.
 //!
-//! States of a session: it builds the `System` and its recorders, starts the [`Consumer`], runs slices of the machine
+//! States of a session: it builds the `System` and its recorders, starts the [`StreamConsumer`], runs slices of the machine
 //! (`System::run`), and ends the engine (`Engine::finish`): that ends the recorders, closes the channel, drops what other threads
-//! hold of this side, and gives a [`StreamClosed`], without which nobody can wait for the rest ([`Consumer::finish`]).
+//! hold of this side, and gives a [`StreamClosed`], without which nobody can wait for the rest ([`StreamConsumer::finish`]).
 
 use std::fs::File;
 use std::path::Path;
@@ -63,7 +63,7 @@ const URGENT_BATCHES: usize = 4;
 const RECORDS_AT_ONCE: usize = 1024;
 
 /// The thread "host" and its state.
-pub(crate) struct Consumer {
+pub(crate) struct StreamConsumer {
     thread: JoinHandle<()>,
     spare_worker: SpareWorker,
 }
@@ -168,7 +168,7 @@ enum Part {
     Last,
 }
 
-impl Consumer {
+impl StreamConsumer {
     /// Creates the trace, if there is to be one, and starts the thread with the profilers of so many `harts`, whose cores commit up
     /// to `width` instructions a cycle.
     ///

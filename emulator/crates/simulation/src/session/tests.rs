@@ -134,7 +134,7 @@ fn a_region_goes_on_from_a_checkpoint() {
     let preset = second.preset.clone();
     let (_, found) = saved.load(second.system_mut(), Mode::Functional, &preset).unwrap();
     assert_eq!((&found.printed[..], &found.guest[..]), (&b"printed"[..], &b"guest"[..]));
-    second.go_on_in(&found.region).unwrap();
+    second.resume_region(&found.region).unwrap();
     assert!(second.is_timing() && second.is_region_open());
     run(&mut second, &Goal::instructions(50));
     second.mark(Mark::Stop).unwrap();

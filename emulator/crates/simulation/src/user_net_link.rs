@@ -4,9 +4,9 @@ use devices::virtio::Link;
 use user_net::UserNet;
 
 /// The network behind the guest's card.
-pub(crate) struct Cable(pub(crate) UserNet);
+pub(crate) struct UserNetLink(pub(crate) UserNet);
 
-impl Link for Cable {
+impl Link for UserNetLink {
     fn send(&mut self, frame: &[u8], nanos: u64) {
         self.0.send(frame, nanos);
     }

@@ -9,12 +9,12 @@ use simulation::{Flow, InputWatch, Observer, SLICE, Session, Standstill, Watch, 
 
 use super::boot_cache::Boot;
 use super::progress::Progress;
-use super::{Console, End, Plan, Setting};
+use super::{Console, End, ExperimentOptions, Plan};
 use crate::host::memory;
 use crate::session::SharedPosition;
 
 /// What is known of an experiment from step to step.
-pub struct Watched {
+pub struct ExperimentState {
     /// The guest's console.
     pub console: Console,
     /// The line that shows how far the run is.
@@ -30,7 +30,7 @@ pub struct Watched {
     /// Why the experiment ended, if it did.
     pub end: Option<End>,
     /// The machine has paused only where a plain run does, so that its state is that of every run with such a boot.
-    pub pauses_as_usual: bool,
+    pub boot_is_cacheable: bool,
     boot: Option<Boot>,
     standstill: Watch,
     input: InputWatch,
@@ -49,18 +49,18 @@ const SLICE_FOR_TEXT: u64 = 1 << 16;
 /// Simulated seconds after which a guest that waits for what is typed ends a step.
 const MAX_IDLE_OF_INTERACTIVE: u64 = 5;
 
-impl Watched {
+impl ExperimentState {
     /// Begins to watch a session that has not run, or goes on from a checkpoint.
     pub fn new(
         plan: &Plan,
         session: &Session,
         console: Console,
         (boot, from_checkpoint): (Option<Boot>, bool),
-        setting: &Setting<'_>,
+        options: &ExperimentOptions<'_>,
     ) -> Self {
         let restored = from_checkpoint || boot.as_ref().is_some_and(Boot::is_restored);
         let system = session.system();
-        let is_interactive = setting.input.is_some();
+        let is_interactive = options.input.is_some();
         let max_idle = match is_interactive {
             true => MAX_IDLE_OF_INTERACTIVE,
             false => plan.spec.run.max_idle_seconds(),
@@ -68,16 +68,16 @@ impl Watched {
         Self {
             console,
             progress: Progress::new(Instant::now(), system.harts.instructions()),
-            position: setting.position.clone(),
-            stop: Arc::clone(&setting.stop),
+            position: options.position.clone(),
+            stop: Arc::clone(&options.stop),
             mounted: restored,
             command_at: None,
             end: None,
-            pauses_as_usual: true,
+            boot_is_cacheable: true,
             boot,
             standstill: Watch::new(system, max_idle, restored),
             input: InputWatch::default(),
-            has_debugger: setting.has_debugger,
+            has_debugger: options.has_debugger,
             is_interactive,
             found_text: false,
             waits: false,
@@ -96,40 +96,40 @@ impl Watched {
 }
 
 /// Watches one step.
-pub struct Watcher<'a> {
+pub struct ExperimentObserver<'a> {
     plan: &'a Plan,
-    watched: &'a mut Watched,
+    state: &'a mut ExperimentState,
     /// What the console is to print, and where it is looked for: a place in the console's file, in bytes.
     text: Option<(&'a str, u64)>,
 }
 
-impl<'a> Watcher<'a> {
+impl<'a> ExperimentObserver<'a> {
     /// Watches a step that also ends when the console prints `text`.
-    pub fn new(plan: &'a Plan, watched: &'a mut Watched, text: Option<&'a str>) -> Self {
-        (watched.found_text, watched.waits) = (false, false);
+    pub fn new(plan: &'a Plan, state: &'a mut ExperimentState, text: Option<&'a str>) -> Self {
+        (state.found_text, state.waits) = (false, false);
         // The first part of the text may have been printed before.
         let before = text.map_or(0, |text| (text.len() as u64).saturating_sub(1));
-        let from = watched.console.size().saturating_sub(before);
-        Self { plan, watched, text: text.map(|text| (text, from)) }
+        let from = state.console.size().saturating_sub(before);
+        Self { plan, state, text: text.map(|text| (text, from)) }
     }
 
     /// Returns why the run must end though the guest goes on, if it must.
     fn limit(&mut self, session: &mut Session) -> Option<End> {
-        let watched = &mut *self.watched;
+        let state = &mut *self.state;
         let most = self.plan.host_memory;
-        if watched.console.failure().is_some() || session.recording_failed() {
+        if state.console.failure().is_some() || session.recording_failed() {
             return Some(End::RecordingFailed);
         }
         if memory::in_use().is_some_and(|used| used > most) {
             return Some(End::HostMemory(most));
         }
-        if watched.has_debugger {
+        if state.has_debugger {
             return None;
         }
-        if watched.input.look(session.system()) {
+        if state.input.look(session.system()) {
             return Some(End::Standstill(Standstill::NoInput));
         }
-        let found = watched.standstill.look(session.system_mut(), || watched.console.tail());
+        let found = state.standstill.look(session.system_mut(), || state.console.tail());
         found.map(End::Standstill)
     }
 
@@ -138,7 +138,7 @@ impl<'a> Watcher<'a> {
         let Some((text, from)) = &mut self.text else {
             return false;
         };
-        let printed = self.watched.console.printed_from(*from);
+        let printed = self.state.console.printed_from(*from);
         if printed.windows(text.len().max(1)).any(|part| part == text.as_bytes()) {
             return true;
         }
@@ -148,7 +148,7 @@ impl<'a> Watcher<'a> {
     }
 }
 
-impl Observer for Watcher<'_> {
+impl Observer for ExperimentObserver<'_> {
     type Error = anyhow::Error;
 
     fn slice(&mut self, _: &Session) -> u64 {
@@ -159,42 +159,42 @@ impl Observer for Watcher<'_> {
         let harts = &session.system().harts;
         let cycle = harts.first().cycle();
         let instructions = harts.instructions();
-        match &self.watched.position {
+        match &self.state.position {
             Some(position) => position.set(cycle, instructions),
-            None => self.watched.progress.show(cycle, instructions),
+            None => self.state.progress.show(cycle, instructions),
         }
         let mut flow = Flow::Default;
         let end = match exit {
             RunExit::Exit(exit) => Some(End::Guest(exit)),
             // What is typed next may wake the guest.
-            RunExit::Idle if self.watched.is_interactive => {
-                (flow, self.watched.waits) = (Flow::End, true);
+            RunExit::Idle if self.state.is_interactive => {
+                (flow, self.state.waits) = (Flow::End, true);
                 None
             }
             RunExit::Idle => Some(End::Standstill(Standstill::Asleep)),
             RunExit::Limit => match self.limit(session) {
                 Some(End::Standstill(Standstill::Waits(_) | Standstill::NoInput))
-                    if self.watched.is_interactive =>
+                    if self.state.is_interactive =>
                 {
-                    (flow, self.watched.waits) = (Flow::End, true);
+                    (flow, self.state.waits) = (Flow::End, true);
                     None
                 }
                 end => end,
             },
             RunExit::Paused => {
-                self.watched.mounted = true;
-                if let Some(boot) = &self.watched.boot
-                    && self.watched.pauses_as_usual
+                self.state.mounted = true;
+                if let Some(boot) = &self.state.boot
+                    && self.state.boot_is_cacheable
                     && session.counts().is_empty()
                 {
-                    boot.save(session, &self.watched.console);
+                    boot.save(session, &self.state.console);
                 }
                 None
             }
             RunExit::Debug(_) => None,
             RunExit::Stuck(stuck) => {
                 let text = describe_stuck(session.system_mut(), &stuck);
-                match !self.watched.has_debugger && session.system().harts.len() == 1 {
+                match !self.state.has_debugger && session.system().harts.len() == 1 {
                     true => Some(End::Standstill(Standstill::Stuck(text))),
                     // Another hart, or the debugger, may change memory.
                     false => {
@@ -206,18 +206,18 @@ impl Observer for Watcher<'_> {
             }
             RunExit::Region(mark) => {
                 if mark == Mark::CommandStart {
-                    let size = self.watched.console.size();
-                    self.watched.command_at.get_or_insert(size);
+                    let size = self.state.console.size();
+                    self.state.command_at.get_or_insert(size);
                 }
                 None
             }
         };
         // A program that marks all the time ends no slice by its limit.
-        let stopped = self.watched.stop.load(Ordering::Relaxed).then_some(End::Interrupted);
+        let stopped = self.state.stop.load(Ordering::Relaxed).then_some(End::Interrupted);
         let end = end.or_else(|| self.plan.exceeded(session.position()));
-        self.watched.end = end.or(stopped);
-        self.watched.found_text = self.has_text();
-        Ok(match self.watched.end.is_some() || self.watched.found_text {
+        self.state.end = end.or(stopped);
+        self.state.found_text = self.has_text();
+        Ok(match self.state.end.is_some() || self.state.found_text {
             true => Flow::End,
             false => flow,
         })
