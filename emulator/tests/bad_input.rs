@@ -1,8 +1,6 @@
 //! Bad input gives one clear line, the right exit status, and loses nothing.
 
-mod common;
-
-use common::{assemble, assert_error, scratch, stderr, tipsim};
+use crate::common::{assemble, assert_error, scratch, stderr, tipsim};
 
 #[test]
 fn missing_files_are_named() {
@@ -62,7 +60,7 @@ fn bad_networks_are_refused() {
 #[test]
 fn hostile_elfs_are_refused() {
     let dir = scratch("bad-elf");
-    let elf = common::assemble(&dir, "good", ".globl _start\n_start: j _start\n");
+    let elf = crate::common::assemble(&dir, "good", ".globl _start\n_start: j _start\n");
     let whole = std::fs::read(elf).unwrap();
     for (name, bytes) in [
         ("empty", Vec::new()),

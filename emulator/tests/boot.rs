@@ -1,11 +1,9 @@
 //! `tipsim boot` of small systems of others: what it takes, and what it refuses.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use common::{assemble, assert_error, scratch, stderr, stdout, tipsim};
+use crate::common::{assemble, assert_error, scratch, stderr, stdout, tipsim};
 
 /// Prints a letter on the serial port, and switches the machine off by the test device.
 fn prints(letter: char) -> String {
@@ -48,7 +46,7 @@ fn vmlinux(dir: &Path) -> PathBuf {
     std::fs::write(&source, prints('V')).unwrap();
     let text = "ENTRY(_start)\nSECTIONS { . = 0xffffffff80000000; .text : AT(0) { *(.text*) } }\n";
     std::fs::write(&script, text).unwrap();
-    common::succeed(
+    crate::common::succeed(
         Command::new("riscv64-linux-gnu-gcc")
             .args(["-nostdlib", "-static", "-no-pie", "-Wl,--build-id=none", "-T"])
             .args([&script, Path::new("-o"), &elf, &source]),
@@ -62,10 +60,10 @@ fn kernels_are_unpacked_and_vmlinux_is_loaded() {
     let firmware = starter(&dir);
     let kernel = dir.join("Image");
     let elf = assemble(&dir, "kernel", &prints('K'));
-    common::succeed(
+    crate::common::succeed(
         Command::new("riscv64-linux-gnu-objcopy").args(["-O", "binary"]).args([&elf, &kernel]),
     );
-    common::succeed(Command::new("gzip").arg("-k").arg(&kernel));
+    crate::common::succeed(Command::new("gzip").arg("-k").arg(&kernel));
     for (kernel, letter) in
         [(kernel.clone(), "K"), (kernel.with_extension("gz"), "K"), (vmlinux(&dir), "V")]
     {

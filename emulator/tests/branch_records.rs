@@ -1,13 +1,11 @@
 //! Control transfer records (Smctr, Ssctr) of a program in user and supervisor mode, against the trace of the same run.
 
-mod common;
-
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use common::{assemble, repo, run_spec, scratch, succeed, tipsim};
+use crate::common::{assemble, repo, run_spec, scratch, succeed, tipsim};
 
 /// Records that the program has room for, more than it makes.
 const DEPTH: usize = 256;

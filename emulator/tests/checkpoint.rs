@@ -1,11 +1,9 @@
 //! A machine that goes on from a checkpoint is the machine that never stopped.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{assert_error, guest, json, scratch, stderr, stdout, tipsim};
+use crate::common::{assert_error, guest, json, scratch, stderr, stdout, tipsim};
 
 /// `tipsim boot` up to an instruction; saved then.
 fn boot(from: Option<&Path>, more: &[&str], until: u64, save: &Path) -> Output {

@@ -1,14 +1,12 @@
 //! Waits for lines of other harts: the event of TEA's signatures, against what else a run says of them.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::common::bare_metal::{Row, trace};
+use crate::common::truth::instructions;
+use crate::common::{assemble, json, scratch, succeed, tipsim};
 use commit_trace::DataSource;
-use common::bare_metal::{Row, trace};
-use common::truth::instructions;
-use common::{assemble, json, scratch, succeed, tipsim};
 use serde_json::Value;
 
 /// The event.

@@ -1,12 +1,10 @@
 //! `tipsim core`.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use common::{assert_error, tipsim};
+use crate::common::{assert_error, tipsim};
 
 fn show(args: &[&str]) -> std::process::Output {
     let show = tipsim().args(["core", "show"]).args(args).output();
@@ -149,7 +147,7 @@ written by `tipsim core events --format perf`.
 
 #[test]
 fn a_c_compiler_takes_the_events() {
-    let dir = common::scratch("events-header");
+    let dir = crate::common::scratch("events-header");
     std::fs::write(dir.join("events.h"), events("c")).unwrap();
     let program = "#include \"events.h\"\n\
         _Static_assert(TIPSIM_INST_RET == 2 && TIPSIM_INST_DIV == 0x420, \"\");\n\

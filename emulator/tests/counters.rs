@@ -1,13 +1,11 @@
 //! What programmable counters count, in a program of which it is known: every event of the instruction table, and sums.
 
-mod common;
-#[path = "counters/matrix.rs"]
 mod matrix;
 
 use std::collections::HashMap;
 use std::path::Path;
 
-use common::{assemble, htif, scratch, stderr, tipsim};
+use crate::common::{assemble, htif, scratch, stderr, tipsim};
 use isa::PerfEvent;
 
 /// A turn of the program's loop: code, and what each piece of it is counted as beside `INST.RET`.

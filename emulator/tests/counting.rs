@@ -1,12 +1,10 @@
 //! The guest's performance counters under Linux, as users of perf know them, beside what the host counted.
 
-mod common;
-
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{json, repo, run_spec, scratch, succeed};
+use crate::common::{json, repo, run_spec, scratch, succeed};
 use isa::PerfEvent;
 use serde_json::Value;
 

@@ -1,14 +1,12 @@
 //! Names, lines and sources of a stripped program, from who has them by build ID: elfutils' debuginfod, and a debug archive as
 //! Debian's is made.
 
-mod common;
-
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{json, scratch, stderr, succeed, tipsim};
+use crate::common::{json, scratch, stderr, succeed, tipsim};
 
 const SOURCE: &str = "static inline __attribute__((always_inline)) long step(long at)
 {

@@ -1,11 +1,9 @@
 //! Counters that machine mode delegated (Smcdeleg, Ssccfg): set up, read and heard of in supervisor mode alone.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use common::{assemble, guest, htif, repo, scratch, stderr, stdout, succeed, tipsim};
+use crate::common::{assemble, guest, htif, repo, scratch, stderr, stdout, succeed, tipsim};
 use isa::PerfEvent;
 
 const ON: [&str; 2] = ["--set", "isa.smcdeleg=true"];
@@ -100,7 +98,7 @@ fn without_the_extensions_the_first_access_is_illegal() {
         assert_eq!(out.status.code(), Some(1), "{}", stderr(&out));
     }
     let (out, _) = exec(&dir, &elf, &[&OFF[..], &NO_WINDOWS, &ON].concat());
-    common::assert_error(&out, 2, &["`isa.smcdeleg`", "false without isa.smcsrind"]);
+    crate::common::assert_error(&out, 2, &["`isa.smcdeleg`", "false without isa.smcsrind"]);
 }
 
 /// Every event, counted in a loop and then read by both numbers: equal, to the last one.

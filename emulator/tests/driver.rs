@@ -1,11 +1,9 @@
 //! The guest's counters and its TIP driver: what they must live through, and what user programs may read.
 
-mod common;
-
 use std::path::Path;
 use std::process::Command;
 
-use common::{guest, repo, scratch, stderr, stdout, tipsim};
+use crate::common::{guest, repo, scratch, stderr, stdout, tipsim};
 
 fn compile(source: &Path, program: &Path) {
     let flags = ["-O1", "-g", "-static", "-fno-omit-frame-pointer", "-o"];

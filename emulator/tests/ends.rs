@@ -1,12 +1,10 @@
 //! Guests that die, end early, or wait for what does not come: each ends its run soon, with a failure and a reason.
 
-mod common;
-
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{assemble, run_spec, scratch, stderr, tipsim};
+use crate::common::{assemble, run_spec, scratch, stderr, tipsim};
 
 /// A run that takes longer has not noticed its guest's end, on whatever host.
 const MAX_TIME: Duration = Duration::from_secs(60);
@@ -67,7 +65,7 @@ fn a_panic_of_the_kernel_ends_the_run_with_its_reason() {
         let output = run(&dir, "echo never", &[set]);
         let words = ["the guest's kernel panicked: ", reason];
         assert_fails(&output, &words, &["Kernel panic - not syncing"]);
-        let end = &common::json(&dir.join("out/run.json"))["end"];
+        let end = &crate::common::json(&dir.join("out/run.json"))["end"];
         assert_eq!(end["reason"], "standstill", "{set}: {end}");
         assert!(end["why"].as_str().unwrap().contains("kernel panicked"), "{set}: {end}");
     }
@@ -109,11 +107,11 @@ fn a_guest_that_ends_before_its_command_is_a_failure() {
         assert_fails(&output, &words, &["begins"]);
         let kept = std::fs::read_to_string(dir.join("out/files/status")).unwrap();
         assert_eq!(kept, "0\n");
-        assert!(common::json(&dir.join("out/run.json"))["exit_status"].is_null());
+        assert!(crate::common::json(&dir.join("out/run.json"))["exit_status"].is_null());
     }
     let output = run(&dir, "exit 3", &[]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    assert_eq!(common::json(&dir.join("out/run.json"))["exit_status"], 3);
+    assert_eq!(crate::common::json(&dir.join("out/run.json"))["exit_status"], 3);
     assert!(!dir.join("out/files/.tipsim-status").exists());
 }
 

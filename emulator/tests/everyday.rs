@@ -1,11 +1,9 @@
 //! What everybody meets in the first hour: no guest named, a command that fails, a full disk, too much memory.
 
-mod common;
-
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::{assert_error, guest, scratch, stderr, tipsim};
+use crate::common::{assert_error, guest, scratch, stderr, tipsim};
 
 const FUNCTIONAL: &str = "[run]\nboot = \"functional\"\n";
 

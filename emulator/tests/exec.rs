@@ -1,13 +1,11 @@
 //! Bare-metal programs under HTIF, as a test suite would run them.
 
-mod common;
-
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use common::{assemble, assert_error, htif, json, scratch, stderr, stdout, tipsim};
+use crate::common::{assemble, assert_error, htif, json, scratch, stderr, stdout, tipsim};
 
 /// Runs an ELF with these options.
 fn exec<A: AsRef<OsStr>>(elf: &Path, args: &[A]) -> Output {

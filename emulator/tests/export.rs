@@ -1,12 +1,10 @@
 //! Exported profiles, opened by the tools that they are for.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use common::{assert_error, guest, json, repo, scratch, stderr, stdout, succeed, tipsim};
+use crate::common::{assert_error, guest, json, repo, scratch, stderr, stdout, succeed, tipsim};
 
 /// A short run, shared by the tests of this file.
 fn run() -> &'static Path {

@@ -1,13 +1,11 @@
 //! The working folder of a guest: what programs and perf do there, and what the host finds afterwards.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
 
-use common::{guest, scratch, stderr, stdout, succeed, tipsim};
+use crate::common::{guest, scratch, stderr, stdout, succeed, tipsim};
 
 fn compile(dir: &Path, name: &str) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/folder/guest.c");

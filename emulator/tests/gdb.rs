@@ -1,9 +1,7 @@
 //! GDB's server, asked by its protocol.
 
-mod common;
-
-use common::debugger::{Debugger, start};
-use common::{assemble, htif, scratch, tipsim};
+use crate::common::debugger::{Debugger, start};
+use crate::common::{assemble, htif, scratch, tipsim};
 
 /// GDB's number of the program counter.
 const PC: u16 = 32;
@@ -58,7 +56,7 @@ const SEVERAL: &str = "\
 
 /// Addresses of symbols of a program.
 fn symbols<const N: usize>(elf: &std::path::Path, names: [&str; N]) -> [u64; N] {
-    let text = common::succeed(std::process::Command::new("riscv64-linux-gnu-nm").arg(elf));
+    let text = crate::common::succeed(std::process::Command::new("riscv64-linux-gnu-nm").arg(elf));
     names.map(|name| {
         let line = text.lines().find(|line| line.ends_with(&format!(" {name}")));
         u64::from_str_radix(line.unwrap().split(' ').next().unwrap(), 16).unwrap()

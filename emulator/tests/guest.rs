@@ -1,13 +1,11 @@
 //! The guest as people know a system: its devices and files, its kernel's features, perf's names, stacks and lines.
 //! One functional boot, whose outputs the tests read.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use common::{guest, run_spec, scratch, succeed, tipsim};
+use crate::common::{guest, run_spec, scratch, succeed, tipsim};
 
 /// Names as C++ and Rust (legacy, v0) compilers make them; three levels of calls; an inlined function on a line of its own.
 const PROFILED: &str = r#"

@@ -1,12 +1,10 @@
 //! Several harts: what they take from each other costs under the timing core what the preset says; and Linux on them.
 
-mod common;
-#[path = "harts/linux.rs"]
 mod linux;
 
 use std::path::Path;
 
-use common::{assemble, assert_error, scratch, stderr, tipsim};
+use crate::common::{assemble, assert_error, scratch, stderr, tipsim};
 
 /// Passes through the measured loop.
 const PASSES: u64 = 1000;

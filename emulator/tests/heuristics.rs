@@ -1,10 +1,8 @@
 //! The TIP unit's heuristics as a guest's user has them: `perf record -e tip/heuristic=nci/`, against the host's models.
 
-mod common;
-
 use std::process::Command;
 
-use common::{guest, scratch, stderr, stdout, tipsim};
+use crate::common::{guest, scratch, stderr, stdout, tipsim};
 use serde_json::Value;
 
 const HEURISTICS: [&str; 7] = ["tip", "tip-ilp", "nci", "nci-ilp", "lci", "dispatch", "software"];

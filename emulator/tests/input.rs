@@ -1,12 +1,10 @@
 //! Standard input of the guest's command.
 
-mod common;
-
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use common::{guest, json, run_spec, scratch, stderr, succeed, tipsim};
+use crate::common::{guest, json, run_spec, scratch, stderr, succeed, tipsim};
 
 /// Prints how many lines came, and their digest.
 const READS: &str = "tee copy | wc -l; md5sum < copy";
@@ -84,6 +82,6 @@ fn a_spec_names_a_file_for_it() {
         ("[run]\ncommand = \"true\"\ninput = \".\"\n", "expected a file for run.input"),
     ] {
         let output = run_spec(&dir, text).output().unwrap();
-        common::assert_error(&output, 2, &[words]);
+        crate::common::assert_error(&output, 2, &[words]);
     }
 }

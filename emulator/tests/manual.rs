@@ -1,10 +1,8 @@
 //! `tipsim completions` and `tipsim man`.
 
-mod common;
-
 use std::process::Command;
 
-use common::{scratch, succeed, tipsim};
+use crate::common::{scratch, succeed, tipsim};
 
 #[test]
 fn bash_completes_commands_options_and_values() {

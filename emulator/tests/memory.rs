@@ -1,11 +1,9 @@
 //! The host's memory: it does not grow with each process of the guest, and a run that takes too much ends in good order.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use common::{assert_error, guest, json, scratch, stderr, stdout, tipsim};
+use crate::common::{assert_error, guest, json, scratch, stderr, stdout, tipsim};
 
 /// Runs a command under the timing core after a functional boot; the output, and the run's folder.
 fn run(dir: &Path, name: &str, command: &str, set: &[&str]) -> (Output, PathBuf) {

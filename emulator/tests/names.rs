@@ -1,12 +1,10 @@
 //! Names of the guest's code: one run of programs whose files, debug information or code lie in unusual places.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use common::{guest, json, scratch, stderr, succeed, tipsim};
+use crate::common::{guest, json, scratch, stderr, succeed, tipsim};
 use serde_json::Value;
 
 /// Two levels of inlined functions in a loop; `NAME` is the loop's function.

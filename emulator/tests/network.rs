@@ -1,14 +1,12 @@
 //! The guest's network, with Linux at one end and this test's sockets at the other.
 
-mod common;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use common::{guest, json, scratch, stderr, stdout, tipsim};
+use crate::common::{guest, json, scratch, stderr, stdout, tipsim};
 
 /// `tipsim run` with a network, of a command in the functional mode.
 fn run(dir: &Path, command: &str, extra: &str) -> (Command, PathBuf) {

@@ -1,8 +1,6 @@
 //! Debian's packages in the guest: `guest.packages`.
 
-mod common;
-
-use common::{assert_error, json, run_spec, scratch, stdout, succeed, tipsim};
+use crate::common::{assert_error, json, run_spec, scratch, stdout, succeed, tipsim};
 
 /// What the guest finds: the packages' programs before its own, links of update-alternatives, its own tools beneath.
 const SPEC: &str = r#"
@@ -181,7 +179,7 @@ fn what_is_no_package_is_told() {
     // The script's own message, then that of the spec's key.
     let output = run_spec(&dir, &spec("\"no-such-package\"")).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
-    let error = common::stderr(&output);
+    let error = crate::common::stderr(&output);
     assert!(error.contains("no such package in trixie: no-such-package"), "{error}");
     assert!(error.contains("spec.toml: guest.packages:"), "{error}");
     assert!(!dir.join("out").exists(), "nothing was run");

@@ -1,21 +1,14 @@
 //! The report's page in a browser: keyboard, filters, themes, narrow windows, and a page of 100 MB.
 
-#[path = "page/callers.rs"]
 mod callers;
-mod common;
-#[path = "page/fleet.rs"]
 mod fleet;
-#[path = "page/large.rs"]
 mod large;
-#[path = "page/names.rs"]
 mod names;
-#[path = "page/pictures.rs"]
 mod pictures;
-#[path = "page/range.rs"]
 mod range;
 
+use crate::common::browser::Browser;
 use commit_trace::synthetic;
-use common::browser::Browser;
 use profile::{Evaluator, Profiler, Region, Sampler, Schedule};
 use report::{Comparison, FlameNode, Report, ReportInputs};
 use serde_json::json;

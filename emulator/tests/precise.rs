@@ -1,11 +1,9 @@
 //! perf's precise samples in the guest: memory profiles, contended lines, precise events, against what the programs do.
 
-mod common;
-
 use std::collections::{HashMap, HashSet};
 
-use common::precise::{compile, disassemble, hex, in_guest};
-use common::scratch;
+use crate::common::precise::{compile, disassemble, hex, in_guest};
+use crate::common::scratch;
 use guest_samples::{Sample, SampleFile};
 
 #[test]

@@ -1,9 +1,7 @@
 //! Precise samples of counters that go to memory without an interrupt each, in the guest.
 
-mod common;
-
-use common::precise::{compile, disassemble, hex, in_guest};
-use common::scratch;
+use crate::common::precise::{compile, disassemble, hex, in_guest};
+use crate::common::scratch;
 
 #[test]
 fn precise_samples_go_to_memory_without_an_interrupt_each() {

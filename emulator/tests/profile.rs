@@ -1,13 +1,11 @@
 //! `tipsim profile`: from a command to the verdict.
 
-mod common;
-
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use common::{assert_error, json, repo, scratch, stdout, succeed, tipsim};
+use crate::common::{assert_error, json, repo, scratch, stdout, succeed, tipsim};
 
 /// A program whose loads wait for each other.
 fn chase(dir: &Path) {

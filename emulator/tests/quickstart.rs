@@ -1,11 +1,9 @@
 //! The main job, end to end: Linux under the timing core, perf in the guest, every profiler judged.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use common::{guest, json, repo, scratch, stderr, stdout, tipsim};
+use crate::common::{guest, json, repo, scratch, stderr, stdout, tipsim};
 use serde_json::Value;
 
 /// One run of the quickstart spec, shared by the tests of this file.

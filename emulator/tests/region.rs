@@ -1,11 +1,9 @@
 //! A program's own marks narrow the command's region: in reports, in traces and for samplers, on any hart.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{json, repo, run_spec, scratch, stderr, stdout, succeed, tipsim};
+use crate::common::{json, repo, run_spec, scratch, stderr, stdout, succeed, tipsim};
 use serde_json::Value;
 
 /// Builds a program in which every function is a loop; `main` calls and marks.
@@ -171,7 +169,7 @@ fn a_region_of_marks_alone_is_all_that_is_timed() {
     let dir = scratch("region-not-marked");
     let spec = "[run]\nboot = \"functional\"\nregion = \"marked\"\ncommand = \"true\"\n";
     let output = run_spec(&dir, spec).output().unwrap();
-    common::assert_error(&output, 1, &["nothing was profiled"]);
+    crate::common::assert_error(&output, 1, &["nothing was profiled"]);
 }
 
 #[test]
@@ -180,7 +178,7 @@ fn a_run_that_ends_before_its_region_says_so() {
     let spec = "[run]\nregion = \"command\"\nmax_cycles = 3000000\ncommand = \"true\"\n";
     let output = run_spec(&dir, spec).output().unwrap();
     let printed = stdout(&output);
-    common::assert_error(&output, 1, &["run.max_cycles"]);
+    crate::common::assert_error(&output, 1, &["run.max_cycles"]);
     assert!(printed.contains("nothing was profiled"), "{printed}");
     // The trace has all that ran under the timing core.
     assert!(printed.contains("bytes per instruction"), "{printed}");

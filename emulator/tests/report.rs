@@ -1,12 +1,10 @@
 //! The report of a real run: rebuilt from its trace, explained, and opened in a browser.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use common::browser::Browser;
-use common::{guest, json, scratch, stderr, succeed, tipsim};
+use crate::common::browser::Browser;
+use crate::common::{guest, json, scratch, stderr, succeed, tipsim};
 
 /// A short run, shared by the tests of this file.
 fn run() -> &'static Path {

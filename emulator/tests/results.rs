@@ -1,7 +1,5 @@
 //! The folder of a run's results: what a guest cannot do to it, what an earlier run leaves, what a run that was cut short looks like.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -9,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use common::{assert_error, guest, json, scratch, stderr, stdout, succeed, tipsim};
+use crate::common::{assert_error, guest, json, scratch, stderr, stdout, succeed, tipsim};
 
 /// A short command in a Linux guest, under the timing core.
 fn spec(dir: &Path, name: &str, command: &str) -> PathBuf {

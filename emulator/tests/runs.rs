@@ -1,7 +1,5 @@
 //! Properties of runs: equal inputs give equal results, recording is invisible, nothing is lost.
 
-mod common;
-#[path = "runs/exports.rs"]
 mod exports;
 
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{assert_error, guest, json, scratch, stderr, stdout, succeed, tipsim};
+use crate::common::{assert_error, guest, json, scratch, stderr, stdout, succeed, tipsim};
 use serde_json::Value;
 
 /// A spec that boots and runs a short command.

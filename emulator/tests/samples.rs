@@ -1,11 +1,9 @@
 //! `tipsim samples` on files that need no guest.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use common::{assert_error, scratch, stderr, stdout, tipsim};
+use crate::common::{assert_error, scratch, stderr, stdout, tipsim};
 use guest_samples::synthetic::{SyntheticFile, SyntheticSample};
 use serde_json::{Value, json};
 

@@ -1,11 +1,9 @@
 //! Sampled instructions (Smpdis/Sspdis) of a supervisor's program, and those to which overflows of its counters are due (Sspesa), against
 //! the trace of the same run.
 
-mod common;
-
 use std::collections::{HashMap, HashSet};
 
-use common::bare_metal::{Row, run_program};
+use crate::common::bare_metal::{Row, run_program};
 
 /// A supervisor that has its own loop sampled; machine mode prints the records.
 const MEMORY: &str = concat!(include_str!("sampling/memory.S"), include_str!("common/hex.S"));

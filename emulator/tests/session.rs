@@ -1,7 +1,5 @@
 //! `tipsim boot` on a terminal and without one: signals, scripts, commands, and who is left at the end of input.
 
-mod common;
-
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
@@ -10,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{assemble, guest, scratch, stderr, stdout, tipsim};
+use crate::common::{assemble, guest, scratch, stderr, stdout, tipsim};
 
 /// Longest time that anything in these tests takes, on whatever host.
 const MAX_TIME: Duration = Duration::from_secs(60);

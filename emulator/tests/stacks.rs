@@ -1,13 +1,11 @@
 //! Call stacks and threads of programs that leave functions in other ways than by returns. Each program has functions that
 //! take nearly all of its time, whose callers are known, in all of their cycles.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use common::{guest, json, repo, scratch, succeed, tipsim};
+use crate::common::{guest, json, repo, scratch, succeed, tipsim};
 
 const WAYS: [&str; 9] =
     ["signals", "handler", "jump", "coroutines", "vfork", "fork", "tail", "returned", "threads"];

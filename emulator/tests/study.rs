@@ -1,12 +1,10 @@
 //! `scripts/study`: killed at any time, it goes on, and its result is the same.
 
-mod common;
-
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{guest, json, repo, scratch, stderr, succeed};
+use crate::common::{guest, json, repo, scratch, stderr, succeed};
 use serde_json::Value;
 
 /// A small program of the study, by busybox.

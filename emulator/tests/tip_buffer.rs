@@ -1,8 +1,6 @@
 //! The TIP unit's buffer in memory, on a machine of its own: against the FIFO, against the trace of the same run, and with interrupts.
 
-mod common;
-
-use common::bare_metal::{Row, run_program};
+use crate::common::bare_metal::{Row, run_program};
 
 const BUFFER: &str = concat!(include_str!("tip_buffer/buffer.S"), include_str!("common/hex.S"));
 

@@ -1,17 +1,15 @@
 //! `tipsim trace` on a trace that needs no guest.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::OnceLock;
 
+use crate::common::{assert_error, scratch, stderr, stdout, tipsim};
 use commit_trace::synthetic::{SyntheticCore, batches_of, staged};
 use commit_trace::{
     Class, Commit, CommitSink, CycleClass, HartId, InstId, Redirect, StaticInfo, TeaEvents,
     TraceReader, TraceWriter, recording,
 };
-use common::{assert_error, scratch, stderr, stdout, tipsim};
 
 const METADATA: &str = r#"{"name": "synthetic", "clock_hz": 1000000000, "stages": true,
     "core": {"name": "small", "rob": {"entries": 64}, "decode": {"width": 4}},

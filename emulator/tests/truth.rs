@@ -1,12 +1,10 @@
 //! `record.truth`: what samples should say, against the core's own counts and what programs do; and the guest's samples judged by it.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::truth::instructions;
-use common::{assert_error, json, repo, run_spec, scratch, succeed};
+use crate::common::truth::instructions;
+use crate::common::{assert_error, json, repo, run_spec, scratch, succeed};
 use serde_json::Value;
 
 /// A program of `workloads/precise`.

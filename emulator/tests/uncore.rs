@@ -1,13 +1,11 @@
 //! The PMUs of last-level cache and memory controller: what the guest reads is what the machine counted, to the last event.
 
-mod common;
-#[path = "uncore/linux.rs"]
 mod linux;
 
 use std::path::Path;
 use std::process::Command;
 
-use common::{assemble, htif, json, scratch, stderr, stdout, succeed, tipsim};
+use crate::common::{assemble, htif, json, scratch, stderr, stdout, succeed, tipsim};
 use serde_json::Value;
 
 /// Lines that a pass of the program loads, and as many that it stores to.

@@ -1,11 +1,9 @@
 //! What threads wait for, and who wakes them: of a program that knows.
 
-mod common;
-
 use std::collections::HashMap;
 use std::process::Command;
 
-use common::{json, repo, run_spec, scratch, succeed};
+use crate::common::{json, repo, run_spec, scratch, succeed};
 use serde_json::Value;
 
 /// Cycles of the core in a nanosecond.

@@ -1,11 +1,9 @@
 //! `tipsim what-if`: what a program would gain without a cause of lost cycles.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{assert_error, json, repo, scratch, succeed, tipsim};
+use crate::common::{assert_error, json, repo, scratch, succeed, tipsim};
 
 /// A program of `workloads/what-if`, before its change, profiled: the run's folder.
 fn profiled(name: &str, dir: &Path) -> PathBuf {

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import pkgutil
+import re
 import subprocess
 import tempfile
 import unittest
@@ -33,6 +34,23 @@ def constants(path: Path) -> dict[str, Any]:
             except ValueError:
                 continue
     return found
+
+
+def crates_with_features(*selection: str) -> set[str]:
+    """Returns the crates, with versions and features, that cargo builds for a selection of packages."""
+    tree = subprocess.run(["cargo", "tree", *selection, "--prefix", "none", "--format", "{p}|{f}"],
+                          cwd=REPO, check=True, capture_output=True, text=True).stdout
+    return {re.sub(r" \(.*?\)", "", line) for line in tree.splitlines()}
+
+
+class Wheel(unittest.TestCase):
+    """The wheel that the Python tests install."""
+
+    def test_it_is_made_of_what_the_tests_have_built(self) -> None:
+        wheel = crates_with_features("--package", "tipsim-python", "--features", "as-in-tests", "--edges", "normal,build")
+        built_anew = wheel - crates_with_features("--workspace", "--edges", "normal,build,dev")
+        self.assertEqual([line.split()[0] for line in built_anew], ["tipsim-python"],
+                         f"emulator/python/Cargo.toml, as-in-tests: the workspace has other features of {sorted(built_anew)}")
 
 
 class Modules(unittest.TestCase):

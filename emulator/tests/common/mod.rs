@@ -1,15 +1,16 @@
 //! Runs the built `tipsim` and reads what it left.
 
-#![allow(dead_code, reason = "each test binary uses a part")]
-
 pub mod bare_metal;
 pub mod browser;
 pub mod debugger;
 pub mod precise;
 pub mod truth;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Mutex;
+use std::thread::ThreadId;
 
 /// The simulator.
 pub fn tipsim() -> Command {
@@ -32,8 +33,16 @@ pub fn repo() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the repository")
 }
 
-/// A directory of this test's own, empty.
+/// A directory of this test's own, empty. A test may ask for it again.
+///
+/// # Panics
+/// If another test has a directory of this name: both may run at the same time.
+#[track_caller]
 pub fn scratch(name: &str) -> PathBuf {
+    static TAKEN: Mutex<BTreeMap<String, ThreadId>> = Mutex::new(BTreeMap::new());
+    let this = std::thread::current().id();
+    let owner = *TAKEN.lock().unwrap().entry(name.to_owned()).or_insert(this);
+    assert_eq!(owner, this, "another test has the scratch directory {name}");
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir).expect("make a scratch directory");

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::common::{guest, scratch, stderr, stdout, succeed, tipsim};
+use crate::common::{guest, scratch, stderr, stdout, succeed, tipsim};
 
 /// Programs that tell what they are.
 const VARIANTS: usize = 6;

@@ -4,12 +4,12 @@ use profile::Evaluation;
 use report::{FlameNode, FrameKind, ThreadRow};
 use serde_json::{Value, json};
 
-use super::common::browser::Browser;
 use super::pictures::MAX_DIFFERENCE;
 use super::range::{
     HIDE_ALL_BUT_FLAME_GRAPH, INSTRUCTIONS_EACH, START_PC, VIEWS, executed, page, report,
     straight_code,
 };
+use crate::common::browser::Browser;
 
 /// A hart that executes `length` for so many rounds, and then `_start`, which calls `length` in each round.
 fn rounds(alone: u32, called: u32) -> Evaluation {

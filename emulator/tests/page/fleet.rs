@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::common::browser::Browser;
-use super::common::{scratch, stderr};
+use crate::common::browser::Browser;
+use crate::common::{scratch, stderr};
 
 const PROGRAM: &str =
     "the-very-long-name-of-a-program-that-somebody-made-of-all-of-its-arguments-and-of-its-input";

@@ -3,9 +3,9 @@
 use report::{FlameNode, FrameKind, Report, SourceLine, TimedItem};
 use serde_json::json;
 
-use super::common::browser::{Browser, NONCE};
 use super::range::VIEWS;
 use super::report;
+use crate::common::browser::{Browser, NONCE};
 
 const FUNCTIONS: usize = 10_000;
 

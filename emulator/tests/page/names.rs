@@ -2,8 +2,8 @@
 
 use report::{Compared, Comparison, Report, Run};
 
-use super::common::browser::Browser;
 use super::report;
+use crate::common::browser::Browser;
 
 const NAME: &str = "std::_Hashtable<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >, std::pair<std::__cxx11::\
     basic_string<char, std::char_traits<char>, std::allocator<char> > const, unsigned long>, std::allocator<unsigned long>, \

@@ -1,6 +1,6 @@
 //! Screenshots compared with each other, so that no picture has to be kept and none depends on this very browser.
 
-use super::common::browser::{Browser, Picture};
+use crate::common::browser::{Browser, Picture};
 
 /// Part of the pixels by which two pictures of the same may differ.
 pub const MAX_DIFFERENCE: f64 = 0.001;

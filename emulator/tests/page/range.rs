@@ -11,8 +11,8 @@ use report::{Report, ReportInputs};
 use serde_json::json;
 use symbols::{SymbolFiles, Symbolizer};
 
-use super::common::browser::Browser;
 use super::pictures::MAX_DIFFERENCE;
+use crate::common::browser::Browser;
 
 /// Two functions of the program that `symbols` tests with, eight instructions each: so many lie evenly in any window.
 pub const LENGTH_PC: u64 = 0x10150;
