@@ -453,5 +453,6 @@ fn recording(plan: &Plan, work: &Work) -> anyhow::Result<Recording> {
         excerpts: record.excerpts && record.profilers,
         scripts: record.interpreters && (record.trace || record.profilers),
         region: plan.spec.run.region,
+        sampling: plan.spec.run.sampling.clone(),
     })
 }

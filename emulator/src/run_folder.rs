@@ -51,6 +51,8 @@ pub const TRIALS: &str = "what-if";
 pub const PROFILE_SPEC: &str = "profile.toml";
 /// The run spec that `tipsim exec --out` made of its arguments.
 pub const EXEC_SPEC: &str = "exec.toml";
+/// What was found of each unit of a region that was sampled.
+pub const UNITS: &str = "units.json";
 /// How a run went.
 pub const RUN: &str = "run.json";
 /// What the guest's console printed.

@@ -226,6 +226,23 @@ impl Spec {
         self.guest.hostfwd.iter().map(|f| f.parse()).collect()
     }
 
+    /// Checks the plan of sampled simulation, and what it needs. The message goes on after the key's name.
+    fn check_sampling(&self) -> Result<(), String> {
+        let Some(plan) = &self.run.sampling else { return Ok(()) };
+        if let Some((field, expected, found)) = plan.fault() {
+            return Err(format!(".{field}: expected {expected}, found {found}"));
+        }
+        if !self.boots_functionally_first() {
+            return Err(
+                ": expected run.boot = \"functional\" and a run.region of \"command\" or \"marked\" with it, found others".into(),
+            );
+        }
+        if self.guest.harts > 1 {
+            return Err(format!(": expected guest.harts = 1 with it, found {}", self.guest.harts));
+        }
+        Ok(())
+    }
+
     fn validate(&self) -> Result<(), String> {
         parse_memory(&self.guest.memory).map_err(|e| format!("guest.memory: {e}"))?;
         self.forwards().map_err(|e| format!("guest.hostfwd: {e}"))?;
@@ -252,6 +269,7 @@ impl Spec {
             return Err("run.input: expected run.command with it, found none".into());
         }
         self.guest.check_program()?;
+        self.check_sampling().map_err(|e| format!("run.sampling{e}"))?;
         if self.guest.program.is_some() && self.run.command.is_some() {
             return Err("run.command: expected none with guest.program, found one".into());
         }

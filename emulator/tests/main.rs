@@ -1,7 +1,7 @@
 //! The end-to-end tests: they run the built simulator, most of them with the built guest.
 //!
-//! They are one program, so that it is linked once, and so that the test harness keeps all processors busy. A file's tests are chosen by
-//! its name: `cargo test -p tipsim --test end_to_end region::`.
+//! All of these tests are one program, so that it is linked once, and so that the test harness keeps all processors busy. A file's tests are
+//! chosen by its name: `cargo test -p tipsim --test end_to_end region::`.
 
 mod common;
 
@@ -40,6 +40,7 @@ mod region;
 mod report;
 mod results;
 mod runs;
+mod sampled;
 mod samples;
 mod sampling;
 mod session;

@@ -41,6 +41,10 @@ pub struct ProfileArgs {
     /// the cause would gain (tipsim what-if).
     #[arg(long)]
     pub what_if: bool,
+    /// Time only units of the command, one in each four million instructions, and execute the rest functionally with warm caches: for
+    /// programs that run for long (`run.sampling`; `--set run.sampling.every=40000000` for fewer). With one hart.
+    #[arg(long)]
+    pub sampled: bool,
     /// Follow calls, too: what is below each function, and a flame graph by callers and threads (`record.call_stacks`). It takes longer;
     /// `tipsim report DIR --rebuild --call-stacks` does it later.
     #[arg(long)]

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use clap::{Arg, CommandFactory};
+use simulation::SamplingPlan;
 use timing::Preset;
 
 use super::{run, what_if};
@@ -271,6 +272,9 @@ fn spec_text(args: &ProfileArgs, made: &Specified) -> anyhow::Result<String> {
     }
     let region = if args.marked { "marked" } else { "command" };
     set("run", "region", region.into());
+    if args.sampled {
+        set("run", "sampling", toml::Value::try_from(SamplingPlan::default())?);
+    }
     if args.call_stacks {
         let record = toml::toml! { call_stacks = true };
         table.insert("record".to_owned(), record.into());

@@ -5,6 +5,7 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
+use simulation::SampledUnits;
 use truth::Truth;
 
 use crate::cli::SchemaArgs;
@@ -12,7 +13,7 @@ use crate::failure::{BadInput, nearest};
 use crate::run_folder::report_files::{FLAME, REPORT};
 use crate::run_folder::run_json::RunJson;
 use crate::run_folder::trace_metadata::TraceMetadata;
-use crate::run_folder::{RUN, TRACE};
+use crate::run_folder::{RUN, TRACE, UNITS};
 
 /// A file of a run that has a schema.
 struct SchemaRow {
@@ -25,7 +26,7 @@ struct SchemaRow {
 }
 
 /// The files that have schemas. To add one, derive [`JsonSchema`] for the type that is written, and add a row.
-const SCHEMAS: [SchemaRow; 6] = [
+const SCHEMAS: [SchemaRow; 7] = [
     SchemaRow { file: RUN, about: "how a run went, and with what", schema: schema_of::<RunJson> },
     SchemaRow {
         file: REPORT,
@@ -41,6 +42,11 @@ const SCHEMAS: [SchemaRow; 6] = [
         file: FLAME,
         about: "trees of where the time went, by place in the code and by callers",
         schema: schema_of::<FlameFile<'_>>,
+    },
+    SchemaRow {
+        file: UNITS,
+        about: "units of a region that was sampled, with run.sampling",
+        schema: schema_of::<SampledUnits>,
     },
     SchemaRow {
         file: "truth.json",

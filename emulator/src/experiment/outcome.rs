@@ -17,7 +17,7 @@ use crate::run_folder::guest_profiles;
 use crate::run_folder::run_json::{
     EndReason, FunctionalPart, HartOfRun, RUN_FORMAT, RunEnd, RunJson, TraceOfRun,
 };
-use crate::run_folder::{RUN, Results};
+use crate::run_folder::{RUN, Results, UNITS};
 use crate::spec::epoch::Epoch;
 use crate::symbol_sources::names::SymbolPaths;
 
@@ -107,6 +107,9 @@ impl Outcome {
         let mut reports = Reports::default();
         let how = self.run_json(plan, part).to_value();
         run.write(RUN, (serde_json::to_string_pretty(&how)? + "\n").as_bytes())?;
+        if let Some((_, units)) = &self.finished.sampled {
+            run.write(UNITS, &serde_json::to_vec(units)?)?;
+        }
         let symbols = symbols(plan).with_guest_files(run.guest_files());
         if let Some(truth) = self.finished.truth.take() {
             let sampled = guest_profiles::processes(&run.guest_files());
@@ -245,6 +248,7 @@ impl Outcome {
             deterministic: Some(plan.spec.deterministic()),
             clock: Some(Epoch::At(plan.epoch).to_string()),
             regions: Some(self.finished.regions.clone()),
+            sampling: self.finished.sampled.as_ref().map(|(sampled, _)| sampled.clone()),
             tip_frozen_cycles: Some(self.finished.tip_frozen_cycles.clone()),
             uncore: self.finished.uncore.clone(),
             stats: json!(self.finished.stats.first()),
@@ -297,6 +301,9 @@ impl Outcome {
         }
         if timing.instructions > 0 {
             say(timing, "timing core");
+        }
+        if let Some((sampled, _)) = &self.finished.sampled {
+            println!("sampled: {}", sampled.in_words);
         }
         if let Some(trace) = self.finished.recorded.as_ref().and_then(|h| h.trace.as_ref()) {
             let megabytes = trace.bytes as f64 / 1e6;

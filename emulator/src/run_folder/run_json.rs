@@ -6,7 +6,7 @@ use devices::Exit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use simulation::RegionSummary;
+use simulation::{RegionSummary, Sampled};
 
 use super::{RUN, Results};
 use crate::experiment::End;
@@ -67,6 +67,9 @@ pub struct RunJson {
     pub symbols: Value,
     /// What was profiled.
     pub regions: Option<RegionSummary>,
+    /// What became of the sampling of the region, if it was sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<Sampled>,
     /// Cycles that each hart's TIP unit stood still, while its own interrupt was handled.
     pub tip_frozen_cycles: Option<Vec<u64>>,
     /// What last-level cache and memory controller counted in the region, by hart and origin, and the guest's counters of them.

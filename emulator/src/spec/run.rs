@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use simulation::{Mode, Region, Threads, Translator};
+use simulation::{Mode, Region, SamplingPlan, Threads, Translator};
 
 use super::quantity::parse_duration;
 
@@ -32,6 +32,9 @@ pub struct Run {
     pub input: Option<PathBuf>,
     /// What is profiled.
     pub region: Region,
+    /// How the region is sampled: units of it are timed and recorded, and the rest is executed functionally. None: all of it is timed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<SamplingPlan>,
     /// The run fails after this many cycles (0: no limit).
     pub max_cycles: u64,
     /// The run fails after this many instructions of all harts (0: no limit).
@@ -79,6 +82,7 @@ impl Default for Run {
             files: Vec::new(),
             input: None,
             region: Region::default(),
+            sampling: None,
             max_cycles: 0,
             max_instructions: 0,
             max_idle: MAX_IDLE.to_owned(),

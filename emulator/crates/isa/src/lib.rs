@@ -31,6 +31,7 @@ mod shared_cycle;
 mod slot;
 mod table;
 mod trap;
+mod warm;
 
 pub use c_table::c_table;
 pub use decode::decode;
@@ -51,3 +52,4 @@ pub use shared_cycle::SharedCycle;
 pub use slot::{NOWHERE, SLOTS, Slot};
 pub use table::Op;
 pub use trap::{Exception, Interrupt, Privilege, Trap};
+pub use warm::{FILTER_LINE_BITS, FILTER_LINES, LineFilter, LineFilters};

@@ -2,6 +2,7 @@
 //! instruction in program order it calls [`TimingModel::fetch`], perhaps
 //! [`TimingModel::interrupt`], executes, and calls [`TimingModel::retire`].
 
+use crate::LineFilters;
 use crate::{DecodedInst, InstClass, PerfEvent, Privilege, Selection, Trap};
 
 /// Dense number of a static instruction: one per (address space, virtual PC, encoding) that was
@@ -256,6 +257,9 @@ pub trait TimingModel {
     /// The model takes [runs](Self::run). Interrupts are then taken between runs, up to [`RUN_STEPS`]
     /// instructions late; those that are known of well before, about as many as a core's front end holds.
     const RUNS: bool = false;
+    /// The model keeps caches and TLBs warm while nothing is timed: it gets [`Self::warm_access`] and [`Self::warm_fetch`]. Only for models that
+    /// do not [time](Self::TIMED).
+    const WARMS: bool = false;
 
     /// Announces a static instruction.
     fn define(&mut self, inst: &StaticInst);
@@ -335,6 +339,26 @@ pub trait TimingModel {
 
     /// `sfence.vma`, a `satp` write or a PMP change was executed: drop cached translations.
     fn flush_tlb(&mut self);
+
+    /// Returns the lines of which the model need not be told. Only for models that [warm](Self::WARMS).
+    fn line_filters(&self) -> Option<LineFilters<'_>> {
+        None
+    }
+
+    /// Returns the cycles that the model takes each instruction to need, in units of 2^-16. Only for models that [warm](Self::WARMS).
+    fn warm_rate(&self) -> u64 {
+        1 << 16
+    }
+
+    /// An access to RAM in `cycle` whose line the filters do not show; `translated`: through page tables, which the model knows by
+    /// [`translated`](Self::translated).
+    fn warm_access(&mut self, _access: &MemAccess, _translated: bool, _cycle: u64) {}
+
+    /// Code at `pc` (physical address `pa`) is executed from `cycle` on, and the filters do not show its line.
+    fn warm_fetch(&mut self, _pc: u64, _pa: u64, _translated: bool, _cycle: u64) {}
+
+    /// `fence.i` was executed without timing.
+    fn warm_fence_i(&mut self) {}
 
     /// Puts a side-band record of the simulator's own into the stream, after all that has been retired. Nothing that the guest can see depends
     /// on it.

@@ -25,6 +25,10 @@ pub fn part_line(part: &str) -> String {
 /// Key of the metadata that says how the guest's command failed, if it did.
 const FAILURE_KEY: &str = "failure";
 
+/// Key of the metadata that says what became of the sampling of the region, if it was sampled, and in that its words.
+const SAMPLING_KEY: &str = "sampling";
+const IN_WORDS_KEY: &str = "in_words";
+
 /// The report of the whole run, its processes and its code, which every section may read.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Common {
@@ -65,12 +69,15 @@ impl Common {
         self.meta.get(PART)?.as_str()
     }
 
-    /// Returns the lines that come before everything else: that the report is of a part of a run, and how the guest's command
-    /// failed.
+    /// Returns the lines that come before everything else: that the report is of a part of a run, how the guest's command
+    /// failed, and that only units of the region were timed.
     pub fn notices(&self) -> Vec<String> {
         let failure = self.meta.get(FAILURE_KEY).and_then(Value::as_str);
         let failure = failure.map(|failure| format!("FAILED: {failure}"));
-        self.part().map(part_line).into_iter().chain(failure).collect()
+        let sampled = self.meta.get(SAMPLING_KEY).and_then(|of| of.get(IN_WORDS_KEY)?.as_str());
+        let sampled =
+            sampled.map(|words| format!("SAMPLED: {words}; what follows is of the units"));
+        self.part().map(part_line).into_iter().chain(failure).chain(sampled).collect()
     }
 
     /// Returns the row of a process of the evaluation.

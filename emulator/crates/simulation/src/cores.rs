@@ -7,7 +7,7 @@ use isa::{PerfEvent, SharedCycle};
 use machine::{Hart, Limit, RunExit, run_timed_together};
 use sampling_units::SharedUnits;
 use snapshot::{Archive, Snapshot};
-use timing::{Ahead, Core, CoreWiring, Preset, SharedMemory, Stats, run_ahead, run_apart};
+use timing::{Ahead, Core, CoreWiring, Preset, SharedMemory, Stats, Warming, run_ahead, run_apart};
 use truth::{Collector, SharedLines};
 
 use crate::commit_stage::{SharedTip, Stream, StreamClosed};
@@ -18,6 +18,9 @@ use crate::recording::SpareWorker;
 pub trait TimingCores {
     /// Runs the harts with their cores, up to a limit.
     fn run(&mut self, harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit;
+    /// Runs a single hart without timing up to a limit, and keeps the caches of its core warm; the core sleeps meanwhile. To
+    /// the guest, each instruction takes `rate` cycles, in units of 2^-16.
+    fn warm(&mut self, hart: &mut Hart, bus: &mut Bus, limit: Limit, rate: u64) -> RunExit;
     /// Lets the cores sleep until `cycle`, up to which others have executed for the harts.
     fn go_on(&mut self, cycle: u64);
     /// Tells the cores, and what is recorded of every hart, that the region of interest starts, stops or begins anew.
@@ -186,6 +189,13 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
         let cores = self.cores.iter_mut().map(|timing| &mut timing.core);
         let mut pairs: Vec<_> = harts.iter_mut().map(|hart| &mut **hart).zip(cores).collect();
         run_timed_together(&mut pairs, bus, limit)
+    }
+
+    fn warm(&mut self, hart: &mut Hart, bus: &mut Bus, limit: Limit, rate: u64) -> RunExit {
+        match self.cores.first_mut() {
+            Some(Timing { core, .. }) => hart.run(bus, &mut Warming::new(core, rate), limit),
+            None => hart.run(bus, &mut isa::Untimed, limit),
+        }
     }
 
     fn go_on(&mut self, cycle: u64) {

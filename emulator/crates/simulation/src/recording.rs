@@ -10,6 +10,7 @@ use timing::Preset;
 
 use crate::error::SimulationError;
 use crate::options::Region;
+use crate::sampling::SamplingPlan;
 
 pub(crate) use consumer::{IN_FLIGHT, StreamConsumer};
 pub use consumer::{Recorded, RecordingError, SpareWorker};
@@ -33,6 +34,8 @@ pub struct Recording {
     pub scripts: bool,
     /// What is recorded of the run.
     pub region: Region,
+    /// How the region is sampled, with one hart and after a functional boot; `None`: all of it is timed.
+    pub sampling: Option<SamplingPlan>,
 }
 
 impl Recording {

@@ -16,12 +16,13 @@ use crate::checkpoint::{self, CheckpointContext};
 use crate::commit_stage::StreamClosed;
 use crate::cores::StreamOptions;
 use crate::counts::{RegionCounts, totals};
-use crate::engine::Engine;
+use crate::engine::{Engine, Rest};
 use crate::error::SimulationError;
 use crate::laps::Laps;
 use crate::options::Mode;
 use crate::recording::{IN_FLIGHT, Recorded, Recording, StreamConsumer, core_description};
 use crate::region::{RegionState, RegionSummary, Regions, RunPosition};
+use crate::sampling::{Phase, Sampled, SampledUnits, Sampler};
 use crate::system::System;
 use crate::units::uncore::UncoreRegion;
 
@@ -41,6 +42,8 @@ pub struct Session {
     /// The timing cores execute the region of interest, and the functional harts the rest.
     follows_marks: bool,
     regions: Regions,
+    /// Which part of the region is timed; `None`: all of it.
+    sampler: Option<Sampler>,
     counts: RegionCounts,
     uncore: UncoreRegion,
     laps: Laps,
@@ -60,6 +63,8 @@ pub struct CollectedTruth {
 pub struct Finished {
     /// What the region of interest was.
     pub regions: RegionSummary,
+    /// What became of its sampling, if it was sampled, and the units.
+    pub sampled: Option<(Sampled, SampledUnits)>,
     /// Simulated and host time, until the profilers had read everything.
     pub laps: Laps,
     /// Counters of each hart's timing core.
@@ -114,6 +119,7 @@ impl Session {
             lines: SharedLines::new(system.harts.len()),
             follows_marks: false,
             regions: Regions::new(recording.region),
+            sampler: recording.sampling.as_ref().map(Sampler::new),
             counts: RegionCounts::new(recording.all_events),
             uncore: UncoreRegion::default(),
             laps: Laps::new(&system),
@@ -195,7 +201,7 @@ impl Session {
     pub fn functional(&mut self) {
         if self.is_timing() {
             self.laps.lap(&self.system, true);
-            self.engine.rest();
+            self.engine.rest(Rest::Cold);
         }
     }
 
@@ -241,9 +247,91 @@ impl Session {
 
     /// Lets the region start, stop or begin anew at `now`.
     fn region(&mut self, event: &Event, now: RunPosition) -> Result<(), SimulationError> {
+        if self.follows_marks && self.sampler.is_some() {
+            return self.sample_region(event);
+        }
+        self.record_region(event, now)
+    }
+
+    /// Begins or ends to sample the region, or begins anew.
+    fn sample_region(&mut self, event: &Event) -> Result<(), SimulationError> {
+        let (retired, cycles) = (self.system.harts.instructions(), self.awake_cycles());
+        let Some(sampler) = &mut self.sampler else { return Ok(()) };
+        if *event != Event::Region(true) {
+            let was_unit = sampler.phase() == Phase::Unit;
+            sampler.close(retired, cycles);
+            if was_unit {
+                self.record_region(&Event::Region(false), self.position())?;
+            }
+            self.functional();
+        }
+        let Some(sampler) = &mut self.sampler else { return Ok(()) };
+        if *event == Event::RegionAnew {
+            sampler.restart();
+        }
+        if *event != Event::Region(false) {
+            sampler.open(retired);
+            self.warm()?;
+            self.sample()?;
+        }
+        Ok(())
+    }
+
+    /// Goes on to the phase of sampling that is due.
+    fn sample(&mut self) -> Result<(), SimulationError> {
+        let retired = self.system.harts.instructions();
+        loop {
+            let cycles = self.awake_cycles();
+            let Some(sampler) = &mut self.sampler else { return Ok(()) };
+            if sampler.left(retired) > 0 {
+                return Ok(());
+            }
+            sampler.advance(retired, cycles);
+            match sampler.phase() {
+                Phase::Outside => return Ok(()),
+                Phase::WarmUp => self.timing()?,
+                Phase::Unit => {
+                    let is_anew = sampler.take_anew();
+                    self.record_region(&Event::Region(true), self.position())?;
+                    if is_anew {
+                        self.record_region(&Event::RegionAnew, self.position())?;
+                    }
+                }
+                Phase::Warming => {
+                    // Units that follow each other are timed without a gap.
+                    let has_gap = sampler.left(retired) > 0;
+                    self.record_region(&Event::Region(false), self.position())?;
+                    if has_gap {
+                        self.warm()?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Lets the functional hart execute from now on, and keep the timing core's caches warm.
+    fn warm(&mut self) -> Result<(), SimulationError> {
+        self.laps.lap(&self.system, self.engine.is_timing());
+        if self.engine.cores().is_none() {
+            self.start_cores()?;
+        }
+        let rate = self.sampler.as_ref().map_or(1 << 16, Sampler::rate);
+        self.engine.rest(Rest::Warm { rate });
+        Ok(())
+    }
+
+    /// Returns the cycles that the first hart's core has spent awake.
+    fn awake_cycles(&self) -> u64 {
+        let awake = |stats: &Stats| stats.cycles - stats.cycles_idle;
+        self.stats().first().map_or(0, awake)
+    }
+
+    /// Lets what is recorded start, stop or begin anew at `now`.
+    fn record_region(&mut self, event: &Event, now: RunPosition) -> Result<(), SimulationError> {
         let (opens, anew) = (*event != Event::Region(false), *event == Event::RegionAnew);
         self.system.uncore.follow(&mut self.uncore, opens, anew, now.0);
-        if self.follows_marks && opens {
+        let is_sampled = self.sampler.is_some();
+        if self.follows_marks && opens && !is_sampled {
             self.timing()?;
         }
         // A mark that one hart executes is for all of them.
@@ -253,7 +341,7 @@ impl Session {
         if self.recording.region.is_marked() {
             self.counts.region(event, &self.engine);
         }
-        if self.follows_marks && !opens {
+        if self.follows_marks && !opens && !is_sampled {
             self.functional();
         }
         Ok(())
@@ -310,8 +398,13 @@ impl Session {
                 return Ok(Stop::Reached);
             }
             let slice = observer.slice(self).min(left);
+            let slice = match &self.sampler {
+                Some(sampler) => slice.min(sampler.left(retired(self))),
+                None => slice,
+            };
             let limit = Limit { instructions: slice, cycle: goal.cycle.unwrap_or(u64::MAX) };
             let exit = self.advance(limit)?;
+            self.sample()?;
             match observer.after_slice(self, exit)? {
                 Flow::End => return Ok(Stop::Observer),
                 Flow::GoOn => continue,
@@ -383,7 +476,11 @@ impl Session {
     /// If a thread of the recording died.
     pub fn finish(mut self, is_part: bool) -> Result<Finished, SimulationError> {
         let (end_at, stats) = (self.position(), self.stats());
+        if self.sampler.as_ref().is_some_and(|sampler| sampler.phase() != Phase::Outside) {
+            self.sample_region(&Event::Region(false))?;
+        }
         let regions = self.regions.end(end_at);
+        let sampled = self.sampler.map(Sampler::finish);
         let (system, timing) = (&self.system, self.engine.is_timing());
         system.uncore.follow(&mut self.uncore, false, false, end_at.0);
         let uncore = system.uncore.describe(&self.uncore, system.harts.len(), end_at.0);
@@ -409,6 +506,7 @@ impl Session {
         }
         Ok(Finished {
             regions,
+            sampled,
             laps: self.laps,
             stats,
             counts,

@@ -20,7 +20,7 @@ use truth::UnitTotals;
 
 use crate::commit_stage::SharedTip;
 use crate::cores::{CoreStart, StreamOptions, timing_cores};
-use crate::engine::Engine;
+use crate::engine::{Engine, Executor};
 use crate::error::SimulationError;
 use crate::harts::Harts;
 use crate::options::{MachineOptions, Mode, Threads};
@@ -362,12 +362,13 @@ impl System {
 
     fn execute(&mut self, engine: &mut Engine, limit: Limit) -> RunExit {
         let bus: &mut Bus = &mut self.board.bus;
-        match engine.running_cores() {
-            Some(cores) => cores.run(&mut self.harts.all(), bus, limit),
-            None if self.harts.len() == 1 => {
-                self.harts.first_mut().run(bus, &mut isa::Untimed, limit)
+        match engine.executor() {
+            Executor::Timing(cores) => cores.run(&mut self.harts.all(), bus, limit),
+            _ if self.harts.len() > 1 => run_together(&mut self.harts.all(), bus, limit),
+            Executor::Warming { cores, rate } => {
+                cores.warm(self.harts.first_mut(), bus, limit, rate)
             }
-            None => run_together(&mut self.harts.all(), bus, limit),
+            Executor::Functional => self.harts.first_mut().run(bus, &mut isa::Untimed, limit),
         }
     }
 }

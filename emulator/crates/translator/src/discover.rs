@@ -82,7 +82,7 @@ impl Block {
 /// for the interpreter, or the blocks are too long.
 pub(crate) fn discover(slots: &[Slot; SLOTS], entry: usize, kind: CodeKind) -> Vec<Block> {
     let most = match kind {
-        CodeKind::Untimed => MAX_INSTRUCTIONS,
+        CodeKind::Untimed | CodeKind::Warming => MAX_INSTRUCTIONS,
         CodeKind::Runs => MAX_RUN_INSTRUCTIONS,
     };
     let mut leaders = BTreeSet::from([entry]);
@@ -163,7 +163,7 @@ fn translatable(slots: &[Slot; SLOTS], index: usize, kind: CodeKind) -> Option<P
     );
     let plain = !inst.class.serialises() && inst.op != Op::Illegal;
     let untimed = (atomic && inst.op != Op::AmocasQ) || inst.op == Op::Fence;
-    let fits = inst.len != 0 && (plain || (untimed && kind == CodeKind::Untimed));
+    let fits = inst.len != 0 && (plain || (untimed && kind != CodeKind::Runs));
     fits.then_some(PlacedInst { index, inst })
 }
 

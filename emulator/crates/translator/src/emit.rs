@@ -15,6 +15,7 @@ use crate::float;
 use crate::frame::{Fallback, STAYS};
 use crate::interpret::call_signature;
 use crate::loops::{self, BlockInLoop};
+use crate::translator::PreservingCalls;
 use crate::{CodeKind, Layout};
 
 /// Signature of a region: hart, pc, instructions that may be executed. It gives how it came back.
@@ -38,14 +39,14 @@ pub(crate) fn trampoline(function: &mut ir::Function, context: &mut FunctionBuil
     b.finalize();
 }
 
-/// Builds the region of `blocks`, which is entered at the first. Gives the instructions that the code refers to.
+/// Builds the region of `blocks`, which are of the page at physical address `page`, and is entered at the first. Gives the instructions that the code refers to.
 pub(crate) fn region(
     layout: &Layout,
     function: &mut ir::Function,
     context: &mut FunctionBuilderContext,
     blocks: &[Block],
-    kind: CodeKind,
-    preserving_call: *const u8,
+    (kind, page): (CodeKind, u64),
+    preserving_calls: PreservingCalls,
     has_fma: bool,
 ) -> Box<[Fallback]> {
     function.signature = region_signature();
@@ -80,7 +81,8 @@ pub(crate) fn region(
         region,
         execute,
         execute_preserving,
-        preserving_call,
+        preserving_calls,
+        warm_page: (kind == CodeKind::Warming).then_some(page),
         return_block,
         starts,
         block_loop: BlockInLoop::default(),
@@ -150,6 +152,7 @@ impl Emitter<'_> {
             self.leave(pc, left);
             self.switch_to(body);
         }
+        self.warm_code(block, left);
         self.body(block);
         self.record_accesses();
         let after = self.b.ins().iadd_imm(left, -(block.len() as i64));

@@ -11,6 +11,7 @@ use crate::Layout;
 use crate::discover::writes;
 use crate::frame::Fallback;
 use crate::loops::BlockInLoop;
+use crate::translator::PreservingCalls;
 
 /// What is known while a region is built.
 pub(crate) struct Emitter<'a> {
@@ -23,7 +24,9 @@ pub(crate) struct Emitter<'a> {
     pub region: ir::SigRef,
     pub execute: ir::SigRef,
     pub execute_preserving: ir::SigRef,
-    pub preserving_call: *const u8,
+    pub preserving_calls: PreservingCalls,
+    /// Physical address of the page of code, if lines are to be kept warm.
+    pub warm_page: Option<u64>,
     /// Returns to the hart; its parameter is what [`Execute`](crate::Execute) returned.
     pub return_block: ir::Block,
     pub starts: HashMap<usize, (ir::Block, BlockInLoop)>,

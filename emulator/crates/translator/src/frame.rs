@@ -23,6 +23,10 @@ pub type Call = unsafe extern "C" fn(*mut u8, u64, u64, *const u8) -> u64;
 /// plus 1.
 pub type Execute = unsafe extern "C" fn(*mut u8, u64, *const Fallback, u64) -> u64;
 
+/// Is told that a line of code is executed which the filter of code does not show. Parameters: the hart, the virtual page, the physical address
+/// of the line, and what may be executed from the start of its block on. What it returns does not matter.
+pub type WarmFetch = unsafe extern "C" fn(*mut u8, u64, u64, u64) -> u64;
+
 /// Number of entries of the cache of entries; a power of two.
 pub(crate) const ENTRIES: usize = 4096;
 
@@ -71,6 +75,14 @@ pub struct Frame {
     pub(crate) entries: Box<[Entry; ENTRIES]>,
     /// Function that executes single instructions, in this call.
     pub execute: Option<Execute>,
+    /// Function that is told of code whose line is not shown, in this call.
+    pub warm_fetch: Option<WarmFetch>,
+    /// Entries of the [`isa::LineFilter`] of loads.
+    pub load_filter: *const u8,
+    /// Entries of the [`isa::LineFilter`] of stores.
+    pub store_filter: *const u8,
+    /// Entries of the [`isa::LineFilter`] of code.
+    pub fetch_filter: *const u8,
     /// What [`Execute`] returned last, if it was called by way of [`crate::interpret::preserving_call`].
     pub(crate) returned: u64,
     /// Limit of the hart's count in this call: something is due then.
@@ -94,6 +106,10 @@ impl Default for Frame {
             key: 0,
             entries: Box::new([none; ENTRIES]),
             execute: None,
+            warm_fetch: None,
+            load_filter: std::ptr::null(),
+            store_filter: std::ptr::null(),
+            fetch_filter: std::ptr::null(),
             returned: GO_ON,
             limit: 0,
             fp_dirty: 0,

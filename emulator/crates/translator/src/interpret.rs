@@ -27,9 +27,11 @@ pub(crate) fn call_signature(preserving: bool) -> ir::Signature {
     }
 }
 
-/// The function that calls [`Execute`](crate::Execute) and preserves all registers.
+/// The function that calls the function at offset `callee` of the frame, which is like [`Execute`](crate::Execute), and preserves all
+/// registers.
 pub(crate) fn preserving_call(
     layout: &Layout,
+    callee: usize,
     function: &mut ir::Function,
     context: &mut FunctionBuilderContext,
 ) {
@@ -40,9 +42,8 @@ pub(crate) fn preserving_call(
     b.switch_to_block(block);
     let params = b.block_params(block).to_vec();
     let plain = b.import_signature(call_signature(false));
-    let at = layout.frame(offset_of!(Frame, execute));
-    let execute = b.ins().load(types::I64, hart_constant(), params[0], at);
-    let call = b.ins().call_indirect(plain, execute, &params);
+    let callee = b.ins().load(types::I64, hart_constant(), params[0], layout.frame(callee));
+    let call = b.ins().call_indirect(plain, callee, &params);
     let returned = b.inst_results(call)[0];
     let at = layout.frame(offset_of!(Frame, returned));
     b.ins().store(hart_memory(), returned, params[0], at);
@@ -102,7 +103,7 @@ impl Emitter<'_> {
         let left = self.b.use_var(self.left);
         let arguments = [self.hart, self.vpage, fallback, left];
         let returned = if is_cold {
-            let to = self.b.ins().iconst(types::I64, self.preserving_call as i64);
+            let to = self.b.ins().iconst(types::I64, self.preserving_calls.execute as i64);
             self.b.ins().call_indirect(self.execute_preserving, to, &arguments);
             let at = self.layout.frame(offset_of!(Frame, returned));
             self.b.ins().load(types::I64, hart_memory(), self.hart, at)

@@ -30,7 +30,8 @@ mod loops;
 mod memory;
 mod record;
 mod translator;
+mod warm;
 
-pub use frame::{Call, DONE, Entry, Execute, Fallback, Frame, GO_ON, STAYS, TRAPPED};
+pub use frame::{Call, DONE, Entry, Execute, Fallback, Frame, GO_ON, STAYS, TRAPPED, WarmFetch};
 pub use layout::{Layout, TlbLayout};
 pub use translator::{CodeKind, Page, SlotSet, Translator, TranslatorError};

@@ -88,6 +88,7 @@ impl Emitter<'_> {
         let b = &mut self.b;
         let host = b.ins().load(types::I64, hart_memory(), entry, tlb.host);
         let host = b.ins().iadd(host, va);
+        self.require_warm(host, kind, cold);
         self.record_access(va, host, kind, ty);
         host
     }

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::mem::offset_of;
 use std::ops::Range;
 
 use cranelift_codegen::Context;
@@ -12,19 +13,26 @@ use cranelift_frontend::FunctionBuilderContext;
 use isa::{SLOTS, Slot};
 
 use crate::discover::Block;
-use crate::frame::{Call, Fallback};
+use crate::frame::{Call, Fallback, Frame};
 use crate::{Layout, discover, emit, interpret};
 
 /// Bytes of host code that are kept; when they are full, all of it is dropped.
 const ARENA: usize = 64 << 20;
 
 /// What code is made for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CodeKind {
     /// Execution without a timing model.
     Untimed = 0,
     /// [`isa::Run`]: it writes down what it executes.
     Runs = 1,
+    /// Execution without timing that keeps the caches of a model warm: accesses and code whose lines the model's filters do not show are
+    /// left to the hart.
+    Warming = 2,
+}
+
+impl CodeKind {
+    const COUNT: usize = 3;
 }
 
 /// A page of guest code.
@@ -83,24 +91,31 @@ pub enum TranslatorError {
     Memory(String),
 }
 
+/// Code by which regions call functions of the hart so that every register is preserved.
+#[derive(Clone, Copy)]
+pub(crate) struct PreservingCalls {
+    /// Calls [`Frame::execute`].
+    pub execute: *const u8,
+    /// Calls [`Frame::warm_fetch`].
+    pub warm_fetch: *const u8,
+}
+
 /// Translated code and what makes it.
 pub struct Translator {
     layout: Layout,
     /// What compiles code of each [`CodeKind`].
-    targets: [OwnedTargetIsa; 2],
+    targets: [OwnedTargetIsa; CodeKind::COUNT],
     context: Context,
     builder: FunctionBuilderContext,
     arena: ::region::Allocation,
     used: usize,
     call: Call,
     /// See [`interpret::preserving_call`].
-    preserving_call: *const u8,
-    /// Bytes at the start of the arena that hold the code of `call` and `preserving_call`.
+    preserving_calls: PreservingCalls,
+    /// Bytes at the start of the arena that hold the code of `call` and `preserving_calls`.
     reserved: usize,
-    /// Kind of all code in the arena; a change of kind discards it.
-    kind: CodeKind,
-    /// By physical address of the first instruction, with the page's version.
-    regions: HashMap<u64, (u64, *const u8)>,
+    /// By physical address of the first instruction and kind, with the page's version.
+    regions: HashMap<(u64, CodeKind), (u64, *const u8)>,
     /// Instructions that regions give to the interpreter: their code has the addresses.
     fallbacks: Vec<Box<[Fallback]>>,
     has_fma: bool,
@@ -116,7 +131,7 @@ impl Translator {
             return Err(TranslatorError::Host);
         }
         // Runs write much that has nothing in common: the optimiser takes a third of the time for code that is no faster.
-        let targets = [target("speed")?, target("none")?];
+        let targets = [target("speed")?, target("none")?, target("speed")?];
         let has_fma = targets[0]
             .isa_flags()
             .iter()
@@ -132,9 +147,11 @@ impl Translator {
             arena,
             used: 0,
             call: no_call,
-            preserving_call: std::ptr::null(),
+            preserving_calls: PreservingCalls {
+                execute: std::ptr::null(),
+                warm_fetch: std::ptr::null(),
+            },
             reserved: 0,
-            kind: CodeKind::Untimed,
             regions: HashMap::new(),
             fallbacks: Vec::new(),
             has_fma,
@@ -145,10 +162,17 @@ impl Translator {
             )
         };
         emit::trampoline(&mut translator.context.func, &mut translator.builder);
-        let call = translator.compile().ok_or_else(failed)?;
-        translator.context.clear();
-        interpret::preserving_call(&layout, &mut translator.context.func, &mut translator.builder);
-        translator.preserving_call = translator.compile().ok_or_else(failed)?;
+        let call = translator.compile(CodeKind::Untimed).ok_or_else(failed)?;
+        let mut preserving_call = |function: usize| {
+            translator.context.clear();
+            let Self { context, builder, .. } = &mut translator;
+            interpret::preserving_call(&layout, function, &mut context.func, builder);
+            translator.compile(CodeKind::Untimed).ok_or_else(failed)
+        };
+        translator.preserving_calls = PreservingCalls {
+            execute: preserving_call(offset_of!(Frame, execute))?,
+            warm_fetch: preserving_call(offset_of!(Frame, warm_fetch))?,
+        };
         // SAFETY: the code was compiled with this signature in the host's C convention.
         translator.call = unsafe { std::mem::transmute::<*const u8, Call>(call) };
         translator.reserved = translator.used;
@@ -156,10 +180,10 @@ impl Translator {
     }
 
     /// Compiles the function in the context into the arena; `None` if it does not fit or cannot be compiled.
-    fn compile(&mut self) -> Option<*const u8> {
+    fn compile(&mut self, kind: CodeKind) -> Option<*const u8> {
         const ALIGN: usize = 16;
         let compiled =
-            self.context.compile(&*self.targets[self.kind as usize], &mut ControlPlane::default());
+            self.context.compile(&*self.targets[kind as usize], &mut ControlPlane::default());
         let code = match &compiled {
             Ok(code) if code.buffer.relocs().is_empty() => code.code_buffer(),
             Ok(_) => return None,
@@ -182,12 +206,11 @@ impl Translator {
         self.call
     }
 
-    /// Selects the kind of code translated from now on. True if all code was discarded: the kind changed or the arena is full.
+    /// Makes sure that there is room for another region. True if all code was discarded for that.
     #[inline(always)]
-    pub fn prepare(&mut self, kind: CodeKind) -> bool {
-        let drops = self.kind != kind || self.is_full();
+    pub fn make_room(&mut self) -> bool {
+        let drops = self.is_full();
         if drops {
-            self.kind = kind;
             self.clear();
         }
         drops
@@ -195,14 +218,14 @@ impl Translator {
 
     /// The region that starts at a slot of a page, translated now if it was not. `None` if there is nothing to
     /// translate.
-    pub fn region(&mut self, page: Page<'_>, index: usize) -> Option<*const u8> {
-        let pa = page.pa + 2 * index as u64;
-        if let Some(&(version, code)) = self.regions.get(&pa)
+    pub fn region(&mut self, page: Page<'_>, index: usize, kind: CodeKind) -> Option<*const u8> {
+        let key = (page.pa + 2 * index as u64, kind);
+        if let Some(&(version, code)) = self.regions.get(&key)
             && version == page.version
         {
             return Some(code);
         }
-        let blocks = discover::discover(page.slots, index, self.kind);
+        let blocks = discover::discover(page.slots, index, kind);
         if blocks.is_empty() {
             return None;
         }
@@ -212,16 +235,16 @@ impl Translator {
             &mut self.context.func,
             &mut self.builder,
             &blocks,
-            self.kind,
-            self.preserving_call,
+            (kind, page.pa),
+            self.preserving_calls,
             self.has_fma,
         );
-        let code = self.compile()?;
+        let code = self.compile(kind)?;
         for placed in blocks.iter().flat_map(Block::instructions) {
             page.translated.add(placed.index);
         }
         self.fallbacks.push(fallbacks);
-        self.regions.insert(pa, (page.version, code));
+        self.regions.insert(key, (page.version, code));
         Some(code)
     }
 

@@ -73,10 +73,13 @@ impl Hart {
     /// Stores drop the decoded instructions that they overwrite at once: nothing to do.
     pub(crate) fn fence_i<T: TimingModel>(
         &mut self,
-        _: &mut Env<'_, T>,
+        env: &mut Env<'_, T>,
         inst: &Slot,
         at: InstPosition,
     ) -> Next {
+        if T::WARMS {
+            env.timing.warm_fence_i();
+        }
         following(inst, at)
     }
 

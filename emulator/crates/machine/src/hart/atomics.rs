@@ -162,6 +162,9 @@ impl Hart {
             }
         };
         *self.instruction.accesses.current() = MemAccess::new(kind, va, pa, size, false);
+        if T::WARMS {
+            self.warm(env, (va, pa), kind, self.progress.count);
+        }
         Ok(pa)
     }
 

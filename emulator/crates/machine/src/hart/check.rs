@@ -32,7 +32,11 @@ impl<T: TimingModel> Totals for HartTotals<'_, T> {
 impl Hart {
     /// The current cycle, as a serialising instruction sees it. `count` as in [`super::InstPosition`].
     pub(crate) fn now<T: TimingModel>(&self, env: &Env<'_, T>, count: u64) -> u64 {
-        if T::TIMED { env.timing.now() } else { count }
+        match (T::TIMED, T::WARMS) {
+            (true, _) => env.timing.now(),
+            (false, true) => self.deadlines.pace.cycle_at(count),
+            (false, false) => count,
+        }
     }
 
     /// Where counters get their raw totals from.
@@ -70,7 +74,7 @@ impl Hart {
         env: &Env<'_, T>,
         count: u64,
     ) {
-        let latest = if T::TIMED { env.timing.latest() } else { count };
+        let latest = if T::TIMED { env.timing.latest() } else { self.now(env, count) };
         if self.pending(latest) & self.arch.csrs.mie != 0
             && self.pending(self.now(env, count)) & self.arch.csrs.mie != 0
         {
@@ -270,6 +274,9 @@ impl Hart {
                 } else {
                     let slept = until - now;
                     self.progress.sleep(slept);
+                    if T::WARMS {
+                        self.deadlines.pace = self.deadlines.pace.from(self.progress.count, until);
+                    }
                     self.deadlines.stop_count = self.deadlines.stop_count.saturating_add(slept);
                 }
                 now = until;

@@ -22,6 +22,51 @@ pub(crate) mod after {
     pub const FREEZE: u16 = 256;
 }
 
+/// How cycles follow from the count of an untimed run, [`Progress::count`](super::arch::Progress::count): one for each by default, or as
+/// many as a model that keeps caches warm takes the instructions to need.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// A count, and the cycle at it.
+    at: (u64, u64),
+    /// Cycles for each count, in units of 2^-16.
+    rate: u64,
+}
+
+impl Pace {
+    /// One cycle for each count.
+    pub const PLAIN: Self = Self { at: (0, 0), rate: CYCLE };
+
+    /// Returns a pace of `rate` cycles for each count, in units of 2^-16, from `count` in `cycle` on.
+    pub fn new(count: u64, cycle: u64, rate: u64) -> Self {
+        Self { at: (count, cycle), rate: rate.max(1) }
+    }
+
+    /// Returns the pace that goes on from `count` in `cycle`.
+    pub fn from(self, count: u64, cycle: u64) -> Self {
+        Self::new(count, cycle, self.rate)
+    }
+
+    /// Returns the cycle at a count from that of the start on.
+    pub fn cycle_at(&self, count: u64) -> u64 {
+        let (from, cycle) = self.at;
+        let cycles = (u128::from(count.wrapping_sub(from)) * u128::from(self.rate)) >> CYCLE_BITS;
+        cycle.wrapping_add(cycles as u64)
+    }
+
+    /// Returns the first count at which a cycle has come.
+    pub fn count_at(&self, cycle: u64) -> u64 {
+        let (count, from) = self.at;
+        let rest = u128::from(cycle.saturating_sub(from)) << CYCLE_BITS;
+        let counts = rest.div_ceil(u128::from(self.rate));
+        count.saturating_add(u64::try_from(counts).unwrap_or(u64::MAX))
+    }
+}
+
+/// Log2 of [`CYCLE`].
+const CYCLE_BITS: u32 = 16;
+/// One cycle, in units of [`Pace`]'s rate.
+const CYCLE: u64 = 1 << CYCLE_BITS;
+
 /// What a hart's loops compare with their count and cycle, and what the last instruction left to do.
 pub(crate) struct Deadlines {
     /// Cycle in which the loop leaves its fast path; 0 as long as something of [`Self::after`] is to be done.
@@ -32,6 +77,8 @@ pub(crate) struct Deadlines {
     pub stop_count: u64,
     /// Cycle at which the run ends.
     pub stop_cycle: u64,
+    /// How cycles follow from counts in an untimed run.
+    pub pace: Pace,
     /// Effects that are left to do before the next instruction, as bits of [`after`].
     pub after: u16,
     /// Number of the last [`Mark`](super::Mark) at which a run had to end.
@@ -46,7 +93,8 @@ pub(crate) struct Deadlines {
 snapshot::snapshot!(Deadlines { due, after, last_mark, counters_due, stimer_at } keeps {
     check_at,
     stop_count,
-    stop_cycle
+    stop_cycle,
+    pace
 });
 
 impl Deadlines {
@@ -57,6 +105,7 @@ impl Deadlines {
             due: 0,
             stop_count: 0,
             stop_cycle: 0,
+            pace: Pace::PLAIN,
             after: 0,
             last_mark: 0,
             counters_due: u64::MAX,
@@ -74,7 +123,7 @@ impl Deadlines {
     pub fn arm(&mut self, timed: bool) {
         self.check_at = match (self.after, timed) {
             (0, true) => self.due,
-            (0, false) => self.due.min(self.stop_count).min(self.stop_cycle),
+            (0, false) => self.pace.count_at(self.due.min(self.stop_cycle)).min(self.stop_count),
             _ => 0,
         };
     }
@@ -83,6 +132,21 @@ impl Deadlines {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cycle_comes_with_the_first_count_that_reaches_it() {
+        for rate in [CYCLE / 3, CYCLE - 1, CYCLE, CYCLE + 1, 40 * CYCLE / 7] {
+            let pace = Pace::new(1000, 50, rate);
+            for cycle in 50..300 {
+                let count = pace.count_at(cycle);
+                assert!(pace.cycle_at(count) >= cycle, "{rate} {cycle}");
+                assert!(count == 1000 || pace.cycle_at(count - 1) < cycle, "{rate} {cycle}");
+            }
+        }
+        assert_eq!((Pace::PLAIN.count_at(u64::MAX), Pace::PLAIN.cycle_at(7)), (u64::MAX, 7));
+        assert_eq!(Pace::new(1000, 50, 1).count_at(u64::MAX), u64::MAX);
+        assert_eq!(Pace::new(1000, 50, CYCLE).count_at(10), 1000, "it is past");
+    }
 
     #[test]
     fn what_is_left_to_do_comes_before_what_is_due() {

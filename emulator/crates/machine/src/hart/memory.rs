@@ -1,7 +1,10 @@
 //! Data accesses: one comparison and a host pointer when all is well, everything else out of line.
 
 use devices::{Bus, RAM_BASE, Ram};
-use isa::{Exception, Extension, MemAccess, MemKind, PageWalk, Privilege, TimingModel, Trap};
+use isa::{
+    Exception, Extension, FILTER_LINE_BITS, MemAccess, MemKind, PageWalk, Privilege, TimingModel,
+    Trap,
+};
 
 use super::{Env, Hart, after};
 use crate::csr::{envcfg, status};
@@ -61,6 +64,9 @@ impl Hart {
                 if T::TIMED {
                     self.note(va, host, V::SIZE, MemKind::Load);
                 }
+                if T::WARMS {
+                    self.warm(env, (va, self.host.physical(host)), MemKind::Load, count);
+                }
                 // SAFETY: the TLB holds pointers into RAM only, is flushed when a run begins, and
                 // the bus that owns RAM stays borrowed for the run; both lookups checked that all
                 // bytes lie in the page that the entry was made for.
@@ -83,6 +89,9 @@ impl Hart {
                 if T::TIMED {
                     self.note(va, host, V::SIZE, MemKind::Store);
                 }
+                if T::WARMS {
+                    self.warm(env, (va, self.host.physical(host)), MemKind::Store, count);
+                }
                 // SAFETY: as in `load`. RAM is borrowed mutably for the run, and no reference
                 // into it lives across the execution of an instruction.
                 unsafe { host.cast::<V>().write_unaligned(value.little_endian()) };
@@ -97,6 +106,27 @@ impl Hart {
     fn note(&mut self, va: u64, host: *mut u8, size: u64, kind: MemKind) {
         let pa = self.host.physical(host);
         *self.instruction.accesses.current() = MemAccess::new(kind, va, pa, size as u8, false);
+    }
+
+    /// Tells a model that keeps caches warm about an access to RAM, given by its virtual and physical address, unless the line is shown.
+    #[inline(always)]
+    pub(super) fn warm<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        (va, pa): (u64, u64),
+        kind: MemKind,
+        count: u64,
+    ) {
+        let is_shown = env.timing.line_filters().is_some_and(|filters| {
+            let filter = if kind == MemKind::Load { filters.loads } else { filters.stores };
+            filter.shows(pa >> FILTER_LINE_BITS)
+        });
+        if !is_shown {
+            let translated =
+                self.host.data_privilege != Privilege::Machine && self.arch.csrs.satp.levels() != 0;
+            let access = MemAccess::new(kind, va, pa, 8, false);
+            env.timing.warm_access(&access, translated, count);
+        }
     }
 
     /// Host address of a load that misses the first level of the TLB.
@@ -121,6 +151,9 @@ impl Hart {
         *self.instruction.accesses.current() =
             MemAccess::new(MemKind::Load, va, place.pa, size, !place.ram);
         let fault = Trap { cause: Exception::LoadAccessFault, tval: va };
+        if T::WARMS && place.ram {
+            self.warm(env, (va, place.pa), MemKind::Load, count);
+        }
         if let Some((second, first_size)) = second {
             // Both are RAM.
             let low = env.bus.ram.load(place.pa, first_size).ok_or(fault)?;
@@ -154,6 +187,9 @@ impl Hart {
             if T::TIMED {
                 self.note(va, host, size.into(), MemKind::Store);
             }
+            if T::WARMS {
+                self.warm(env, (va, pa), MemKind::Store, count);
+            }
             self.store_ram(env.bus, pa, size, value);
             return Ok(());
         }
@@ -169,6 +205,9 @@ impl Hart {
             if !plain(&place) || second.is_some_and(|(second, _)| !plain(&second)) {
                 return Err(fault);
             }
+        }
+        if T::WARMS && place.ram {
+            self.warm(env, (va, place.pa), MemKind::Store, count);
         }
         if let Some((second, first_size)) = second {
             self.store_ram(env.bus, place.pa, first_size, value);
@@ -260,7 +299,7 @@ impl Hart {
         }
         let mut read = PageWalk::default();
         let leaf = mmu::walk(satp, self.page_features(), va, |pa| {
-            if T::TIMED
+            if (T::TIMED || T::WARMS)
                 && let Some(entry) = read.pte.get_mut(usize::from(read.levels))
             {
                 *entry = pa;
@@ -269,7 +308,7 @@ impl Hart {
             let allowed = self.arch.pmp.allows(pa, 8, Access::Load, Privilege::Supervisor);
             env.bus.ram.load(pa, 8).filter(|_| allowed)
         });
-        if T::TIMED {
+        if T::TIMED || T::WARMS {
             read.page_bits = leaf.as_ref().map_or(12, |leaf| leaf.page_bits);
             env.timing.translated(va, &read);
         }

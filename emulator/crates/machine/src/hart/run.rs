@@ -5,6 +5,7 @@ use std::rc::Rc;
 use devices::{Bus, Exit, RAM_BASE};
 use isa::{DecodedInst, InstClass, Op, TimingModel};
 
+use super::deadlines::Pace;
 use super::{DebugStop, Env, Hart, Stuck, after};
 use crate::code_cache::CodePage;
 use crate::mmu_tlb::FetchPage;
@@ -126,6 +127,13 @@ impl Hart {
             self.attachments.debug.rebase(self.progress.count, self.progress.cycle);
             self.progress.count = self.progress.cycle;
             self.progress.not_retired = self.progress.not_retired.wrapping_add(ahead);
+            self.deadlines.pace = match T::WARMS {
+                true => {
+                    let cycle = self.progress.cycle;
+                    Pace::new(cycle, cycle, env.timing.warm_rate())
+                }
+                false => Pace::PLAIN,
+            };
         }
         self.resume_reservation(&mut env.bus.ram);
         self.rebase_counters(env, was_timed);

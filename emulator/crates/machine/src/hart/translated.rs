@@ -27,7 +27,7 @@ const HOT_IN_RUNS_AFTER: u16 = 60_000;
 /// Arrivals in runs after which a place is translated, with what is decoded by then, where everything is to be translated.
 const EVERYTHING_IN_RUNS_AFTER: u16 = 2;
 
-/// Bits by which a page's address is shifted in a key: below it is room for 2^38 generations, and it has room for 64 GiB.
+/// Bits by which a page's address is shifted in a key: below it is room for 2^36 generations, and it has room for 64 GiB.
 const PAGE_IN_KEY: u32 = 28;
 
 /// All that translated code reads and writes of a hart beside its frame.
@@ -144,8 +144,16 @@ impl Hart {
         if self.translations.hot_after == 0 {
             self.decode_ahead(env, page, index, pc);
         }
-        let (call, code) = self.translated(page, index, pc, CodeKind::Untimed)?;
+        let kind = if T::WARMS { CodeKind::Warming } else { CodeKind::Untimed };
+        let (call, code) = self.translated(page, index, pc, kind)?;
         self.translations.frame.execute = Some(fallback::execute::<T>);
+        if let Some(filters) = env.timing.line_filters() {
+            let frame = &mut self.translations.frame;
+            frame.warm_fetch = Some(fallback::warm_fetch::<T>);
+            frame.load_filter = filters.loads.address();
+            frame.store_filter = filters.stores.address();
+            frame.fetch_filter = filters.fetches.address();
+        }
         // Nothing changes it without that the region is left.
         self.translations.frame.limit = self.deadlines.check_at;
         let left = self.deadlines.check_at - count;
@@ -210,15 +218,15 @@ impl Hart {
         kind: CodeKind,
     ) -> Option<(Call, *const u8)> {
         let translator = self.translations.translator.as_mut()?;
-        if translator.prepare(kind) {
+        if translator.make_room() {
             self.decoded.code.drop_translations();
         }
         let generation = self.decoded.code.generation() + self.host.fetch_tlb.generation();
-        let key = generation << 2 | self.arch.privilege as u64;
+        let key = (generation << 2 | kind as u64) << 2 | self.arch.privilege as u64;
         // Numbers of instructions are those of the page that is fetched from, even if a guest has mapped another one there
         // without saying so.
         let key = match kind {
-            CodeKind::Untimed => key,
+            CodeKind::Untimed | CodeKind::Warming => key,
             CodeKind::Runs => key | (page.code.pa - RAM_BASE) << PAGE_IN_KEY,
         };
         let entry = self.translations.frame.entry(pc);
@@ -233,7 +241,7 @@ impl Hart {
                 slots: &page.code.slots,
                 translated: page.code.translated(),
             };
-            let Some(code) = translator.region(source, index) else {
+            let Some(code) = translator.region(source, index, kind) else {
                 page.code.set_never_hot(index);
                 return None;
             };

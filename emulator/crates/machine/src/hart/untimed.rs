@@ -2,11 +2,14 @@
 
 use std::rc::Rc;
 
-use isa::{InstClass, Op, SLOTS, Slot, TimingModel, Trap};
+use isa::{FILTER_LINE_BITS, InstClass, Op, SLOTS, Slot, TimingModel, Trap};
 
 use super::run::mark_of;
 use super::{Env, Hart, InstPosition, RunExit};
 use crate::mmu_tlb::FetchPage;
+
+/// Slots of a line of code.
+const SLOTS_PER_LINE: usize = 1 << (FILTER_LINE_BITS - 1);
 
 /// Expands to the execution of one instruction. The match is written out in the loop, so that each
 /// operation goes on to the next instruction by itself: the one in the following slot, or, after whatever can go
@@ -66,6 +69,9 @@ impl Hart {
                         }
                         continue;
                     }
+                    if T::WARMS {
+                        hart.warm_fetch(env, &page, pc, count);
+                    }
                     // To the end of the page nothing has to be looked at between instructions that follow each
                     // other, unless something is due before: then it is, after each.
                     let end = if hart.deadlines.check_at - count > SLOTS as u64 {
@@ -78,7 +84,10 @@ impl Hart {
                             }
                             continue;
                         }
-                        SLOTS
+                        match T::WARMS {
+                            true => (index | (SLOTS_PER_LINE - 1)) + 1,
+                            false => SLOTS,
+                        }
                     } else {
                         index + 1
                     };
@@ -102,6 +111,22 @@ impl Hart {
         }
     }
 
+    /// Tells a model that keeps caches warm that code at `pc` in `page` is executed, unless the line is shown.
+    #[inline(always)]
+    fn warm_fetch<T: TimingModel>(
+        &self,
+        env: &mut Env<'_, T>,
+        page: &FetchPage,
+        pc: u64,
+        count: u64,
+    ) {
+        let pa = page.code.pa | pc & 0xfff;
+        let filters = env.timing.line_filters();
+        if !filters.is_some_and(|filters| filters.fetches.shows(pa >> FILTER_LINE_BITS)) {
+            env.timing.warm_fetch(pc, pa, page.translated, count);
+        }
+    }
+
     /// Does what the last instruction left to do, and what is due. Interrupts divert `self.pc`.
     #[cold]
     #[inline(never)]
@@ -111,11 +136,12 @@ impl Hart {
         {
             return Some(exit);
         }
-        if self.progress.count >= self.deadlines.stop_count.min(self.deadlines.stop_cycle) {
+        let now = self.now(env, self.progress.count);
+        if self.progress.count >= self.deadlines.stop_count || now >= self.deadlines.stop_cycle {
             return Some(RunExit::Limit);
         }
-        if self.progress.count >= self.deadlines.due
-            && let Some(interrupt) = self.check(env, self.progress.count)
+        if now >= self.deadlines.due
+            && let Some(interrupt) = self.check(env, now)
         {
             self.arch.pc = self.interrupt(interrupt, self.arch.pc);
             self.interrupted_step();

@@ -10,7 +10,7 @@ mod packet;
 use commit_trace::{DataSource, PacketFetch, TeaEvents};
 
 use crate::Preset;
-use crate::mem::{Cache, LINE_BITS};
+use crate::mem::{Cache, LINE_BITS, ShownLines};
 use crate::observe::Translated;
 use crate::predict::{Component, MicroBtb};
 use crate::ring::Ring;
@@ -195,6 +195,17 @@ impl FrontEnd {
         self.counts.redirects += 1;
         self.next_f0 = f0;
         self.buffer.clear();
+    }
+
+    /// Begins to show which lines of code need no access.
+    pub fn begin_warming(&mut self) {
+        self.l1i.begin_warming();
+    }
+
+    /// Returns the lines of code that need no access while the cache is kept warm.
+    #[inline(always)]
+    pub fn shown(&self) -> Option<&ShownLines> {
+        self.l1i.shown()
     }
 
     /// `fence.i`: the instruction cache is emptied.

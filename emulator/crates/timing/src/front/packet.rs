@@ -133,6 +133,19 @@ impl FrontEnd {
         f0 + late
     }
 
+    /// Fetches a line for functional warming, and shows it from now on.
+    pub fn warm(&mut self, line: u64, cycle: u64, lower: &mut Lower) {
+        if self.l1i.hit(line, cycle, false).is_none() {
+            self.l1i_miss(line, cycle, lower);
+            self.l1i.settle();
+        }
+        // The line that was prefetched may have taken the place of this one.
+        if self.l1i.contains(line) {
+            self.l1i.show(line, false);
+        }
+        self.line = u64::MAX;
+    }
+
     #[cold]
     #[inline(never)]
     fn l1i_miss(&mut self, line: u64, f2: u64, lower: &mut Lower) -> u64 {

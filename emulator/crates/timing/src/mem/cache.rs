@@ -1,5 +1,7 @@
 //! A set-associative tag array with random replacement, as all of BOOM's caches have.
 
+use isa::LineFilter;
+
 use super::Lfsr;
 use super::directory::Probe;
 
@@ -54,13 +56,25 @@ pub(crate) struct Cache {
     /// No line is filled after this cycle: lets a hit skip `fills`.
     last_fill: u64,
     random: Lfsr,
+    /// Lines that need no access while the cache is kept warm; `None` before the first time that it is.
+    shown: Option<ShownLines>,
 }
 
 snapshot::snapshot!(Cache {
     tags, sets, asks, fills, last_fill, random
 } keeps {
-    ways, set_bits, set_mask
+    ways, set_bits, set_mask, shown
 });
+
+/// Lines of a cache of which an access changes nothing there, for functional warming: replacement is random, so that a hit leaves no trace
+/// but the first write to a line.
+#[derive(Default)]
+pub(crate) struct ShownLines {
+    /// Lines that are there.
+    pub reads: LineFilter,
+    /// Lines that are there, written, and not to be asked for.
+    pub writes: LineFilter,
+}
 
 impl Cache {
     /// Returns an empty cache of `kib` KiB; sizes are powers of two.
@@ -77,7 +91,45 @@ impl Cache {
             fills: Box::new([Fill::default(); FILLS]),
             last_fill: 0,
             random: Lfsr::new(seed),
+            shown: None,
         }
+    }
+
+    /// Begins to say which lines need no access; none is shown yet.
+    pub fn begin_warming(&mut self) {
+        let shown = self.shown.get_or_insert_default();
+        shown.reads.clear();
+        shown.writes.clear();
+    }
+
+    /// Returns the lines that need no access, once [warming has begun](Self::begin_warming).
+    #[inline(always)]
+    pub fn shown(&self) -> Option<&ShownLines> {
+        self.shown.as_ref()
+    }
+
+    /// Shows a line that was accessed last of its set.
+    pub fn show(&self, line: u64, written: bool) {
+        if let Some(shown) = &self.shown {
+            shown.reads.show(line);
+            if written && !self.asks(line) {
+                shown.writes.show(line);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn hide(&self, line: u64) {
+        if let Some(shown) = &self.shown {
+            shown.reads.hide(line);
+            shown.writes.hide(line);
+        }
+    }
+
+    /// Forgets when lines came: all that are on their way are there.
+    pub fn settle(&mut self) {
+        self.fills.iter_mut().for_each(|fill| fill.cycle = 0);
+        self.last_fill = 0;
     }
 
     #[inline(always)]
@@ -148,6 +200,9 @@ impl Cache {
             dirty: set.dirty & !(1 << way) | u16::from(dirty) << way,
             recent: way as u8,
         };
+        if let Some(Victim { line, .. }) = victim {
+            self.hide(line);
+        }
         self.fills[line as usize % FILLS] = Fill { line, cycle, source };
         self.last_fill = self.last_fill.max(cycle);
         victim
@@ -181,6 +236,7 @@ impl Cache {
             return false;
         };
         self.tags[index * self.ways + way] = 0;
+        self.hide(line);
         let set = &mut self.sets[index];
         if set.tag == tag {
             set.tag = 0;
@@ -215,6 +271,7 @@ impl Cache {
             let set = (probe.line & self.set_mask) as usize;
             self.sets[set].dirty &= !(1 << way);
             self.asks[set] |= 1 << way;
+            self.hide(probe.line);
         }
     }
 
@@ -222,6 +279,9 @@ impl Cache {
     pub fn clear(&mut self) {
         self.tags.fill(0);
         self.sets.fill(Set::default());
+        if self.shown.is_some() {
+            self.begin_warming();
+        }
     }
 }
 

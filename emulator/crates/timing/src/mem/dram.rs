@@ -130,9 +130,20 @@ impl Dram {
         first_beat
     }
 
+    /// Frees banks and bus; rows stay open.
+    pub fn settle(&mut self) {
+        self.banks.iter_mut().for_each(|bank| bank.slot = Slot::default());
+        self.bus = Slot::default();
+    }
+
     /// Returns the number of accesses, and of those that found their row open.
     pub fn counts(&self) -> (u64, u64) {
         (self.accesses, self.row_hits)
+    }
+
+    /// Sets [`Self::counts`].
+    pub fn set_counts(&mut self, counts: (u64, u64)) {
+        (self.accesses, self.row_hits) = counts;
     }
 }
 

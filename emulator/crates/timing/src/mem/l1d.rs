@@ -1,7 +1,7 @@
 //! The L1 data cache with its MSHRs, line buffer and next-line prefetcher (`lsu/dcache.scala`, `mshrs.scala`).
 
 use super::bits;
-use super::cache::Cache;
+use super::cache::{Cache, ShownLines};
 use super::lower::{Level, Lower};
 use super::mshr::Mshrs;
 use super::origin::Origin;
@@ -25,6 +25,44 @@ const LINE_WRITE: u64 = 4;
 /// Prefetches that can be waiting for their time; more than there are MSHRs to cause them.
 const WANTED: usize = 16;
 
+/// Counts of the L1 data cache.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct L1dCounts {
+    /// Misses of all accesses.
+    pub misses: u64,
+    /// Misses of loads and page-table reads.
+    pub load_misses: u64,
+    /// Misses of page-table reads.
+    pub walk_misses: u64,
+    /// Lines prefetched.
+    pub prefetches: u64,
+    /// Misses of lines that were prefetched.
+    pub prefetch_hits: u64,
+    /// Accesses that read lines on their way.
+    pub pending_hits: u64,
+    /// Cycles by which misses of anything but stores were late for want of a miss register.
+    pub mshr_full: u64,
+    /// Cycles by which stores that missed were late for want of a miss register.
+    pub store_mshr_full: u64,
+    /// Cycles by which stores that missed were late for want of an entry for their data.
+    pub store_data_full: u64,
+    /// Stores that were replayed.
+    pub store_replays: u64,
+}
+
+snapshot::snapshot!(L1dCounts {
+    misses,
+    load_misses,
+    walk_misses,
+    prefetches,
+    prefetch_hits,
+    pending_hits,
+    mshr_full,
+    store_mshr_full,
+    store_data_full,
+    store_replays
+});
+
 /// L1 data cache.
 pub(crate) struct L1d {
     tags: Cache,
@@ -45,29 +83,13 @@ pub(crate) struct L1d {
     coherent: bool,
     replays: Replays,
     store_data: StoreData,
-    pub misses: u64,
-    pub load_misses: u64,
-    pub walk_misses: u64,
-    pub prefetches: u64,
-    /// Misses of lines that were prefetched.
-    pub prefetch_hits: u64,
-    /// Accesses that read lines on their way.
-    pub pending_hits: u64,
-    /// Cycles by which misses of anything but stores were late for want of a miss register.
-    pub mshr_full: u64,
-    /// Cycles by which stores that missed were late for want of a miss register.
-    pub store_mshr_full: u64,
-    /// Cycles by which stores that missed were late for want of an entry for their data.
-    pub store_data_full: u64,
-    /// Stores that were replayed.
-    pub store_replays: u64,
+    pub counts: L1dCounts,
     /// How the last load or store fared that was no plain hit.
     pub demand: Demand,
 }
 
 snapshot::snapshot!(L1d {
-    tags, mshrs, line_buffer, wanted, waiting, next_wanted, replays, store_data, misses, load_misses, walk_misses, prefetches,
-    prefetch_hits, pending_hits, mshr_full, store_mshr_full, store_data_full, store_replays
+    tags, mshrs, line_buffer, wanted, waiting, next_wanted, replays, store_data, counts
 } keeps {
     demand, line_port, refill, release, writeback, prefetch, coherent
 });
@@ -90,16 +112,7 @@ impl L1d {
             coherent,
             replays: Replays::default(),
             store_data: StoreData::new(),
-            misses: 0,
-            load_misses: 0,
-            walk_misses: 0,
-            prefetches: 0,
-            prefetch_hits: 0,
-            pending_hits: 0,
-            mshr_full: 0,
-            store_mshr_full: 0,
-            store_data_full: 0,
-            store_replays: 0,
+            counts: L1dCounts::default(),
             demand: Demand::default(),
         }
     }
@@ -130,7 +143,7 @@ impl L1d {
             }
             // A tag hit on a line in flight is a secondary miss: it waits in the MSHR's replay queue.
             Some(filled) if filled > s2 => {
-                self.pending_hits += 1;
+                self.counts.pending_hits += 1;
                 self.demands(origin, DataSource::InFlight, filled);
                 Some((filled + 1, Level::from_number(self.tags.source(line))))
             }
@@ -159,7 +172,7 @@ impl L1d {
     #[inline(never)]
     fn store_late(&mut self, line: u64, s2: u64, filled: Option<u64>, lower: &mut Lower) -> u64 {
         let room = self.store_data.room(s2);
-        self.store_data_full += room - s2;
+        self.counts.store_data_full += room - s2;
         let s2 = room;
         let (s2, ready) = match filled {
             Some(filled) => {
@@ -172,7 +185,7 @@ impl L1d {
             }
         };
         if ready + REPLAY > s2 {
-            self.store_replays += 1;
+            self.counts.store_replays += 1;
             self.store_data.take(s2, ready);
         }
         s2
@@ -181,7 +194,7 @@ impl L1d {
     /// Returns the first cycle from `s2` on in which a store that misses has a miss register.
     fn register_for_store(&mut self, s2: u64) -> u64 {
         let (_, start) = self.mshrs.choose(s2);
-        self.store_mshr_full += start - s2;
+        self.counts.store_mshr_full += start - s2;
         start
     }
 
@@ -198,8 +211,8 @@ impl L1d {
         let filled = self.tags.hit(line, s2, true);
         if let Some(cycle) = self.replays.join(line, s2) {
             self.demands(Origin::Store, DataSource::InFlight, cycle);
-            self.store_data_full += cycle - s2;
-            self.store_replays += u64::from(cycle == s2);
+            self.counts.store_data_full += cycle - s2;
+            self.counts.store_replays += u64::from(cycle == s2);
             return cycle;
         }
         let (s2, until) = match filled {
@@ -217,7 +230,7 @@ impl L1d {
                 (s2, self.miss(line, s2, Origin::Store, lower).0)
             }
         };
-        self.store_replays += 1;
+        self.counts.store_replays += 1;
         self.replays.start(line, until);
         s2
     }
@@ -232,7 +245,7 @@ impl L1d {
             return None;
         }
         let (register, start) = self.mshrs.choose(s2);
-        self.mshr_full += start - s2;
+        self.counts.mshr_full += start - s2;
         let allowed = lower.upgrade(line, start + ALLOCATE)?;
         let ready = allowed + self.refill - ALLOCATE;
         self.demands(Origin::Store, DataSource::Upgrade, ready);
@@ -277,16 +290,16 @@ impl L1d {
     #[inline(never)]
     fn miss(&mut self, line: u64, s2: u64, origin: Origin, lower: &mut Lower) -> (u64, Level) {
         let write = origin.writes();
-        self.misses += 1;
-        self.load_misses += u64::from(!write);
-        self.walk_misses += u64::from(origin == Origin::Walk);
+        self.counts.misses += 1;
+        self.counts.load_misses += u64::from(!write);
+        self.counts.walk_misses += u64::from(origin == Origin::Walk);
         self.prefetch_until(s2, lower);
         let s2 = match write {
             true => s2,
             false => self.store_data.accepts(s2),
         };
         if let Some((register, there)) = self.mshrs.prefetched(line) {
-            self.prefetch_hits += 1;
+            self.counts.prefetch_hits += 1;
             let mut ready = s2.max(there) + FROM_LINE_BUFFER;
             if write && self.coherent && !lower.writes(line) {
                 let allowed = lower.upgrade(line, s2.max(there));
@@ -298,7 +311,7 @@ impl L1d {
             return (ready, Level::L2);
         }
         let (register, start) = self.mshrs.choose(s2);
-        self.mshr_full += start - s2;
+        self.counts.mshr_full += start - s2;
         let (arrives, level) = self.fetch(line, start + ALLOCATE, self.line_port, origin, lower);
         // `refill` spans both ends; the allocation is the part before the request.
         let ready = arrives + self.refill - ALLOCATE;
@@ -371,10 +384,36 @@ impl L1d {
         if refused || self.tags.contains(line) || self.mshrs.prefetched(line).is_some() {
             return;
         }
-        self.prefetches += 1;
+        self.counts.prefetches += 1;
         let (arrives, _) = self.fetch(line, start + ALLOCATE, LINE_WRITE, Origin::Prefetch, lower);
         self.mshrs.take(register, line, start, arrives + 1);
         self.mshrs.keep(register, line);
+    }
+
+    /// Begins to show which lines need no access.
+    pub fn begin_warming(&mut self) {
+        self.tags.begin_warming();
+    }
+
+    /// Returns the lines that need no access while the cache is kept warm.
+    #[inline(always)]
+    pub fn shown(&self) -> Option<&ShownLines> {
+        self.tags.shown()
+    }
+
+    /// Accesses a line for functional warming, and shows it from now on. In `cycle` nothing earlier is still on its way.
+    pub fn warm(&mut self, line: u64, cycle: u64, origin: Origin, lower: &mut Lower) {
+        self.access(line, cycle, origin, lower);
+        self.tags.show(line, origin.writes());
+    }
+
+    /// Forgets all that is on its way or busy, after the prefetches that were asked for.
+    pub fn settle(&mut self, lower: &mut Lower) {
+        self.prefetch_until(u64::MAX, lower);
+        self.tags.settle();
+        self.mshrs.settle();
+        self.line_buffer = Slot::default();
+        lower.settle();
     }
 
     /// Returns the cycles of miss registers in use, over all registers.

@@ -290,6 +290,14 @@ impl Lower {
         probes
     }
 
+    /// Forgets all that is on its way or busy, down to memory.
+    pub fn settle(&mut self) {
+        self.l2.settle();
+        self.l2_mshrs.settle();
+        self.l2_port = Slot::default();
+        self.shared.lock().settle();
+    }
+
     /// Returns the cycles of the L2's miss registers in use, over all registers.
     pub fn l2_mshr_busy(&self) -> u64 {
         self.l2_mshrs.busy

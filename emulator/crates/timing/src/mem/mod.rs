@@ -14,14 +14,14 @@ mod slot;
 mod store_data;
 mod walk;
 
-pub(crate) use cache::Cache;
+pub(crate) use cache::{Cache, ShownLines};
 pub use counts::{UncoreCount, UncoreCounts};
 pub use dram::refresh_period;
-pub(crate) use l1d::L1d;
-pub(crate) use lower::{Level, Lookups, Lower};
+pub(crate) use l1d::{L1d, L1dCounts};
+pub(crate) use lower::{Counts, Level, Lookups, Lower};
 pub use origin::Origin;
 pub use shared::SharedMemory;
-pub(crate) use walk::{TlbSide, Walk};
+pub(crate) use walk::{TlbSide, Walk, WalkCounts};
 
 /// Log2 of the bytes of a cache line.
 pub(crate) const LINE_BITS: u32 = 6;

@@ -89,6 +89,14 @@ impl Mshrs {
         }
     }
 
+    /// Frees all registers; prefetched lines stay.
+    pub fn settle(&mut self) {
+        for register in &mut self.registers {
+            *register = Register { line: register.line, ..Register::default() };
+        }
+        self.idle = 0;
+    }
+
     /// Returns the cycle from which no register is busy.
     pub fn idle(&self) -> u64 {
         self.idle

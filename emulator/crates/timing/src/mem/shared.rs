@@ -51,6 +51,11 @@ impl SharedMemory {
     pub(crate) fn dram_counts(&self) -> (u64, u64) {
         self.lock().dram.counts()
     }
+
+    /// Sets [`Self::dram_counts`].
+    pub(crate) fn set_dram_counts(&self, counts: (u64, u64)) {
+        self.lock().dram.set_counts(counts);
+    }
 }
 
 /// What [`SharedMemory`] shares.
@@ -149,6 +154,13 @@ impl Shared {
         self.note(&grant, (hart, Origin::Store));
         self.counts.of(hart, Origin::Store).count(UncoreCount::Upgrades);
         Some(ready)
+    }
+
+    /// Forgets all that is on its way or busy.
+    pub fn settle(&mut self) {
+        self.llc.iter_mut().for_each(Cache::settle);
+        self.llc_mshrs.settle();
+        self.dram.settle();
     }
 
     /// Counts what a request means for other harts.

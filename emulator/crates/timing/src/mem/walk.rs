@@ -132,6 +132,11 @@ impl Walk {
         at
     }
 
+    /// Lets the walker be free.
+    pub fn settle(&mut self) {
+        self.free = 0;
+    }
+
     /// Returns the entries of a piece of the second level, of which there are at most 64.
     fn piece(&self) -> usize {
         self.l2.len().div_ceil(64).max(1)

@@ -216,6 +216,23 @@ impl Path {
         passed
     }
 
+    /// Looks up the page of a data access for functional warming, and notes what a walk reads. Returns the entry that has the
+    /// page, and whether it did not have it before.
+    pub fn warm_data(&mut self, va: u64, walks: &mut Vec<WalkReads>) -> (usize, bool) {
+        let State { dtlb, tables, .. } = &mut self.state;
+        let missed = lookup(dtlb, tables, va, walks);
+        (dtlb.entry(va), missed)
+    }
+
+    /// Looks up the page of code for functional warming, and notes what a walk reads. Returns the entry that has the page, and
+    /// whether it did not have it before.
+    pub fn warm_code(&mut self, pc: u64, walks: &mut Vec<WalkReads>) -> (usize, bool) {
+        let State { itlb, tables, page, .. } = &mut self.state;
+        *page = u64::MAX;
+        let missed = lookup(itlb, tables, pc, walks);
+        (itlb.entry(pc), missed)
+    }
+
     /// Restarts fetch after a flush at commit.
     pub fn flush(&mut self) {
         self.state.flush();

@@ -114,6 +114,11 @@ impl Tlb {
         self.note(va, gone);
     }
 
+    /// Returns the entry that holds the translation of `va`, which hit or was filled last.
+    pub fn entry(&self, va: u64) -> usize {
+        self.filter[(va >> 12) as usize % FILTER].1.trailing_zeros() as usize
+    }
+
     /// Drops everything.
     pub fn clear(&mut self) {
         self.page = [0; MAX];

@@ -1,6 +1,6 @@
 //! A timing model that checks the contract and writes down what it is told.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use isa::*;
 
@@ -208,4 +208,66 @@ impl TimingModel for InRuns {
     fn privilege(&mut self, privilege: Privilege) {
         self.model.privilege(privilege);
     }
+}
+
+/// A model that keeps caches warm, which never evict anything, and writes down what it is told.
+pub struct Warms {
+    shows: bool,
+    filters: [LineFilter; 3],
+    /// Virtual and physical address and kind of each access.
+    pub accesses: Vec<(u64, u64, MemKind)>,
+    /// Lines of code, by physical address.
+    pub fetches: BTreeSet<u64>,
+}
+
+impl Warms {
+    /// Returns a model whose filters show what was accessed, or nothing.
+    pub fn new(shows: bool) -> Self {
+        Self { shows, filters: Default::default(), accesses: Vec::new(), fetches: BTreeSet::new() }
+    }
+}
+
+impl TimingModel for Warms {
+    const TIMED: bool = false;
+    const WARMS: bool = true;
+
+    fn line_filters(&self) -> Option<LineFilters<'_>> {
+        let [loads, stores, fetches] = &self.filters;
+        Some(LineFilters { loads, stores, fetches })
+    }
+
+    fn warm_access(&mut self, access: &MemAccess, _: bool, _: u64) {
+        self.accesses.push((access.va, access.pa(), access.kind()));
+        let line = access.pa() >> FILTER_LINE_BITS;
+        if self.shows {
+            self.filters[0].show(line);
+            if access.kind() != MemKind::Load {
+                self.filters[1].show(line);
+            }
+        }
+    }
+
+    fn warm_fetch(&mut self, pc: u64, pa: u64, _: bool, _: u64) {
+        assert_eq!(pc & 0xfff, pa & 0xfff);
+        self.fetches.insert(pa >> FILTER_LINE_BITS);
+        if self.shows {
+            self.filters[2].show(pa >> FILTER_LINE_BITS);
+        }
+    }
+
+    fn define(&mut self, _: &StaticInst) {}
+    fn fetch(&mut self, _: StaticId, _: &DecodedInst, _: u64, _: u64, _: bool, _: u64) -> u64 {
+        0
+    }
+    fn interrupt(&mut self, _: StaticId, _: u64, _: u64) {}
+    fn retire(&mut self, _: &Executed) {}
+    fn idle_until(&mut self, _: u64) {}
+    fn now(&self) -> u64 {
+        0
+    }
+    fn count(&self, _: PerfEvent) -> u64 {
+        0
+    }
+    fn flush_tlb(&mut self) {}
+    fn privilege(&mut self, _: Privilege) {}
 }

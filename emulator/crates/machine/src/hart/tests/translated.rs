@@ -5,7 +5,7 @@ use isa::{Interrupt, Untimed};
 
 use super::Machine;
 use super::asm::*;
-use super::model::InRuns;
+use super::model::{InRuns, Warms};
 use crate::csr::status;
 use crate::{Limit, Translate};
 
@@ -34,8 +34,52 @@ fn same(prepare: impl Fn(&mut Machine), program: &[u32]) -> Machine {
         assert_eq!(interpreted, translated, "after {steps} instructions");
         last = machines.into_iter().last();
     }
+    same_in_warming(&prepare, program);
     same_in_runs(prepare, program);
     last.unwrap()
+}
+
+/// Checks that a model which keeps caches warm is told the same of interpreted and of translated code, with filters that show nothing and
+/// with filters that show each line once it was accessed.
+fn same_in_warming(prepare: impl Fn(&mut Machine), program: &[u32]) {
+    for shows in [false, true] {
+        let [interpreted, translated] = [Translate::Nothing, Translate::Everything].map(|what| {
+            let mut machine = Machine::new(program);
+            machine.hart.set_translate(what).unwrap();
+            machine.hart.set_reg(1, RAM_BASE + DATA as u64);
+            prepare(&mut machine);
+            let mut model = Warms::new(shows);
+            machine.hart.run(&mut machine.bus, &mut model, Limit::instructions(5000));
+            let hart = &machine.hart;
+            let registers: Vec<u64> = (0..64).map(|reg| hart.reg(reg)).collect();
+            ((hart.pc(), hart.instructions(), registers, model.accesses), model.fetches)
+        });
+        assert_eq!(interpreted.0, translated.0);
+        // A block's lines are told before it is executed, even if a trap ends it early.
+        assert!(interpreted.1.is_subset(&translated.1), "{:x?}", (interpreted.1, translated.1));
+    }
+}
+
+#[test]
+fn accesses_are_told_once_if_their_line_is_shown() {
+    // Accesses of two lines, over and over; the code has two lines, too.
+    let mut program = vec![ld(5, 1, 8), sd(5, 1, 16), ld(6, 1, 72), amoadd_d(7, 5, 1)];
+    program.extend([addi(2, 2, 1); 20]);
+    program.push(jal(0, -4 * 24));
+    same_in_warming(|_| (), &program);
+    let told = |shows, what| {
+        let mut machine = Machine::new(&program);
+        machine.hart.set_translate(what).unwrap();
+        machine.hart.set_reg(1, RAM_BASE + DATA as u64);
+        let mut model = Warms::new(shows);
+        machine.hart.run(&mut machine.bus, &mut model, Limit::instructions(25 * 100));
+        (model.accesses.len(), model.fetches.len())
+    };
+    for what in [Translate::Nothing, Translate::Everything] {
+        assert_eq!(told(false, what), (4 * 100, 2), "{what:?}");
+        // A store shows the line for loads, too, but a load not for stores.
+        assert_eq!(told(true, what), (3, 2), "{what:?}");
+    }
 }
 
 /// Checks that a timing model is told the same of interpreted and of translated code, in the same runs.

@@ -1,6 +1,6 @@
 //! What translated code may call: the interpreter, for one instruction.
 
-use isa::{InstClass, TimingModel, Trap};
+use isa::{InstClass, Privilege, TimingModel, Trap};
 use translator::{DONE, Fallback, GO_ON, STAYS, TRAPPED};
 
 use crate::hart::{Env, Hart, InstPosition, RunBuffer};
@@ -42,6 +42,27 @@ pub(super) unsafe extern "C" fn execute<T: TimingModel>(
         hart.translations.fallback_context.trap = Some(trap);
         TRAPPED + 1
     })
+}
+
+/// Tells the model of a line of code that its filter does not show. `vpage` is the virtual page, `pa` the line's physical address, `left` what
+/// may be executed from the block's start on.
+///
+/// # Safety
+/// The conditions of [`execute`].
+pub(super) unsafe extern "C" fn warm_fetch<T: TimingModel>(
+    hart: *mut u8,
+    vpage: u64,
+    pa: u64,
+    left: u64,
+) -> u64 {
+    // SAFETY: as in `execute`.
+    let hart = unsafe { &mut *hart.cast::<Hart>() };
+    // SAFETY: as in `execute`.
+    let env = unsafe { &mut *hart.translations.fallback_context.env.cast::<Env<'_, T>>() };
+    let cycle = hart.translations.frame.limit - left;
+    let translated = hart.arch.privilege != Privilege::Machine && hart.arch.csrs.satp.levels() != 0;
+    env.timing.warm_fetch(vpage | pa & 0xfff, pa, translated, cycle);
+    GO_ON
 }
 
 /// Executes one instruction, and then calls `executed`. Returns what to tell the region, or the trap; pc and count are in their

@@ -1,0 +1,233 @@
+//! Functional warming: the hart executes without timing, and caches, TLBs and memory rows become what they would be.
+//!
+//! The core's own arrays are accessed, by the code that times accesses, each access long after the one before: so nothing is ever on its
+//! way or busy, and what it took is forgotten at the end ([`Warming::drop`]). What a hit leaves no trace in is shown to the hart by filters
+//! of lines, so that it asks only for the rest.
+//!
+//! Not kept warm: predictors and the return stack, which stay as the last timed part left them, and bits of use of pages that are accessed
+//! in shown lines alone. The timed warm-up before a measured unit is for those.
+
+use commit_trace::CommitSink;
+use isa::{
+    DecodedInst, Executed, LineFilters, MemAccess, MemKind, PageWalk, PerfEvent, Privilege,
+    StaticId, StaticInst, TimingModel,
+};
+
+use crate::Core;
+use crate::front::FrontCounts;
+use crate::lsu::LsuCounts;
+use crate::mem::{L1dCounts, LINE_BITS, Origin, TlbSide, WalkCounts, bits};
+use crate::path::WalkReads;
+
+/// Cycles from one access to the next: more than any takes.
+const APART: u64 = 4096;
+/// Lines of a page.
+const PAGE_LINES: u64 = 1 << (12 - LINE_BITS);
+
+/// Stands for a core while its hart executes without timing, and keeps the core's caches warm.
+pub struct Warming<'a, S> {
+    core: &'a mut Core<S>,
+    /// Cycles for each instruction, in units of 2^-16.
+    rate: u64,
+    /// Cycle of the last access, in a time of its own.
+    cycle: u64,
+    walks: Vec<WalkReads>,
+    data_pages: [ShownPage; 64],
+    code_pages: [ShownPage; 64],
+    /// Counts as the core had them: warming is no part of them.
+    counts: MemoryCounts,
+}
+
+/// Which lines are shown of the page that an entry of a TLB holds.
+#[derive(Clone, Copy, Default)]
+struct ShownPage {
+    /// Physical number of the page.
+    page: u64,
+    /// Lines of the page that were shown, a bit each.
+    lines: u64,
+}
+
+/// Counts of a core that accesses to memory change.
+struct MemoryCounts {
+    front: FrontCounts,
+    lsu: LsuCounts,
+    l1d: L1dCounts,
+    lower: crate::mem::Counts,
+    walk: [WalkCounts; 2],
+    walk_reads: (u64, u64),
+    dram: (u64, u64),
+    tlb_flushes: u64,
+}
+
+impl<'a, S: CommitSink> Warming<'a, S> {
+    /// Stands for `core` from now on. To the guest, each instruction takes `rate` cycles, in units of 2^-16.
+    pub fn new(core: &'a mut Core<S>, rate: u64) -> Self {
+        let pipeline = &mut core.pipeline;
+        pipeline.lsu.l1d.begin_warming();
+        pipeline.front.begin_warming();
+        let (front, lsu) = (&pipeline.front, &pipeline.lsu);
+        let counts = MemoryCounts {
+            front: front.counts,
+            lsu: lsu.counts,
+            l1d: lsu.l1d.counts,
+            lower: lsu.lower.counts,
+            walk: lsu.walk.counts,
+            walk_reads: (lsu.walk.reads, lsu.walk.pte_hits),
+            dram: lsu.lower.shared.dram_counts(),
+            tlb_flushes: pipeline.stats.tlb_flushes,
+        };
+        let cycle = pipeline.cycle();
+        Self {
+            core,
+            rate,
+            cycle,
+            walks: Vec::new(),
+            data_pages: [ShownPage::default(); 64],
+            code_pages: [ShownPage::default(); 64],
+            counts,
+        }
+    }
+
+    /// Returns the cycle of the next access.
+    fn next_cycle(&mut self) -> u64 {
+        self.cycle += APART;
+        self.cycle
+    }
+
+    /// Reads what the walks read that the last access caused.
+    fn walk(&mut self, side: TlbSide) {
+        for reads in std::mem::take(&mut self.walks) {
+            let cycle = self.next_cycle();
+            let lsu = &mut self.core.pipeline.lsu;
+            lsu.walk.translate(side, cycle, &reads, &mut lsu.l1d, &mut lsu.lower);
+        }
+    }
+
+    /// Notes that a line will be shown of a page which an entry of a TLB holds. If the entry held another page before, that page's lines are
+    /// hidden, so that the next access to one is seen.
+    fn note_page(&mut self, side: TlbSide, (entry, missed): (usize, bool), pa: u64) {
+        let pages = match side {
+            TlbSide::Data => &mut self.data_pages,
+            TlbSide::Code => &mut self.code_pages,
+        };
+        let Some(known) = pages.get_mut(entry) else { return };
+        let page = pa >> 12;
+        let line = 1 << ((pa >> LINE_BITS) % PAGE_LINES);
+        if !missed {
+            // Of a superpage, one page's lines are known; the others stay shown when the entry goes.
+            match known.page {
+                0 => *known = ShownPage { page, lines: line },
+                same if same == page => known.lines |= line,
+                _ => {}
+            }
+            return;
+        }
+        let before = std::mem::replace(known, ShownPage { page, lines: line });
+        let Some(filters) = self.line_filters() else { return };
+        for line in bits(before.lines).map(|line| before.page * PAGE_LINES + line as u64) {
+            match side {
+                TlbSide::Data => {
+                    filters.loads.hide(line);
+                    filters.stores.hide(line);
+                }
+                TlbSide::Code => filters.fetches.hide(line),
+            }
+        }
+    }
+}
+
+impl<S> Drop for Warming<'_, S> {
+    /// Lets all that is on its way arrive, and the counts be what they were.
+    fn drop(&mut self) {
+        let pipeline = &mut self.core.pipeline;
+        let (front, lsu) = (&mut pipeline.front, &mut pipeline.lsu);
+        lsu.l1d.settle(&mut lsu.lower);
+        lsu.walk.settle();
+        let counts = &self.counts;
+        front.counts = counts.front;
+        lsu.counts = counts.lsu;
+        lsu.l1d.counts = counts.l1d;
+        lsu.lower.counts = counts.lower;
+        lsu.walk.counts = counts.walk;
+        (lsu.walk.reads, lsu.walk.pte_hits) = counts.walk_reads;
+        lsu.lower.shared.set_dram_counts(counts.dram);
+        pipeline.stats.tlb_flushes = counts.tlb_flushes;
+    }
+}
+
+impl<S: CommitSink> TimingModel for Warming<'_, S> {
+    const TIMED: bool = false;
+    const WARMS: bool = true;
+
+    fn line_filters(&self) -> Option<LineFilters<'_>> {
+        let pipeline = &self.core.pipeline;
+        let (data, code) = (pipeline.lsu.l1d.shown()?, pipeline.front.shown()?);
+        Some(LineFilters { loads: &data.reads, stores: &data.writes, fetches: &code.reads })
+    }
+
+    fn warm_rate(&self) -> u64 {
+        self.rate
+    }
+
+    #[cold]
+    fn warm_access(&mut self, access: &MemAccess, translated: bool, _: u64) {
+        if translated {
+            let entry = self.core.path.warm_data(access.va, &mut self.walks);
+            self.note_page(TlbSide::Data, entry, access.pa());
+            self.walk(TlbSide::Data);
+        }
+        let origin = match access.kind() {
+            MemKind::Load => Origin::Load,
+            _ => Origin::Store,
+        };
+        let cycle = self.next_cycle();
+        let lsu = &mut self.core.pipeline.lsu;
+        lsu.l1d.warm(access.pa() >> LINE_BITS, cycle, origin, &mut lsu.lower);
+    }
+
+    #[cold]
+    fn warm_fetch(&mut self, pc: u64, pa: u64, translated: bool, _: u64) {
+        if translated {
+            let entry = self.core.path.warm_code(pc, &mut self.walks);
+            self.note_page(TlbSide::Code, entry, pa);
+            self.walk(TlbSide::Code);
+        }
+        let cycle = self.next_cycle();
+        let pipeline = &mut self.core.pipeline;
+        pipeline.front.warm(pa >> LINE_BITS, cycle, &mut pipeline.lsu.lower);
+    }
+
+    fn warm_fence_i(&mut self) {
+        self.core.pipeline.front.clear_l1i();
+    }
+
+    fn translated(&mut self, va: u64, walk: &PageWalk) {
+        self.core.path.translated(va, walk);
+    }
+
+    fn flush_tlb(&mut self) {
+        self.core.flush_tlb();
+        (self.data_pages, self.code_pages) =
+            ([ShownPage::default(); 64], [ShownPage::default(); 64]);
+        if let Some(filters) = self.line_filters() {
+            for filter in [filters.loads, filters.stores, filters.fetches] {
+                filter.clear();
+            }
+        }
+    }
+
+    fn define(&mut self, _: &StaticInst) {}
+    fn fetch(&mut self, _: StaticId, _: &DecodedInst, _: u64, _: u64, _: bool, _: u64) -> u64 {
+        0
+    }
+    fn interrupt(&mut self, _: StaticId, _: u64, _: u64) {}
+    fn retire(&mut self, _: &Executed) {}
+    fn idle_until(&mut self, _: u64) {}
+    fn now(&self) -> u64 {
+        0
+    }
+    fn count(&self, _: PerfEvent) -> u64 {
+        0
+    }
+    fn privilege(&mut self, _: Privilege) {}
+}

@@ -1,0 +1,99 @@
+//! Sampled simulation of a program, against the same program timed from end to end.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::common::{assert_error, json, run_spec, scratch, stderr, stdout, succeed, tipsim};
+
+/// A program of some 60 million instructions: it sorts, which mispredicts, and adds up what lies far apart, which misses.
+const PROGRAM: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+static int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+int main(void) {
+    enum { N = 1 << 18 };
+    static int values[N];
+    unsigned long sum = 0, state = 1;
+    for (int i = 0; i < N; i++) values[i] = (int)((state = state * 6364136223846793005ul + 1) >> 34);
+    for (int round = 0; round < 4; round++)
+        for (int i = 0; i < N; i++) sum += values[(i * 4099) % N];
+    for (int at = 0; at < N; at += N / 8) qsort(values + at, N / 32, sizeof *values, compare);
+    printf("%lu %d\n", sum, values[N / 3]);
+}
+"#;
+
+/// Runs the program with more of a spec; gives run.json.
+fn run(dir: &Path, more: &str) -> Value {
+    let source = dir.join("work.c");
+    std::fs::write(&source, PROGRAM).unwrap();
+    let mut gcc = std::process::Command::new("riscv64-linux-gnu-gcc");
+    succeed(gcc.args(["-O1", "-static", "-o"]).arg(dir.join("work")).arg(&source));
+    let spec = format!(
+        "[run]\nboot = \"functional\"\nregion = \"command\"\ncommand = \"./work > answer.txt\"\nfiles = [\"work\"]\n\
+         [record]\ntrace = false\n[[sampler]]\nprofiler = \"tip\"\nperiod = 997\n{more}"
+    );
+    let output = run_spec(dir, &spec).output().unwrap();
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+    json(&dir.join("out/run.json"))
+}
+
+#[test]
+fn a_program_takes_as_long_as_when_all_of_it_is_timed() {
+    let (all, sampled) = (scratch("sampled-all"), scratch("sampled-units"));
+    let whole = run(&all, "");
+    let plan = "[run.sampling]\nunit = 5000\nwarm_up = 20000\nevery = 100000\n";
+    let part = run(&sampled, plan);
+    let answer = |dir: &Path| std::fs::read_to_string(dir.join("out/files/answer.txt")).unwrap();
+    assert_eq!(answer(&all), answer(&sampled));
+
+    let cycles = whole["regions"]["cycles"].as_f64().unwrap();
+    let found = &part["sampling"];
+    let estimate = found["cycles"]["value"].as_f64().unwrap();
+    let error = estimate / cycles - 1.0;
+    let within = found["cycles"]["within_99_7"]["half_width"].as_f64().unwrap() / cycles;
+    // The guest's time is not quite the same, so that its timer interrupts come elsewhere.
+    assert!(error.abs() < within + 0.01, "{error} ± {within}");
+    assert!(within < 0.1, "{within}");
+    let instructions = whole["regions"]["instructions"].as_f64().unwrap();
+    let seen = found["instructions"].as_f64().unwrap();
+    assert!((seen / instructions - 1.0).abs() < 0.002, "{seen} of {instructions}");
+    let timed = found["timed_instructions"].as_f64().unwrap() / seen;
+    assert!((0.2..0.27).contains(&timed), "{timed}");
+
+    let units = json(&sampled.join("out/units.json"));
+    let units_of = |column: &str| units[column].as_array().unwrap().len() as u64;
+    for column in ["at", "instructions", "cycles"] {
+        assert_eq!(units_of(column), found["units"].as_u64().unwrap(), "{column}");
+    }
+    // What is recorded is of the units alone, and the report says so.
+    let recorded = part["oracle_cycles"].as_f64().unwrap();
+    let in_units: f64 =
+        units["cycles"].as_array().unwrap().iter().map(|cycles| cycles.as_f64().unwrap()).sum();
+    assert!((recorded / in_units - 1.0).abs() < 0.01, "{recorded} of {in_units}");
+    let report = stdout(&tipsim().arg("report").arg(sampled.join("out")).output().unwrap());
+    assert!(report.contains("SAMPLED: "), "{report}");
+}
+
+#[test]
+fn plans_that_cannot_be_are_refused() {
+    let dir = scratch("sampled-bad");
+    for (spec, words) in [
+        (
+            "boot = \"functional\"\nregion = \"command\"\n[run.sampling]\nunit = 10\n",
+            ["run.sampling.unit", "at least 1000", "10"],
+        ),
+        (
+            "boot = \"functional\"\nregion = \"command\"\n[run.sampling]\nevery = 2000\n",
+            ["run.sampling.every", "at least the unit", "2000"],
+        ),
+        ("region = \"command\"\n[run.sampling]\n", ["run.sampling", "run.boot", "functional"]),
+        ("boot = \"functional\"\n[run.sampling]\n", ["run.sampling", "run.region", "command"]),
+    ] {
+        let output =
+            run_spec(&dir, &format!("[run]\ncommand = \"true\"\n{spec}")).output().unwrap();
+        assert_error(&output, 2, &words);
+    }
+    let spec = "[guest]\nharts = 2\n[run]\ncommand = \"true\"\nboot = \"functional\"\nregion = \"command\"\n[run.sampling]\n";
+    assert_error(&run_spec(&dir, spec).output().unwrap(), 2, &["guest.harts = 1", "found 2"]);
+}
