@@ -232,9 +232,17 @@ impl Spec {
         if let Some((field, expected, found)) = plan.fault() {
             return Err(format!(".{field}: expected {expected}, found {found}"));
         }
-        if !self.boots_functionally_first() {
+        if self.run.boot != Mode::Functional {
+            return Err(": expected run.boot = \"functional\" with it, found \"timing\"".into());
+        }
+        if !self.run.region.is_marked() {
             return Err(
-                ": expected run.boot = \"functional\" and a run.region of \"command\" or \"marked\" with it, found others".into(),
+                ": expected run.region = \"command\" or \"marked\" with it, found \"run\"".into()
+            );
+        }
+        if self.guest.program.is_some() && self.run.region != Region::Marked {
+            return Err(
+                ": expected run.region = \"marked\" with it and guest.program, which has no command; found \"command\"".into(),
             );
         }
         if self.guest.harts > 1 {

@@ -25,12 +25,17 @@ int main(void) {
 
 /// Runs the program with more of a spec; gives run.json.
 fn run(dir: &Path, more: &str) -> Value {
+    run_with(dir, "", more)
+}
+
+/// Runs the program with more of a spec, and more of its table `run`; gives run.json.
+fn run_with(dir: &Path, of_run: &str, more: &str) -> Value {
     let source = dir.join("work.c");
     std::fs::write(&source, PROGRAM).unwrap();
     let mut gcc = std::process::Command::new("riscv64-linux-gnu-gcc");
     succeed(gcc.args(["-O1", "-static", "-o"]).arg(dir.join("work")).arg(&source));
     let spec = format!(
-        "[run]\nboot = \"functional\"\nregion = \"command\"\ncommand = \"./work > answer.txt\"\nfiles = [\"work\"]\n\
+        "[run]\nboot = \"functional\"\nregion = \"command\"\ncommand = \"./work > answer.txt\"\nfiles = [\"work\"]\n{of_run}\n\
          [record]\ntrace = false\n[[sampler]]\nprofiler = \"tip\"\nperiod = 997\n{more}"
     );
     let output = run_spec(dir, &spec).output().unwrap();
@@ -76,6 +81,21 @@ fn a_program_takes_as_long_as_when_all_of_it_is_timed() {
 }
 
 #[test]
+fn nothing_of_the_host_changes_what_is_sampled() {
+    let plan = "[run.sampling]\nunit = 2000\nwarm_up = 3000\nevery = 100000\n";
+    let found = |name: &str, of_run: &str| {
+        let dir = scratch(name);
+        let part = run_with(&dir, of_run, plan);
+        (std::fs::read(dir.join("out/units.json")).unwrap(), part["fingerprint"].clone())
+    };
+    let usual = found("sampled-usual", "");
+    // Slices of the run lie elsewhere after a boot than after a checkpoint of one.
+    for of_run in ["translator = \"off\"", "checkpoint = false", "threads = \"one\""] {
+        assert!(found("sampled-other", of_run) == usual, "{of_run}");
+    }
+}
+
+#[test]
 fn plans_that_cannot_be_are_refused() {
     let dir = scratch("sampled-bad");
     for (spec, words) in [
@@ -87,8 +107,14 @@ fn plans_that_cannot_be_are_refused() {
             "boot = \"functional\"\nregion = \"command\"\n[run.sampling]\nevery = 2000\n",
             ["run.sampling.every", "at least the unit", "2000"],
         ),
-        ("region = \"command\"\n[run.sampling]\n", ["run.sampling", "run.boot", "functional"]),
-        ("boot = \"functional\"\n[run.sampling]\n", ["run.sampling", "run.region", "command"]),
+        (
+            "region = \"command\"\n[run.sampling]\n",
+            ["run.sampling", "run.boot", "found \"timing\""],
+        ),
+        (
+            "boot = \"functional\"\n[run.sampling]\n",
+            ["run.sampling", "run.region", "found \"run\""],
+        ),
     ] {
         let output =
             run_spec(&dir, &format!("[run]\ncommand = \"true\"\n{spec}")).output().unwrap();

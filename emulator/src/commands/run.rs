@@ -10,7 +10,7 @@ use crate::cli::{Made, RunArgs};
 use crate::experiment::{
     ConsoleEcho, Experiment, ExperimentOptions, FinishedExperiment, Plan, net,
 };
-use crate::failure::bad_input;
+use crate::failure::{BadInput, bad_input};
 use crate::gdb::Debugger;
 use crate::run_folder::{EXEC_SPEC, PROFILE_SPEC, RUN, Work};
 use crate::spec::Spec;
@@ -44,6 +44,13 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         false if args.console => ConsoleEcho::StandardError,
         false => ConsoleEcho::Nowhere,
     };
+    if args.gdb.is_some() && plan.spec.run.sampling.is_some() {
+        return Err(BadInput(
+            "--gdb: expected no run.sampling with it, since a debugger steps past where units begin"
+                .to_owned(),
+        )
+        .into());
+    }
     let options = ExperimentOptions {
         out: &args.out,
         spec_name: &args.spec.file_name().unwrap_or_default().to_string_lossy(),

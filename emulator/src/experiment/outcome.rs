@@ -85,10 +85,21 @@ impl Outcome {
             .map(|why| format!("{why}, after {:.1} M cycles", cycles as f64 / 1e6))
             .or_else(|| match whole {
                 Some(whole) if whole.cycles > 0 => report::empty(&whole),
-                Some(_) => Some(NO_REGION.to_owned()),
+                Some(_) => Some(self.why_nothing()),
                 None => None,
             })
-            .or_else(|| self.never_began.then(|| NO_REGION.to_owned()))
+            .or_else(|| self.never_began.then(|| self.why_nothing()))
+    }
+
+    /// Returns why nothing was profiled of a run that ended well.
+    fn why_nothing(&self) -> String {
+        match &self.finished.sampled {
+            Some((sampled, _)) if sampled.instructions > 0 && sampled.units == 0 => format!(
+                "nothing was profiled: the region ended after {:.1} M instructions, before its first unit; with a smaller run.sampling.every it has units",
+                sampled.instructions as f64 / 1e6
+            ),
+            _ => NO_REGION.to_owned(),
+        }
     }
 
     /// Returns what could not be recorded.
@@ -141,7 +152,7 @@ impl Outcome {
         // A run that ended well fails if nothing was profiled, and tells that as its failure; another one tells it here.
         let is_empty = Evaluation::merged(harts).is_some_and(|whole| whole.cycles == 0);
         if self.end.is_part() && (self.never_began || is_empty) {
-            let text = NO_REGION.to_owned() + "\n";
+            let text = self.why_nothing() + "\n";
             reports = Reports { verdict: text.clone(), text };
         }
         for (hart, evaluation) in self.one_of_several() {

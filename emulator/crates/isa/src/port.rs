@@ -350,12 +350,12 @@ pub trait TimingModel {
         1 << 16
     }
 
-    /// An access to RAM in `cycle` whose line the filters do not show; `translated`: through page tables, which the model knows by
+    /// An access to RAM whose line the filters do not show; `translated`: through page tables, which the model knows by
     /// [`translated`](Self::translated).
-    fn warm_access(&mut self, _access: &MemAccess, _translated: bool, _cycle: u64) {}
+    fn warm_access(&mut self, _access: &MemAccess, _translated: bool) {}
 
-    /// Code at `pc` (physical address `pa`) is executed from `cycle` on, and the filters do not show its line.
-    fn warm_fetch(&mut self, _pc: u64, _pa: u64, _translated: bool, _cycle: u64) {}
+    /// Code at `pc` (physical address `pa`) is executed next, and the filters do not show its line.
+    fn warm_fetch(&mut self, _pc: u64, _pa: u64, _translated: bool) {}
 
     /// `fence.i` was executed without timing.
     fn warm_fence_i(&mut self) {}

@@ -84,6 +84,9 @@ pub struct Comparison {
     /// Why a run is not whole, a sentence each; none if both are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
+    /// What became of the sampling of runs whose region was sampled, a line each: their sums are of units.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sampled: Vec<String>,
     /// What threads waited for, if both runs tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<WaitingChanges>,
@@ -253,6 +256,10 @@ impl Comparison {
             parts: [("before", before), ("after", after)]
                 .into_iter()
                 .filter_map(|(which, run)| Some(format!("{which}: {}", run.part()?)))
+                .collect(),
+            sampled: [("before", before), ("after", after)]
+                .into_iter()
+                .filter_map(|(which, run)| Some(format!("{which}: {}", run.sampled()?)))
                 .collect(),
             renamed: renamed.map(|(gone, new)| (gone.process.clone(), new.process.clone())),
             harts: (harts.0.max(harts.1) > 1).then_some(harts),

@@ -25,9 +25,22 @@ pub fn part_line(part: &str) -> String {
 /// Key of the metadata that says how the guest's command failed, if it did.
 const FAILURE_KEY: &str = "failure";
 
-/// Key of the metadata that says what became of the sampling of the region, if it was sampled, and in that its words.
-const SAMPLING_KEY: &str = "sampling";
-const IN_WORDS_KEY: &str = "in_words";
+/// Returns what became of the sampling of a run's region, in words, from the run's metadata; `None` if all of the region was timed.
+pub(crate) fn sampled_words(meta: &Value) -> Option<String> {
+    let found = meta.get("sampling").and_then(|found| found.get("in_words")?.as_str());
+    // A run that was killed knows its plan alone.
+    let planned = meta.get("spec").and_then(|spec| spec.get("run")?.get("sampling"));
+    match (found, planned) {
+        (Some(words), _) => Some(words.to_owned()),
+        (None, Some(Value::Object(_))) => Some("units alone were timed".to_owned()),
+        (None, _) => None,
+    }
+}
+
+/// Returns the line that says of a report or comparison that its numbers are of units.
+pub(crate) fn sampled_line(words: &str) -> String {
+    format!("SAMPLED: {words}; what follows is of the units")
+}
 
 /// The report of the whole run, its processes and its code, which every section may read.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
@@ -74,9 +87,7 @@ impl Common {
     pub fn notices(&self) -> Vec<String> {
         let failure = self.meta.get(FAILURE_KEY).and_then(Value::as_str);
         let failure = failure.map(|failure| format!("FAILED: {failure}"));
-        let sampled = self.meta.get(SAMPLING_KEY).and_then(|of| of.get(IN_WORDS_KEY)?.as_str());
-        let sampled =
-            sampled.map(|words| format!("SAMPLED: {words}; what follows is of the units"));
+        let sampled = sampled_words(&self.meta).map(|words| sampled_line(&words));
         self.part().map(part_line).into_iter().chain(failure).chain(sampled).collect()
     }
 

@@ -21,6 +21,8 @@ pub trait TimingCores {
     /// Runs a single hart without timing up to a limit, and keeps the caches of its core warm; the core sleeps meanwhile. To
     /// the guest, each instruction takes `rate` cycles, in units of 2^-16.
     fn warm(&mut self, hart: &mut Hart, bus: &mut Bus, limit: Limit, rate: u64) -> RunExit;
+    /// Ends the warming of caches, if it goes on: counts are then those of timed parts alone.
+    fn end_warming(&mut self);
     /// Lets the cores sleep until `cycle`, up to which others have executed for the harts.
     fn go_on(&mut self, cycle: u64);
     /// Tells the cores, and what is recorded of every hart, that the region of interest starts, stops or begins anew.
@@ -198,7 +200,14 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
         }
     }
 
+    fn end_warming(&mut self) {
+        for Timing { core, .. } in &mut self.cores {
+            core.end_warming();
+        }
+    }
+
     fn go_on(&mut self, cycle: u64) {
+        self.end_warming();
         for Timing { core, rested, .. } in &mut self.cores {
             *rested += cycle.saturating_sub(core.cycle());
             isa::TimingModel::idle_until(core, cycle);

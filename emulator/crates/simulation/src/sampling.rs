@@ -24,7 +24,11 @@ pub enum Scheme {
 
 /// How a region is sampled.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a table of keys (unit, warm_up, every, scheme, seed)"
+)]
 pub struct SamplingPlan {
     /// Where units lie.
     pub scheme: Scheme,
@@ -85,6 +89,8 @@ pub struct Sampled {
     pub instructions: u64,
     /// Instructions that were timed, those before units too.
     pub timed_instructions: u64,
+    /// Instructions of the units.
+    pub unit_instructions: u64,
     /// Number of units.
     pub units: u64,
     /// Cycles that the region would take while the hart is awake; `None` without two units.
@@ -95,19 +101,25 @@ pub struct Sampled {
 
 impl Sampled {
     fn describe(&self) -> String {
-        let Self { plan, instructions, units, .. } = self;
+        let Self { plan, instructions, unit_instructions, units, .. } = self;
         let sampled = format!(
             "{units} units of {} instructions, {:.2} % of {:.1} M",
             plan.unit,
-            100.0 * (*units * plan.unit) as f64 / (*instructions).max(1) as f64,
+            100.0 * *unit_instructions as f64 / (*instructions).max(1) as f64,
             *instructions as f64 / 1e6
         );
         let (Some(cycles), Some(cpi)) = (&self.cycles, &self.cpi) else {
-            return format!("{sampled}: too few for an estimate (run.sampling.every)");
+            return format!(
+                "{sampled}: too few for an estimate, which a smaller run.sampling.every gives"
+            );
         };
         let percent = |interval: Interval| 100.0 * interval.half_width / cycles.value;
+        let few = match percent(cycles.within_95) > 20.0 {
+            true => "; more units make it narrower (run.sampling.every)",
+            false => "",
+        };
         format!(
-            "{sampled}: {:.1} M cycles ± {:.2} % (95 %), ± {:.2} % (99.7 %) by chance, {:.4} cycles per instruction",
+            "{sampled}: {:.1} M cycles, not idle, ± {:.2} % (95 %), ± {:.2} % (99.7 %) by chance, {:.4} cycles per instruction{few}",
             cycles.value / 1e6,
             percent(cycles.within_95),
             percent(cycles.within_99_7),
@@ -157,18 +169,21 @@ pub(crate) enum Phase {
     Unit,
 }
 
-/// Says when units begin and end. Positions are numbers of instructions that the machine has retired.
+/// Number of the last units that say how fast time goes on between units.
+const RECENT_UNITS: usize = 8;
+
+/// Says when units begin and end. Places are instructions of the region, over all of its stretches, as if they followed each other.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     plan: SamplingPlan,
     phase: Phase,
-    /// Where the phase ends.
+    /// Place at which the phase ends.
     until: u64,
-    /// Where the next unit begins, or the present one began.
+    /// Place at which the next unit begins, or the present one began.
     unit_at: u64,
-    /// Where the next interval begins.
+    /// Place at which the next interval begins.
     next_interval: u64,
-    /// Where the region's stretch that is open began.
+    /// Instructions that the machine had retired when the open stretch began.
     opened: u64,
     /// Instructions of stretches that have ended.
     before: u64,
@@ -176,17 +191,17 @@ pub(crate) struct Sampler {
     timed: u64,
     /// The region began anew, and there has been no unit since.
     is_anew: bool,
-    /// Where the present phase began, and the cycles then.
+    /// Instructions that the machine had retired when the present phase began, and the cycles then.
     since: (u64, u64),
-    pub units: Vec<Unit>,
-    /// Instructions and cycles of all units.
-    unit_sums: (u64, u64),
+    /// Instructions and cycles of the present unit in stretches that have ended.
+    partial: (u64, u64),
+    units: Vec<Unit>,
 }
 
 impl Sampler {
     /// Returns a sampler that waits for a region.
     pub fn new(plan: &SamplingPlan) -> Self {
-        Self {
+        let mut sampler = Self {
             phase: Phase::Outside,
             until: u64::MAX,
             unit_at: 0,
@@ -197,10 +212,12 @@ impl Sampler {
             timed: 0,
             is_anew: false,
             since: (0, 0),
+            partial: (0, 0),
             units: Vec::new(),
-            unit_sums: (0, 0),
             plan: plan.clone(),
-        }
+        };
+        sampler.plan_unit();
+        sampler
     }
 
     /// Returns what executes.
@@ -210,32 +227,17 @@ impl Sampler {
 
     /// Returns how many instructions are left of the phase.
     pub fn left(&self, retired: u64) -> u64 {
-        self.until.saturating_sub(retired)
+        match self.phase {
+            Phase::Outside => u64::MAX,
+            _ => self.until.saturating_sub(self.place(retired)),
+        }
     }
 
-    /// Begins a stretch of the region.
-    pub fn open(&mut self, retired: u64) {
-        self.opened = retired;
-        self.next_interval = retired;
-        self.plan_unit(retired);
-    }
-
-    /// Forgets all units: the region begins anew.
-    pub fn restart(&mut self) {
-        (self.before, self.timed, self.is_anew) = (0, 0, true);
-        self.units.clear();
-    }
-
-    /// Ends a stretch of the region, and the unit that is open, when the core has spent `cycles`.
-    pub fn close(&mut self, retired: u64, cycles: u64) {
-        self.leave(retired, cycles);
-        self.before += retired - self.opened;
-        (self.phase, self.until) = (Phase::Outside, u64::MAX);
-    }
-
-    /// Returns the cycles for each instruction of the units so far, in units of 2^-16.
+    /// Returns the cycles for each instruction of recent units, in units of 2^-16.
     pub fn rate(&self) -> u64 {
-        let (instructions, cycles) = self.unit_sums;
+        let recent = &self.units[self.units.len().saturating_sub(RECENT_UNITS)..];
+        let instructions: u64 = recent.iter().map(|unit| unit.instructions).sum();
+        let cycles: u64 = recent.iter().map(|unit| unit.cycles).sum();
         match instructions {
             0 => 1 << 16,
             _ => ((u128::from(cycles) << 16) / u128::from(instructions)).clamp(1, 1 << 32) as u64,
@@ -247,66 +249,97 @@ impl Sampler {
         std::mem::take(&mut self.is_anew)
     }
 
-    /// Goes on to the next phase.
+    /// Begins a stretch of the region, when the core has spent `cycles`.
+    pub fn open(&mut self, retired: u64, cycles: u64) {
+        self.opened = retired;
+        self.since = (retired, cycles);
+        self.enter(self.before);
+    }
+
+    /// Ends a stretch of the region, when the core has spent `cycles`. A unit that is open goes on in the next stretch.
+    pub fn close(&mut self, retired: u64, cycles: u64) {
+        self.leave(retired, cycles);
+        self.before = self.place(retired);
+        self.phase = Phase::Outside;
+    }
+
+    /// Forgets all that was sampled, between stretches: the region begins anew.
+    pub fn restart(&mut self) {
+        *self = Self { is_anew: true, ..Self::new(&self.plan) };
+    }
+
+    /// Goes on to the next phase, at the end of one.
     pub fn advance(&mut self, retired: u64, cycles: u64) {
         self.leave(retired, cycles);
-        self.since = (retired, cycles);
-        match self.phase {
-            Phase::Outside => {}
-            Phase::Warming => {
-                (self.phase, self.until) = (Phase::WarmUp, self.unit_at);
-            }
-            Phase::WarmUp => {
-                (self.phase, self.until) = (Phase::Unit, self.unit_at + self.plan.unit);
-            }
-            Phase::Unit => self.plan_unit(retired),
-        }
+        self.enter(self.place(retired));
+    }
+
+    /// Returns a place in the open stretch.
+    fn place(&self, retired: u64) -> u64 {
+        self.before + (retired - self.opened)
     }
 
     /// Leaves the present phase.
     fn leave(&mut self, retired: u64, cycles: u64) {
-        let instructions = retired - self.since.0;
+        let (instructions, cycles_before) = self.since;
+        let (instructions, taken) = (retired - instructions, cycles - cycles_before);
         if matches!(self.phase, Phase::WarmUp | Phase::Unit) {
             self.timed += instructions;
         }
-        if self.phase == Phase::Unit && instructions > 0 {
-            let cycles = cycles - self.since.1;
-            self.unit_sums = (self.unit_sums.0 + instructions, self.unit_sums.1 + cycles);
-            self.units.push(Unit {
-                at: self.before + self.since.0 - self.opened,
-                instructions,
-                cycles,
-            });
+        if self.phase == Phase::Unit {
+            self.partial = (self.partial.0 + instructions, self.partial.1 + taken);
         }
         self.since = (retired, cycles);
     }
 
-    /// Chooses where the unit of the next interval lies, and lets the functional hart execute until its warm-up.
-    fn plan_unit(&mut self, retired: u64) {
-        let SamplingPlan { unit, warm_up, every, .. } = self.plan;
-        let room = every - unit;
-        let place = match self.plan.scheme {
-            Scheme::Systematic => spread(self.plan.seed) % (room + 1),
+    /// Begins the phase that a place lies in.
+    fn enter(&mut self, place: u64) {
+        if place >= self.unit_at.saturating_add(self.plan.unit) {
+            self.end_unit();
+            self.plan_unit();
+        }
+        let warm_up_at = self.unit_at.saturating_sub(self.plan.warm_up);
+        (self.phase, self.until) = match place {
+            _ if place < warm_up_at => (Phase::Warming, warm_up_at),
+            _ if place < self.unit_at => (Phase::WarmUp, self.unit_at),
+            _ => (Phase::Unit, self.unit_at.saturating_add(self.plan.unit)),
+        };
+    }
+
+    /// Keeps the unit that has ended, or was cut by the region's end.
+    fn end_unit(&mut self) {
+        let (instructions, cycles) = std::mem::take(&mut self.partial);
+        if instructions > 0 {
+            self.units.push(Unit { at: self.unit_at, instructions, cycles });
+        }
+    }
+
+    /// Chooses where the unit of the next interval lies.
+    fn plan_unit(&mut self) {
+        let SamplingPlan { unit, every, .. } = self.plan;
+        // Plans are checked before; the interval is as long as the unit at least.
+        let room = every.saturating_sub(unit);
+        let number = match self.plan.scheme {
+            Scheme::Systematic => spread(self.plan.seed),
             Scheme::Random => {
                 self.random = spread(self.random);
-                self.random % (room + 1)
+                self.random
             }
         };
-        // A unit that begins soon after the region, or after the one before, has less to warm up.
-        self.unit_at = (self.next_interval + place).max(retired);
-        self.until = self.unit_at.saturating_sub(warm_up).max(retired);
-        self.phase = Phase::Warming;
-        self.next_interval += every;
+        self.unit_at = self.next_interval.saturating_add(number % room.saturating_add(1).max(1));
+        self.next_interval = self.next_interval.saturating_add(every);
     }
 
     /// Returns what became of the region, and its units.
-    pub fn finish(self) -> (Sampled, SampledUnits) {
+    pub fn finish(mut self) -> (Sampled, SampledUnits) {
+        self.end_unit();
         let instructions = self.before;
         let cpi = Estimate::of_ratio(&self.units, instructions);
         let mut sampled = Sampled {
             in_words: String::new(),
             instructions,
             timed_instructions: self.timed,
+            unit_instructions: self.units.iter().map(|unit| unit.instructions).sum(),
             units: self.units.len() as u64,
             cycles: cpi.map(|cpi| cpi.times(instructions as f64)),
             cpi,
@@ -329,22 +362,28 @@ fn spread(number: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Lets a sampler go through `instructions`, each of which takes as many cycles as `cpi` says at its place.
-    fn sampled(plan: &SamplingPlan, instructions: u64, cpi: impl Fn(u64) -> u64) -> Sampler {
+    /// Lets a sampler go through stretches of some instructions, each of which takes as many cycles as `cpi` says at its place.
+    fn sampled(plan: &SamplingPlan, stretches: &[u64], cpi: impl Fn(u64) -> u64) -> Sampler {
         let mut sampler = Sampler::new(plan);
-        let (mut retired, mut cycles) = (500, 0);
-        sampler.open(retired);
-        while retired < 500 + instructions {
-            let step = sampler.left(retired).min(500 + instructions - retired);
-            if sampler.phase() != Phase::Warming {
-                cycles += (retired..retired + step).map(|at| cpi(at - 500)).sum::<u64>();
+        let (mut retired, mut cycles, mut place) = (500, 0, 0);
+        for stretch in stretches {
+            sampler.open(retired, cycles);
+            let end = retired + stretch;
+            while retired < end {
+                let step = sampler.left(retired).min(end - retired);
+                assert!(step > 0);
+                if sampler.phase() != Phase::Warming {
+                    cycles += (place..place + step).map(&cpi).sum::<u64>();
+                }
+                (retired, place) = (retired + step, place + step);
+                if sampler.left(retired) == 0 {
+                    sampler.advance(retired, cycles);
+                }
             }
-            retired += step;
-            if sampler.left(retired) == 0 {
-                sampler.advance(retired, cycles);
-            }
+            sampler.close(retired, cycles);
+            // What is between stretches does not count.
+            (retired, cycles) = (retired + 77, cycles + 1000);
         }
-        sampler.close(retired, cycles);
         sampler
     }
 
@@ -352,30 +391,66 @@ mod tests {
     fn units_lie_one_in_each_interval() {
         for scheme in [Scheme::Systematic, Scheme::Random] {
             let plan = SamplingPlan { scheme, unit: 1000, warm_up: 2000, every: 10_000, seed: 7 };
-            let sampler = sampled(&plan, 100_000, |_| 2);
-            assert_eq!(sampler.units.len(), 10);
-            for (interval, unit) in (0..).zip(&sampler.units) {
-                assert_eq!((unit.instructions, unit.cycles), (1000, 2000));
-                assert!((interval * 10_000..=interval * 10_000 + 9000).contains(&unit.at));
+            // In one stretch, and in many that are shorter than a unit.
+            for stretches in [vec![100_000], vec![500; 200], vec![100_000, 0]] {
+                let total: u64 = stretches.iter().sum();
+                let mut sampler = sampled(&plan, &stretches, |_| 2);
+                assert_eq!(sampler.partial.0 % 1000, 0, "the last one is whole");
+                sampler.end_unit();
+                assert_eq!(sampler.units.len() as u64, total / 10_000);
+                for (interval, unit) in (0..).zip(&sampler.units) {
+                    assert_eq!((unit.instructions, unit.cycles), (1000, 2000));
+                    let room = interval * 10_000..=interval * 10_000 + 9000;
+                    assert!(room.contains(&unit.at), "{scheme:?} {unit:?}");
+                }
+                let places: std::collections::BTreeSet<u64> =
+                    sampler.units.iter().map(|unit| unit.at % 10_000).collect();
+                assert_eq!(places.len() == 1, scheme == Scheme::Systematic);
+                let summary = sampler.finish().0;
+                assert_eq!(summary.instructions, total);
+                assert!((total / 10..=total * 3 / 10).contains(&summary.timed_instructions));
+                let cycles = summary.cycles.unwrap();
+                let expected = 2.0 * total as f64;
+                assert_eq!((cycles.value, cycles.within_95.half_width), (expected, 0.0));
             }
-            let places: std::collections::BTreeSet<u64> =
-                sampler.units.iter().map(|unit| unit.at % 10_000).collect();
-            assert_eq!(places.len() == 1, scheme == Scheme::Systematic);
-            let summary = sampler.finish().0;
-            assert_eq!(summary.instructions, 100_000);
-            assert!((10_000..=30_000).contains(&summary.timed_instructions));
-            let cycles = summary.cycles.unwrap();
-            assert_eq!((cycles.value, cycles.within_95.half_width), (200_000.0, 0.0));
         }
     }
 
     #[test]
     fn a_region_that_ends_in_a_unit_cuts_it() {
         let plan = SamplingPlan { unit: 5000, warm_up: 0, every: 5000, ..SamplingPlan::default() };
-        let sampler = sampled(&plan, 12_000, |_| 1);
-        let lengths: Vec<u64> = sampler.units.iter().map(|unit| unit.instructions).collect();
-        assert_eq!(lengths, [5000, 5000, 2000]);
-        assert_eq!(sampler.finish().0.cycles.unwrap().value, 12_000.0);
+        let (summary, units) = sampled(&plan, &[12_000], |_| 1).finish();
+        assert_eq!(units.instructions, [5000, 5000, 2000]);
+        assert_eq!((units.at, summary.unit_instructions), (vec![0, 5000, 10_000], 12_000));
+        assert_eq!(summary.cycles.unwrap().value, 12_000.0);
+    }
+
+    #[test]
+    fn time_goes_on_as_in_recent_units() {
+        let plan = SamplingPlan { unit: 1000, warm_up: 0, every: 1000, ..SamplingPlan::default() };
+        assert_eq!(Sampler::new(&plan).rate(), 1 << 16);
+        let changes = |at| if at < 20_000 { 100 } else { 3 };
+        assert_eq!(sampled(&plan, &[30_000], changes).rate(), 3 << 16);
+    }
+
+    #[test]
+    fn a_region_begins_anew_with_other_units() {
+        let plan = SamplingPlan { unit: 1000, warm_up: 0, every: 2000, ..SamplingPlan::default() };
+        let mut sampler = sampled(&plan, &[9000], |_| 1);
+        sampler.restart();
+        assert!(sampler.take_anew() && !sampler.take_anew());
+        assert_eq!(sampler.finish().0.instructions, 0);
+    }
+
+    #[test]
+    fn absurd_plans_have_no_unit() {
+        let most = u64::MAX / 2;
+        let plan =
+            SamplingPlan { unit: most, warm_up: most, every: most, ..SamplingPlan::default() };
+        let (summary, units) = sampled(&plan, &[1000, 1000], |_| 1).finish();
+        assert_eq!((units.instructions, summary.unit_instructions), (vec![2000], 2000));
+        let plan = SamplingPlan { every: u64::MAX, seed: 3, ..SamplingPlan::default() };
+        assert_eq!(sampled(&plan, &[1000], |_| 1).finish().0.units, 0);
     }
 
     #[test]

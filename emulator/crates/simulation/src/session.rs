@@ -253,60 +253,72 @@ impl Session {
         self.record_region(event, now)
     }
 
-    /// Begins or ends to sample the region, or begins anew.
+    /// Begins or ends a stretch of the region that is sampled, or begins the region anew.
     fn sample_region(&mut self, event: &Event) -> Result<(), SimulationError> {
-        let (retired, cycles) = (self.system.harts.instructions(), self.awake_cycles());
-        let Some(sampler) = &mut self.sampler else { return Ok(()) };
+        let retired = self.system.harts.instructions();
         if *event != Event::Region(true) {
-            let was_unit = sampler.phase() == Phase::Unit;
-            sampler.close(retired, cycles);
-            if was_unit {
-                self.record_region(&Event::Region(false), self.position())?;
-            }
-            self.functional();
+            self.change_phase(|sampler, cycles| sampler.close(retired, cycles))?;
         }
-        let Some(sampler) = &mut self.sampler else { return Ok(()) };
-        if *event == Event::RegionAnew {
+        if let (Event::RegionAnew, Some(sampler)) = (event, &mut self.sampler) {
             sampler.restart();
         }
-        if *event != Event::Region(false) {
-            sampler.open(retired);
-            self.warm()?;
-            self.sample()?;
+        match event {
+            Event::Region(false) => Ok(()),
+            _ => self.change_phase(|sampler, cycles| sampler.open(retired, cycles)),
         }
-        Ok(())
     }
 
-    /// Goes on to the phase of sampling that is due.
+    /// Goes on to the phase of sampling that is due, if one is.
     fn sample(&mut self) -> Result<(), SimulationError> {
         let retired = self.system.harts.instructions();
-        loop {
-            let cycles = self.awake_cycles();
-            let Some(sampler) = &mut self.sampler else { return Ok(()) };
-            if sampler.left(retired) > 0 {
-                return Ok(());
+        match &self.sampler {
+            Some(sampler) if sampler.left(retired) == 0 => {
+                self.change_phase(|sampler, cycles| sampler.advance(retired, cycles))
             }
-            sampler.advance(retired, cycles);
-            match sampler.phase() {
-                Phase::Outside => return Ok(()),
-                Phase::WarmUp => self.timing()?,
-                Phase::Unit => {
-                    let is_anew = sampler.take_anew();
-                    self.record_region(&Event::Region(true), self.position())?;
-                    if is_anew {
-                        self.record_region(&Event::RegionAnew, self.position())?;
-                    }
-                }
-                Phase::Warming => {
-                    // Units that follow each other are timed without a gap.
-                    let has_gap = sampler.left(retired) > 0;
-                    self.record_region(&Event::Region(false), self.position())?;
-                    if has_gap {
-                        self.warm()?;
-                    }
+            _ => Ok(()),
+        }
+    }
+
+    /// Changes the phase of sampling by `change`, which gets the cycles of the core, and lets execute what the new phase says. Outside of
+    /// the region caches are kept warm, too, once it has begun.
+    fn change_phase(
+        &mut self,
+        change: impl FnOnce(&mut Sampler, u64),
+    ) -> Result<(), SimulationError> {
+        let cycles = self.awake_cycles();
+        let Some(sampler) = &mut self.sampler else { return Ok(()) };
+        let before = sampler.phase();
+        change(sampler, cycles);
+        let phase = sampler.phase();
+        let is_anew = phase == Phase::Unit && sampler.take_anew();
+        if before == Phase::Unit {
+            self.record_region(&Event::Region(false), self.position())?;
+        }
+        match phase {
+            Phase::Outside | Phase::Warming => self.warm(),
+            Phase::WarmUp => self.timing(),
+            Phase::Unit => {
+                self.timing()?;
+                self.record_region(&Event::Region(true), self.position())?;
+                match is_anew {
+                    true => self.record_region(&Event::RegionAnew, self.position()),
+                    false => Ok(()),
                 }
             }
         }
+    }
+
+    /// Ends the sampling of the region. What was recorded before the region began anew is dropped, even if there was no unit since.
+    fn end_sampling(&mut self) -> Result<(), SimulationError> {
+        if self.sampler.as_ref().is_some_and(|sampler| sampler.phase() != Phase::Outside) {
+            self.sample_region(&Event::Region(false))?;
+        }
+        if self.sampler.as_mut().is_some_and(Sampler::take_anew) {
+            for event in [Event::Region(true), Event::RegionAnew, Event::Region(false)] {
+                self.record_region(&event, self.position())?;
+            }
+        }
+        Ok(())
     }
 
     /// Lets the functional hart execute from now on, and keep the timing core's caches warm.
@@ -475,10 +487,11 @@ impl Session {
     /// # Errors
     /// If a thread of the recording died.
     pub fn finish(mut self, is_part: bool) -> Result<Finished, SimulationError> {
-        let (end_at, stats) = (self.position(), self.stats());
-        if self.sampler.as_ref().is_some_and(|sampler| sampler.phase() != Phase::Outside) {
-            self.sample_region(&Event::Region(false))?;
+        if let Some(cores) = self.engine.cores_mut() {
+            cores.end_warming();
         }
+        let (end_at, stats) = (self.position(), self.stats());
+        self.end_sampling()?;
         let regions = self.regions.end(end_at);
         let sampled = self.sampler.map(Sampler::finish);
         let (system, timing) = (&self.system, self.engine.is_timing());

@@ -11,6 +11,7 @@ use crate::mem::SharedMemory;
 use crate::path::{Path, PathOutput};
 use crate::pipeline::Pipeline;
 use crate::stats::Stats;
+use crate::warm::WarmState;
 
 /// The timing model of one hart.
 pub struct Core<S> {
@@ -18,6 +19,8 @@ pub struct Core<S> {
     pub(crate) pipeline: Pipeline<S>,
     /// The path's output for the current call, which the pipeline reads.
     output: PathOutput,
+    /// Present while caches are kept warm for a hart that executes without timing.
+    pub(crate) warm_state: Option<Box<WarmState>>,
 }
 
 impl<S> Core<S> {
@@ -43,6 +46,7 @@ impl<S> Core<S> {
             path: Path::new(preset),
             pipeline: Pipeline::new(memory, hart, preset, sink),
             output: PathOutput::default(),
+            warm_state: None,
         }
     }
 
@@ -120,7 +124,7 @@ impl<S: CommitSink> Core<S> {
 }
 
 // `output` is empty between calls.
-snapshot::snapshot!(Core<S> { path, pipeline } keeps { output });
+snapshot::snapshot!(Core<S> { path, pipeline } keeps { output, warm_state });
 
 impl<S: CommitSink> TimingModel for Core<S> {
     const TIMED: bool = true;

@@ -1,7 +1,7 @@
 //! Functional warming: the hart executes without timing, and caches, TLBs and memory rows become what they would be.
 //!
 //! The core's own arrays are accessed, by the code that times accesses, each access long after the one before: so nothing is ever on its
-//! way or busy, and what it took is forgotten at the end ([`Warming::drop`]). What a hit leaves no trace in is shown to the hart by filters
+//! way or busy, and what it took is forgotten at the end ([`Core::end_warming`]). What a hit leaves no trace in is shown to the hart by filters
 //! of lines, so that it asks only for the rest.
 //!
 //! Not kept warm: predictors and the return stack, which stay as the last timed part left them, and bits of use of pages that are accessed
@@ -17,18 +17,26 @@ use crate::Core;
 use crate::front::FrontCounts;
 use crate::lsu::LsuCounts;
 use crate::mem::{L1dCounts, LINE_BITS, Origin, TlbSide, WalkCounts, bits};
-use crate::path::WalkReads;
+use crate::path::{Path, WalkReads};
+use crate::pipeline::Pipeline;
 
 /// Cycles from one access to the next: more than any takes.
 const APART: u64 = 4096;
 /// Lines of a page.
 const PAGE_LINES: u64 = 1 << (12 - LINE_BITS);
 
-/// Stands for a core while its hart executes without timing, and keeps the core's caches warm.
+/// Stands for a core while its hart executes without timing, and keeps the core's caches warm. One may follow another, with the same result
+/// as a single one, until [`Core::end_warming`].
 pub struct Warming<'a, S> {
-    core: &'a mut Core<S>,
+    path: &'a mut Path,
+    pipeline: &'a mut Pipeline<S>,
+    state: &'a mut WarmState,
     /// Cycles for each instruction, in units of 2^-16.
     rate: u64,
+}
+
+/// What a core keeps from the first [`Warming`] to [`Core::end_warming`].
+pub(crate) struct WarmState {
     /// Cycle of the last access, in a time of its own.
     cycle: u64,
     walks: Vec<WalkReads>,
@@ -59,10 +67,8 @@ struct MemoryCounts {
     tlb_flushes: u64,
 }
 
-impl<'a, S: CommitSink> Warming<'a, S> {
-    /// Stands for `core` from now on. To the guest, each instruction takes `rate` cycles, in units of 2^-16.
-    pub fn new(core: &'a mut Core<S>, rate: u64) -> Self {
-        let pipeline = &mut core.pipeline;
+impl WarmState {
+    fn begin<S>(pipeline: &mut Pipeline<S>) -> Self {
         pipeline.lsu.l1d.begin_warming();
         pipeline.front.begin_warming();
         let (front, lsu) = (&pipeline.front, &pipeline.lsu);
@@ -76,29 +82,55 @@ impl<'a, S: CommitSink> Warming<'a, S> {
             dram: lsu.lower.shared.dram_counts(),
             tlb_flushes: pipeline.stats.tlb_flushes,
         };
-        let cycle = pipeline.cycle();
         Self {
-            core,
-            rate,
-            cycle,
+            cycle: pipeline.cycle(),
             walks: Vec::new(),
             data_pages: [ShownPage::default(); 64],
             code_pages: [ShownPage::default(); 64],
             counts,
         }
     }
+}
+
+impl<S> Core<S> {
+    /// Ends functional warming, if it has begun: all that is on its way arrives, and counts are what they were before.
+    pub fn end_warming(&mut self) {
+        let Some(state) = self.warm_state.take() else { return };
+        let pipeline = &mut self.pipeline;
+        let (front, lsu) = (&mut pipeline.front, &mut pipeline.lsu);
+        lsu.l1d.settle(&mut lsu.lower);
+        lsu.walk.settle();
+        let counts = &state.counts;
+        front.counts = counts.front;
+        lsu.counts = counts.lsu;
+        lsu.l1d.counts = counts.l1d;
+        lsu.lower.counts = counts.lower;
+        lsu.walk.counts = counts.walk;
+        (lsu.walk.reads, lsu.walk.pte_hits) = counts.walk_reads;
+        lsu.lower.shared.set_dram_counts(counts.dram);
+        pipeline.stats.tlb_flushes = counts.tlb_flushes;
+    }
+}
+
+impl<'a, S: CommitSink> Warming<'a, S> {
+    /// Stands for `core` from now on. To the guest, each instruction takes `rate` cycles, in units of 2^-16.
+    pub fn new(core: &'a mut Core<S>, rate: u64) -> Self {
+        let Core { path, pipeline, warm_state, .. } = core;
+        let state = warm_state.get_or_insert_with(|| Box::new(WarmState::begin(pipeline)));
+        Self { path, pipeline, state, rate }
+    }
 
     /// Returns the cycle of the next access.
     fn next_cycle(&mut self) -> u64 {
-        self.cycle += APART;
-        self.cycle
+        self.state.cycle += APART;
+        self.state.cycle
     }
 
     /// Reads what the walks read that the last access caused.
     fn walk(&mut self, side: TlbSide) {
-        for reads in std::mem::take(&mut self.walks) {
+        for reads in std::mem::take(&mut self.state.walks) {
             let cycle = self.next_cycle();
-            let lsu = &mut self.core.pipeline.lsu;
+            let lsu = &mut self.pipeline.lsu;
             lsu.walk.translate(side, cycle, &reads, &mut lsu.l1d, &mut lsu.lower);
         }
     }
@@ -107,14 +139,14 @@ impl<'a, S: CommitSink> Warming<'a, S> {
     /// hidden, so that the next access to one is seen.
     fn note_page(&mut self, side: TlbSide, (entry, missed): (usize, bool), pa: u64) {
         let pages = match side {
-            TlbSide::Data => &mut self.data_pages,
-            TlbSide::Code => &mut self.code_pages,
+            TlbSide::Data => &mut self.state.data_pages,
+            TlbSide::Code => &mut self.state.code_pages,
         };
         let Some(known) = pages.get_mut(entry) else { return };
         let page = pa >> 12;
         let line = 1 << ((pa >> LINE_BITS) % PAGE_LINES);
         if !missed {
-            // Of a superpage, one page's lines are known; the others stay shown when the entry goes.
+            // One page of a superpage has its lines known; those of its others stay shown when the entry goes.
             match known.page {
                 0 => *known = ShownPage { page, lines: line },
                 same if same == page => known.lines |= line,
@@ -136,31 +168,12 @@ impl<'a, S: CommitSink> Warming<'a, S> {
     }
 }
 
-impl<S> Drop for Warming<'_, S> {
-    /// Lets all that is on its way arrive, and the counts be what they were.
-    fn drop(&mut self) {
-        let pipeline = &mut self.core.pipeline;
-        let (front, lsu) = (&mut pipeline.front, &mut pipeline.lsu);
-        lsu.l1d.settle(&mut lsu.lower);
-        lsu.walk.settle();
-        let counts = &self.counts;
-        front.counts = counts.front;
-        lsu.counts = counts.lsu;
-        lsu.l1d.counts = counts.l1d;
-        lsu.lower.counts = counts.lower;
-        lsu.walk.counts = counts.walk;
-        (lsu.walk.reads, lsu.walk.pte_hits) = counts.walk_reads;
-        lsu.lower.shared.set_dram_counts(counts.dram);
-        pipeline.stats.tlb_flushes = counts.tlb_flushes;
-    }
-}
-
 impl<S: CommitSink> TimingModel for Warming<'_, S> {
     const TIMED: bool = false;
     const WARMS: bool = true;
 
     fn line_filters(&self) -> Option<LineFilters<'_>> {
-        let pipeline = &self.core.pipeline;
+        let pipeline = &*self.pipeline;
         let (data, code) = (pipeline.lsu.l1d.shown()?, pipeline.front.shown()?);
         Some(LineFilters { loads: &data.reads, stores: &data.writes, fetches: &code.reads })
     }
@@ -170,9 +183,9 @@ impl<S: CommitSink> TimingModel for Warming<'_, S> {
     }
 
     #[cold]
-    fn warm_access(&mut self, access: &MemAccess, translated: bool, _: u64) {
+    fn warm_access(&mut self, access: &MemAccess, translated: bool) {
         if translated {
-            let entry = self.core.path.warm_data(access.va, &mut self.walks);
+            let entry = self.path.warm_data(access.va, &mut self.state.walks);
             self.note_page(TlbSide::Data, entry, access.pa());
             self.walk(TlbSide::Data);
         }
@@ -181,33 +194,34 @@ impl<S: CommitSink> TimingModel for Warming<'_, S> {
             _ => Origin::Store,
         };
         let cycle = self.next_cycle();
-        let lsu = &mut self.core.pipeline.lsu;
+        let lsu = &mut self.pipeline.lsu;
         lsu.l1d.warm(access.pa() >> LINE_BITS, cycle, origin, &mut lsu.lower);
     }
 
     #[cold]
-    fn warm_fetch(&mut self, pc: u64, pa: u64, translated: bool, _: u64) {
+    fn warm_fetch(&mut self, pc: u64, pa: u64, translated: bool) {
         if translated {
-            let entry = self.core.path.warm_code(pc, &mut self.walks);
+            let entry = self.path.warm_code(pc, &mut self.state.walks);
             self.note_page(TlbSide::Code, entry, pa);
             self.walk(TlbSide::Code);
         }
         let cycle = self.next_cycle();
-        let pipeline = &mut self.core.pipeline;
+        let pipeline = &mut *self.pipeline;
         pipeline.front.warm(pa >> LINE_BITS, cycle, &mut pipeline.lsu.lower);
     }
 
     fn warm_fence_i(&mut self) {
-        self.core.pipeline.front.clear_l1i();
+        self.pipeline.front.clear_l1i();
     }
 
     fn translated(&mut self, va: u64, walk: &PageWalk) {
-        self.core.path.translated(va, walk);
+        self.path.translated(va, walk);
     }
 
     fn flush_tlb(&mut self) {
-        self.core.flush_tlb();
-        (self.data_pages, self.code_pages) =
+        self.path.flush_tlb();
+        self.pipeline.flush_tlb();
+        (self.state.data_pages, self.state.code_pages) =
             ([ShownPage::default(); 64], [ShownPage::default(); 64]);
         if let Some(filters) = self.line_filters() {
             for filter in [filters.loads, filters.stores, filters.fetches] {

@@ -20,7 +20,7 @@ fn warm(core: &mut Core<Commits>, lines: Range<u64>, kind: MemKind) -> usize {
     let mut warming = Warming::new(core, 1 << 16);
     for line in lines.clone() {
         let at = DATA + LINE * line;
-        warming.warm_access(&MemAccess::new(kind, at, at, 8, false), false, 0);
+        warming.warm_access(&MemAccess::new(kind, at, at, 8, false), false);
     }
     let filters = warming.line_filters().unwrap();
     let filter = if kind == MemKind::Load { filters.loads } else { filters.stores };
@@ -45,6 +45,7 @@ fn lines_that_were_warmed_hit() {
     for kind in [MemKind::Load, MemKind::Store] {
         let mut core = core();
         assert_eq!(warm(&mut core, 0..32, kind), 32);
+        core.end_warming();
         let stats = core.stats();
         assert_eq!((stats.l1d_misses, stats.l2_accesses, stats.dram_accesses), (0, 0, 0));
         assert_eq!(misses(&mut core), 0, "{kind:?}");
@@ -75,7 +76,7 @@ fn lines_of_a_page_that_leaves_the_tlb_are_hidden() {
             page_bits: 12,
         };
         warming.translated(at, &walk);
-        warming.warm_access(&MemAccess::new(MemKind::Load, at, at, 8, false), true, 0);
+        warming.warm_access(&MemAccess::new(MemKind::Load, at, at, 8, false), true);
         let first = (DATA >> FILTER_LINE_BITS, warming.line_filters().unwrap());
         first.1.loads.shows(first.0)
     };

@@ -83,6 +83,7 @@ pub(crate) fn region(
         execute_preserving,
         preserving_calls,
         warm_page: (kind == CodeKind::Warming).then_some(page),
+        warm_line: None,
         return_block,
         starts,
         block_loop: BlockInLoop::default(),
@@ -152,10 +153,13 @@ impl Emitter<'_> {
             self.leave(pc, left);
             self.switch_to(body);
         }
-        self.warm_code(block, left);
+        self.warm_line = None;
         self.body(block);
         self.record_accesses();
         let after = self.b.ins().iadd_imm(left, -(block.len() as i64));
+        if let End::Branch(placed) | End::Jal(placed) | End::Jalr(placed) = block.end {
+            self.warm_code(placed);
+        }
         match block.end {
             End::Branch(placed) => {
                 let (a, b) = (self.get(placed.inst.rs1), self.get(placed.inst.rs2));
@@ -217,14 +221,14 @@ impl Emitter<'_> {
         self.b.set_cold_block(slow);
         let holds = self.frame_flag(state);
         self.b.ins().brif(holds, fast, &[], slow, &[]);
-        let before = (self.fallback_index, self.dirty, self.recording);
+        let before = (self.fallback_index, self.dirty, self.recording, self.warm_line);
         self.switch_to(fast);
         self.fp_known = true;
         self.instructions(block);
         self.fp_known = false;
         self.b.ins().jump(end, &[]);
         let dirty = self.dirty;
-        (self.fallback_index, self.dirty, self.recording) = before;
+        (self.fallback_index, self.dirty, self.recording, self.warm_line) = before;
         self.switch_to(slow);
         self.is_cold = true;
         self.instructions(block);
@@ -236,6 +240,7 @@ impl Emitter<'_> {
 
     fn instructions(&mut self, block: &Block) {
         for &placed in &block.body {
+            self.warm_code(placed);
             self.instruction(placed);
             self.fallback_index += 1;
         }

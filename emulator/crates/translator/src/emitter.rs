@@ -27,6 +27,8 @@ pub(crate) struct Emitter<'a> {
     pub preserving_calls: PreservingCalls,
     /// Physical address of the page of code, if lines are to be kept warm.
     pub warm_page: Option<u64>,
+    /// Line of code of the instruction that was emitted last, if it is in the present block.
+    pub warm_line: Option<u64>,
     /// Returns to the hart; its parameter is what [`Execute`](crate::Execute) returned.
     pub return_block: ir::Block,
     pub starts: HashMap<usize, (ir::Block, BlockInLoop)>,

@@ -23,8 +23,8 @@ pub type Call = unsafe extern "C" fn(*mut u8, u64, u64, *const u8) -> u64;
 /// plus 1.
 pub type Execute = unsafe extern "C" fn(*mut u8, u64, *const Fallback, u64) -> u64;
 
-/// Is told that a line of code is executed which the filter of code does not show. Parameters: the hart, the virtual page, the physical address
-/// of the line, and what may be executed from the start of its block on. What it returns does not matter.
+/// Is told that an instruction is executed next whose line of code the filter does not show. Parameters: the hart, the virtual page, the
+/// instruction's physical address, and a number that means nothing, as does the one that it returns.
 pub type WarmFetch = unsafe extern "C" fn(*mut u8, u64, u64, u64) -> u64;
 
 /// Number of entries of the cache of entries; a power of two.

@@ -6,7 +6,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use isa::{FILTER_LINE_BITS, FILTER_LINES, MemKind};
 
-use crate::discover::Block;
+use crate::discover::PlacedInst;
 use crate::emitter::{Emitter, hart_constant, hart_memory};
 use crate::frame::Frame;
 
@@ -38,32 +38,28 @@ impl Emitter<'_> {
         self.require(is_shown, cold);
     }
 
-    /// Tells the model of those lines of a block that its filter does not show.
-    pub fn warm_code(&mut self, block: &Block, left: Value) {
+    /// Tells the model of an instruction's line of code, if its filter does not show the line and the instruction before is in another one, as
+    /// the interpreter does.
+    pub fn warm_code(&mut self, placed: PlacedInst) {
         let Some(page) = self.warm_page else { return };
-        let mut lines: Vec<u64> = block
-            .instructions()
-            .map(|placed| (2 * placed.index as u64) >> FILTER_LINE_BITS)
-            .collect();
-        lines.dedup();
-        for line in lines {
-            let number = (page >> FILTER_LINE_BITS) + line;
-            let filter = self.frame_constant(offset_of!(Frame, fetch_filter));
-            let at = (number as usize % FILTER_LINES) << ENTRY_BITS;
-            let shown = self.b.ins().load(types::I32, hart_memory(), filter, at as i32);
-            let is_shown =
-                self.b.ins().icmp_imm(IntCC::Equal, shown, i64::from(number as u32 as i32));
-            let (absent, on) = (self.b.create_block(), self.new_block());
-            self.b.set_cold_block(absent);
-            self.b.ins().brif(is_shown, on, &[], absent, &[]);
-            self.switch_to(absent);
-            let pa = self.b.ins().iconst(types::I64, (number << FILTER_LINE_BITS) as i64);
-            let to = self.preserving_calls.warm_fetch as i64;
-            let to = self.b.ins().iconst(types::I64, to);
-            let arguments = [self.hart, self.vpage, pa, left];
-            self.b.ins().call_indirect(self.execute_preserving, to, &arguments);
-            self.b.ins().jump(on, &[]);
-            self.switch_to(on);
+        let pa = page + 2 * placed.index as u64;
+        let line = pa >> FILTER_LINE_BITS;
+        if self.warm_line.replace(line) == Some(line) {
+            return;
         }
+        let filter = self.frame_constant(offset_of!(Frame, fetch_filter));
+        let at = (line as usize % FILTER_LINES) << ENTRY_BITS;
+        let shown = self.b.ins().load(types::I32, hart_memory(), filter, at as i32);
+        let is_shown = self.b.ins().icmp_imm(IntCC::Equal, shown, i64::from(line as u32 as i32));
+        let (absent, on) = (self.b.create_block(), self.new_block());
+        self.b.set_cold_block(absent);
+        self.b.ins().brif(is_shown, on, &[], absent, &[]);
+        self.switch_to(absent);
+        let pa = self.b.ins().iconst(types::I64, pa as i64);
+        let to = self.b.ins().iconst(types::I64, self.preserving_calls.warm_fetch as i64);
+        let arguments = [self.hart, self.vpage, pa, pa];
+        self.b.ins().call_indirect(self.execute_preserving, to, &arguments);
+        self.b.ins().jump(on, &[]);
+        self.switch_to(on);
     }
 }

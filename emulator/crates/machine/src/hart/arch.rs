@@ -93,9 +93,11 @@ pub(crate) struct Progress {
     pub cycle: u64,
     /// True if the run, or between runs the last one, is timed.
     pub timed: bool,
+    /// True if the run, or between runs the last one, kept caches warm.
+    pub warmed: bool,
 }
 
-snapshot::snapshot!(Progress { count, not_retired, cycle, timed });
+snapshot::snapshot!(Progress { count, not_retired, cycle, timed } keeps { warmed });
 
 impl Progress {
     /// Returns the number of instructions retired since reset.

@@ -163,7 +163,7 @@ impl Hart {
         };
         *self.instruction.accesses.current() = MemAccess::new(kind, va, pa, size, false);
         if T::WARMS {
-            self.warm(env, (va, pa), kind, self.progress.count);
+            self.warm(env, (va, pa), kind);
         }
         Ok(pa)
     }

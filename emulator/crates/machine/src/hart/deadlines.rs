@@ -26,8 +26,8 @@ pub(crate) mod after {
 /// many as a model that keeps caches warm takes the instructions to need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// A count, and the cycle at it.
-    at: (u64, u64),
+    /// A count, and the cycle at it in units of 2^-16.
+    at: (u64, u128),
     /// Cycles for each count, in units of 2^-16.
     rate: u64,
 }
@@ -38,7 +38,7 @@ impl Pace {
 
     /// Returns a pace of `rate` cycles for each count, in units of 2^-16, from `count` in `cycle` on.
     pub fn new(count: u64, cycle: u64, rate: u64) -> Self {
-        Self { at: (count, cycle), rate: rate.max(1) }
+        Self { at: (count, u128::from(cycle) << CYCLE_BITS), rate: rate.max(1) }
     }
 
     /// Returns the pace that goes on from `count` in `cycle`.
@@ -46,17 +46,31 @@ impl Pace {
         Self::new(count, cycle, self.rate)
     }
 
+    /// Returns the pace that goes on from `count`, which is called `renamed` from then on, to the fraction of a cycle.
+    pub fn renamed(self, count: u64, renamed: u64) -> Self {
+        Self { at: (renamed, self.exactly_at(count)), rate: self.rate }
+    }
+
+    /// Returns whether the pace is of so many cycles for each count, in units of 2^-16.
+    pub fn has_rate(self, rate: u64) -> bool {
+        self.rate == rate.max(1)
+    }
+
+    /// Returns the cycle at a count from that of the start on, in units of 2^-16.
+    fn exactly_at(&self, count: u64) -> u128 {
+        let (from, cycle) = self.at;
+        cycle + u128::from(count.wrapping_sub(from)) * u128::from(self.rate)
+    }
+
     /// Returns the cycle at a count from that of the start on.
     pub fn cycle_at(&self, count: u64) -> u64 {
-        let (from, cycle) = self.at;
-        let cycles = (u128::from(count.wrapping_sub(from)) * u128::from(self.rate)) >> CYCLE_BITS;
-        cycle.wrapping_add(cycles as u64)
+        (self.exactly_at(count) >> CYCLE_BITS) as u64
     }
 
     /// Returns the first count at which a cycle has come.
     pub fn count_at(&self, cycle: u64) -> u64 {
         let (count, from) = self.at;
-        let rest = u128::from(cycle.saturating_sub(from)) << CYCLE_BITS;
+        let rest = (u128::from(cycle) << CYCLE_BITS).saturating_sub(from);
         let counts = rest.div_ceil(u128::from(self.rate));
         count.saturating_add(u64::try_from(counts).unwrap_or(u64::MAX))
     }

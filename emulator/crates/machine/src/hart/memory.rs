@@ -65,7 +65,7 @@ impl Hart {
                     self.note(va, host, V::SIZE, MemKind::Load);
                 }
                 if T::WARMS {
-                    self.warm(env, (va, self.host.physical(host)), MemKind::Load, count);
+                    self.warm(env, (va, self.host.physical(host)), MemKind::Load);
                 }
                 // SAFETY: the TLB holds pointers into RAM only, is flushed when a run begins, and
                 // the bus that owns RAM stays borrowed for the run; both lookups checked that all
@@ -90,7 +90,7 @@ impl Hart {
                     self.note(va, host, V::SIZE, MemKind::Store);
                 }
                 if T::WARMS {
-                    self.warm(env, (va, self.host.physical(host)), MemKind::Store, count);
+                    self.warm(env, (va, self.host.physical(host)), MemKind::Store);
                 }
                 // SAFETY: as in `load`. RAM is borrowed mutably for the run, and no reference
                 // into it lives across the execution of an instruction.
@@ -115,7 +115,6 @@ impl Hart {
         env: &mut Env<'_, T>,
         (va, pa): (u64, u64),
         kind: MemKind,
-        count: u64,
     ) {
         let is_shown = env.timing.line_filters().is_some_and(|filters| {
             let filter = if kind == MemKind::Load { filters.loads } else { filters.stores };
@@ -125,7 +124,7 @@ impl Hart {
             let translated =
                 self.host.data_privilege != Privilege::Machine && self.arch.csrs.satp.levels() != 0;
             let access = MemAccess::new(kind, va, pa, 8, false);
-            env.timing.warm_access(&access, translated, count);
+            env.timing.warm_access(&access, translated);
         }
     }
 
@@ -152,7 +151,7 @@ impl Hart {
             MemAccess::new(MemKind::Load, va, place.pa, size, !place.ram);
         let fault = Trap { cause: Exception::LoadAccessFault, tval: va };
         if T::WARMS && place.ram {
-            self.warm(env, (va, place.pa), MemKind::Load, count);
+            self.warm(env, (va, place.pa), MemKind::Load);
         }
         if let Some((second, first_size)) = second {
             // Both are RAM.
@@ -188,7 +187,7 @@ impl Hart {
                 self.note(va, host, size.into(), MemKind::Store);
             }
             if T::WARMS {
-                self.warm(env, (va, pa), MemKind::Store, count);
+                self.warm(env, (va, pa), MemKind::Store);
             }
             self.store_ram(env.bus, pa, size, value);
             return Ok(());
@@ -207,7 +206,7 @@ impl Hart {
             }
         }
         if T::WARMS && place.ram {
-            self.warm(env, (va, place.pa), MemKind::Store, count);
+            self.warm(env, (va, place.pa), MemKind::Store);
         }
         if let Some((second, first_size)) = second {
             self.store_ram(env.bus, place.pa, first_size, value);

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use devices::{Bus, Exit, RAM_BASE};
 use isa::{DecodedInst, InstClass, Op, TimingModel};
 
+use super::arch::Progress;
 use super::deadlines::Pace;
 use super::{DebugStop, Env, Hart, Stuck, after};
 use crate::code_cache::CodePage;
@@ -123,18 +124,21 @@ impl Hart {
             }
         } else {
             // `count` is the cycle again, as `Progress::count` says.
-            let ahead = self.progress.cycle.wrapping_sub(self.progress.count);
-            self.attachments.debug.rebase(self.progress.count, self.progress.cycle);
-            self.progress.count = self.progress.cycle;
-            self.progress.not_retired = self.progress.not_retired.wrapping_add(ahead);
-            self.deadlines.pace = match T::WARMS {
-                true => {
-                    let cycle = self.progress.cycle;
-                    Pace::new(cycle, cycle, env.timing.warm_rate())
-                }
-                false => Pace::PLAIN,
+            let Progress { count, cycle, .. } = self.progress;
+            let rate = if T::WARMS { env.timing.warm_rate() } else { 0 };
+            // One warming run after another goes on to the fraction of a cycle: where runs end changes nothing.
+            let goes_on = T::WARMS && !was_timed && self.progress.warmed;
+            self.deadlines.pace = match (T::WARMS, goes_on && self.deadlines.pace.has_rate(rate)) {
+                (false, _) => Pace::PLAIN,
+                (true, true) => self.deadlines.pace.renamed(count, cycle),
+                (true, false) => Pace::new(cycle, cycle, rate),
             };
+            self.attachments.debug.rebase(count, cycle);
+            self.progress.count = cycle;
+            let ahead = cycle.wrapping_sub(count);
+            self.progress.not_retired = self.progress.not_retired.wrapping_add(ahead);
         }
+        self.progress.warmed = T::WARMS;
         self.resume_reservation(&mut env.bus.ram);
         self.rebase_counters(env, was_timed);
     }

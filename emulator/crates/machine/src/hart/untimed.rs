@@ -70,7 +70,7 @@ impl Hart {
                         continue;
                     }
                     if T::WARMS {
-                        hart.warm_fetch(env, &page, pc, count);
+                        hart.warm_fetch(env, &page, pc);
                     }
                     // To the end of the page nothing has to be looked at between instructions that follow each
                     // other, unless something is due before: then it is, after each.
@@ -113,17 +113,11 @@ impl Hart {
 
     /// Tells a model that keeps caches warm that code at `pc` in `page` is executed, unless the line is shown.
     #[inline(always)]
-    fn warm_fetch<T: TimingModel>(
-        &self,
-        env: &mut Env<'_, T>,
-        page: &FetchPage,
-        pc: u64,
-        count: u64,
-    ) {
+    fn warm_fetch<T: TimingModel>(&self, env: &mut Env<'_, T>, page: &FetchPage, pc: u64) {
         let pa = page.code.pa | pc & 0xfff;
         let filters = env.timing.line_filters();
         if !filters.is_some_and(|filters| filters.fetches.shows(pa >> FILTER_LINE_BITS)) {
-            env.timing.warm_fetch(pc, pa, page.translated, count);
+            env.timing.warm_fetch(pc, pa, page.translated);
         }
     }
 

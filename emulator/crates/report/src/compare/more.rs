@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::text::{MIN_CHANGE_SHARE, TOTALS, relative, say_if_none, titled};
 use super::{Change, Comparison, Run, RunTitle, Totals};
-use crate::model::part_line;
+use crate::model::{part_line, sampled_line};
 use crate::printable::printable_lines;
 use crate::widths::{fit, fit_name};
 
@@ -24,6 +24,9 @@ pub struct Compared {
     /// Why runs are not whole, a sentence each; none if all are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
+    /// What became of the sampling of runs whose region was sampled, a line each: their sums are of units.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sampled: Vec<String>,
     /// Totals by run.
     pub totals: Vec<Totals>,
     /// All processes, those of one command together; "all" is their sum.
@@ -68,11 +71,14 @@ impl Compared {
             Comparison::new(&runs[0], run, &[]).ok()
         });
         let pairs: Vec<Comparison> = pairs.collect();
-        let parts = runs.iter().enumerate();
+        let (parts, sampled) = (runs.iter().enumerate(), runs.iter().enumerate());
         Self {
             differences: runs.iter().map(|run| runs[0].differences(run)).collect(),
             parts: parts
                 .filter_map(|(at, run)| Some(format!("run {}: {}", at + 1, run.part()?)))
+                .collect(),
+            sampled: sampled
+                .filter_map(|(at, run)| Some(format!("run {}: {}", at + 1, run.sampled()?)))
                 .collect(),
             totals: runs.iter().map(Run::totals).collect(),
             processes: rows(&pairs, |pair| &pair.processes),
@@ -92,6 +98,9 @@ impl Compared {
     fn write(&self, out: &mut String, limit: usize) -> fmt::Result {
         for part in &self.parts {
             writeln!(out, "{}\n", part_line(part))?;
+        }
+        for words in &self.sampled {
+            writeln!(out, "{}\n", sampled_line(words))?;
         }
         for (at, run) in self.runs.iter().enumerate() {
             titled(out, &format!("run {}", at + 1), &run.line())?;

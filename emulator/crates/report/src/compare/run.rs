@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::elapsed::Elapsed;
+use crate::model::sampled_words;
 
 /// What a comparison needs of a run's `report.json`.
 #[derive(Clone, Debug, Deserialize)]
@@ -80,6 +81,11 @@ impl Run {
     /// Why it is not of a whole run, if it is not.
     pub fn part(&self) -> Option<&str> {
         self.meta["part"].as_str()
+    }
+
+    /// What became of the sampling of its region, in words, if the region was sampled.
+    pub(super) fn sampled(&self) -> Option<String> {
+        sampled_words(&self.meta)
     }
 
     /// Harts that it is of.

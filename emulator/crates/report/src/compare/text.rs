@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Change, Comparison, ThreadTime, Totals, WaitChange, WaitingChanges};
-use crate::model::part_line;
+use crate::model::{part_line, sampled_line};
 use crate::printable::printable_lines;
 use crate::widths::{fit, fit_name, wrap};
 
@@ -22,6 +22,9 @@ impl Comparison {
     fn write(&self, out: &mut String, limit: usize) -> std::fmt::Result {
         for part in &self.parts {
             writeln!(out, "{}\n", part_line(part))?;
+        }
+        for words in &self.sampled {
+            writeln!(out, "{}\n", sampled_line(words))?;
         }
         for (which, run) in ["before", "after"].into_iter().zip(&self.runs) {
             titled(out, which, &run.line())?;

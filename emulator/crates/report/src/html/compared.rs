@@ -36,7 +36,7 @@ impl Comparison {
             "flame": Flame::merged(before, after, name_of),
         });
         let page = filled(PAGE, |name| match name {
-            "part" => part_notices(&self.parts),
+            "part" => part_notices(&self.parts, &self.sampled),
             "style" => style(),
             "policy" => policy(&[&SCRIPT.concat()]),
             "script" => script(&SCRIPT),

@@ -17,7 +17,7 @@ impl Compared {
     /// The tables as an HTML page.
     pub fn html(&self) -> String {
         let page = filled(PAGE, |name| match name {
-            "part" => part_notices(&self.parts),
+            "part" => part_notices(&self.parts, &self.sampled),
             "style" => style(),
             "policy" => policy(&[]),
             "runs" => self.runs_table(),

@@ -1,6 +1,6 @@
 //! A timing model that checks the contract and writes down what it is told.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use isa::*;
 
@@ -214,16 +214,14 @@ impl TimingModel for InRuns {
 pub struct Warms {
     shows: bool,
     filters: [LineFilter; 3],
-    /// Virtual and physical address and kind of each access.
-    pub accesses: Vec<(u64, u64, MemKind)>,
-    /// Lines of code, by physical address.
-    pub fetches: BTreeSet<u64>,
+    /// Virtual and physical address and kind of each access, and of each line of code, without a kind.
+    pub told: Vec<(u64, u64, Option<MemKind>)>,
 }
 
 impl Warms {
     /// Returns a model whose filters show what was accessed, or nothing.
     pub fn new(shows: bool) -> Self {
-        Self { shows, filters: Default::default(), accesses: Vec::new(), fetches: BTreeSet::new() }
+        Self { shows, filters: Default::default(), told: Vec::new() }
     }
 }
 
@@ -236,8 +234,8 @@ impl TimingModel for Warms {
         Some(LineFilters { loads, stores, fetches })
     }
 
-    fn warm_access(&mut self, access: &MemAccess, _: bool, _: u64) {
-        self.accesses.push((access.va, access.pa(), access.kind()));
+    fn warm_access(&mut self, access: &MemAccess, _: bool) {
+        self.told.push((access.va, access.pa(), Some(access.kind())));
         let line = access.pa() >> FILTER_LINE_BITS;
         if self.shows {
             self.filters[0].show(line);
@@ -247,9 +245,8 @@ impl TimingModel for Warms {
         }
     }
 
-    fn warm_fetch(&mut self, pc: u64, pa: u64, _: bool, _: u64) {
-        assert_eq!(pc & 0xfff, pa & 0xfff);
-        self.fetches.insert(pa >> FILTER_LINE_BITS);
+    fn warm_fetch(&mut self, pc: u64, pa: u64, _: bool) {
+        self.told.push((pc, pa, None));
         if self.shows {
             self.filters[2].show(pa >> FILTER_LINE_BITS);
         }

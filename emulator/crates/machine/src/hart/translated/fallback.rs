@@ -44,8 +44,8 @@ pub(super) unsafe extern "C" fn execute<T: TimingModel>(
     })
 }
 
-/// Tells the model of a line of code that its filter does not show. `vpage` is the virtual page, `pa` the line's physical address, `left` what
-/// may be executed from the block's start on.
+/// Tells the model of a line of code that its filter does not show. `vpage` is the virtual page, `pa` the physical address of the next
+/// instruction.
 ///
 /// # Safety
 /// The conditions of [`execute`].
@@ -53,15 +53,14 @@ pub(super) unsafe extern "C" fn warm_fetch<T: TimingModel>(
     hart: *mut u8,
     vpage: u64,
     pa: u64,
-    left: u64,
+    _: u64,
 ) -> u64 {
     // SAFETY: as in `execute`.
     let hart = unsafe { &mut *hart.cast::<Hart>() };
     // SAFETY: as in `execute`.
     let env = unsafe { &mut *hart.translations.fallback_context.env.cast::<Env<'_, T>>() };
-    let cycle = hart.translations.frame.limit - left;
     let translated = hart.arch.privilege != Privilege::Machine && hart.arch.csrs.satp.levels() != 0;
-    env.timing.warm_fetch(vpage | pa & 0xfff, pa, translated, cycle);
+    env.timing.warm_fetch(vpage | pa & 0xfff, pa, translated);
     GO_ON
 }
 
