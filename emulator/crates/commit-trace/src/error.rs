@@ -33,7 +33,7 @@ pub enum StreamError {
         /// Instructions that commit in the cycle.
         width: usize,
     },
-    /// Cycle numbers, or a record number, of 2^54 or more.
+    /// Cycle numbers, or a record number, of 2^50 or more.
     #[error("cycle numbers overflow in the batch that starts with record {}", .seq.0)]
     CycleOverflow {
         /// The batch's first record.

@@ -15,9 +15,9 @@ use crate::{
     UNITS_PER_CYCLE,
 };
 
-/// Cycles that no run reaches (three days of a guest at 1 GHz, months of the host's time). The units and slots of this many
-/// cycles, on as many harts as there can be, add up to less than 64 bits hold.
-const MOST_CYCLES: u64 = 1 << 48;
+/// Cycles that no stream reaches, as `commit_trace` refuses longer ones. The units and slots of this many cycles, on as many harts as there
+/// can be, add up to less than 64 bits hold.
+const MOST_CYCLES: u64 = 1 << 50;
 const MOST_UNITS: u64 = MOST_CYCLES * UNITS_PER_CYCLE;
 
 /// The result of a check; the error says what does not hold together, and where.

@@ -10,7 +10,8 @@ impl MarkedIntervals {
     /// Begins or ends a stretch at a mark.
     pub fn mark(&mut self, cycle: u64, begins: bool) {
         match self.0.last_mut().filter(|last| last.end == u64::MAX) {
-            Some(open) if !begins => open.end = cycle,
+            // A stream that was refused within a batch may end before its last mark.
+            Some(open) if !begins => open.end = cycle.max(open.start),
             None if begins => self.0.push(cycle..u64::MAX),
             _ => {}
         }
