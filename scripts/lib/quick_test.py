@@ -21,7 +21,7 @@ from suites.commands import write_specs
 SCRIPTS = [["fleet"], ["study"], ["run-spec"], ["profile"], ["dev"], ["test"], ["fuzz"], ["fuzz-input"], ["bench"], ["bench", "functional"],
            ["bench", "programs"], ["bench", "samplers"], ["bench", "timing"]]
 # Modules that are programs, and that only other programs and tests call.
-PROGRAMS = ["bench.what_if", "fleet.test", "suites", "suites.test"]
+PROGRAMS = ["bench.sampling", "bench.what_if", "fleet.test", "suites", "suites.test"]
 
 
 def constants(path: Path) -> dict[str, Any]:

@@ -66,8 +66,8 @@ pub use recorder::{
 };
 pub use sink::{Commit, CommitSink, NullSink, SampledTotals};
 pub use span::{
-    Ahead, BatchProgress, MAX_COMMIT_WIDTH, Span, SpanBuilder, SpanSink, State, Take, empty_cycles,
-    gap_spans, group_spans,
+    Ahead, BatchProgress, MAX_COMMIT_WIDTH, MAX_CYCLE, Span, SpanBuilder, SpanSink, State, Take,
+    empty_cycles, gap_spans, group_spans,
 };
 pub use stages::{StageCycles, Stages};
 pub use tea::TeaEvents;

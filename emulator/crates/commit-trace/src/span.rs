@@ -7,7 +7,7 @@ pub const MAX_COMMIT_WIDTH: usize = 8;
 
 /// Cycle numbers stay below this (3.6 days at 3.6 GHz): no sum of them overflows, nor do those of 16 harts together times the Oracle's units of
 /// weight, of which a cycle has fewer than 1024.
-const MAX_CYCLE: u64 = 1 << 50;
+pub const MAX_CYCLE: u64 = 1 << 50;
 
 /// State of the commit stage (TIP, MICRO'21, section 2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,8 @@
 //! Excerpts: consecutive instructions with all their stages.
 
 use commit_trace::{
-    CommitRecord, CycleClass, DataSource, Detail, DispatchWait, InstId, Redirect, Translation,
+    CommitRecord, CycleClass, DataSource, Detail, DispatchWait, InstId, MAX_CYCLE, Redirect,
+    Translation,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,8 +19,6 @@ pub struct Excerpts {
     pub list: Vec<Excerpt>,
 }
 
-/// Cycles that no run gets to.
-const MOST_CYCLES: u64 = 1 << 48;
 /// Width that no core has.
 const MOST_WIDTH: u32 = 1 << 10;
 /// Cycles that no stage of a core takes.
@@ -71,9 +70,9 @@ impl Excerpts {
                 let most = { [row.written, row.translating, row.packet_translating] }
                     .into_iter()
                     .fold(row.commit, u64::max);
-                if most >= MOST_CYCLES {
+                if most >= MAX_CYCLE {
                     return Err(format!(
-                        "rows: expected fewer than {MOST_CYCLES} cycles, found {most}"
+                        "rows: expected fewer than {MAX_CYCLE} cycles, found {most}"
                     ));
                 }
             }

@@ -17,7 +17,7 @@ use crate::{
 
 /// Cycles that no stream reaches, as `commit_trace` refuses longer ones. The units and slots of this many cycles, on as many harts as there
 /// can be, add up to less than 64 bits hold.
-const MOST_CYCLES: u64 = 1 << 50;
+const MOST_CYCLES: u64 = commit_trace::MAX_CYCLE;
 const MOST_UNITS: u64 = MOST_CYCLES * UNITS_PER_CYCLE;
 
 /// The result of a check; the error says what does not hold together, and where.

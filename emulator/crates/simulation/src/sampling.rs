@@ -326,7 +326,7 @@ impl Sampler {
                 self.random
             }
         };
-        self.unit_at = self.next_interval.saturating_add(number % room.saturating_add(1).max(1));
+        self.unit_at = self.next_interval.saturating_add(number % room.saturating_add(1));
         self.next_interval = self.next_interval.saturating_add(every);
     }
 

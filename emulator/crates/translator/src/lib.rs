@@ -8,7 +8,7 @@
 //!
 //! # Two interfaces
 //! - What code may read and write of the hart is in [`Layout`], and in the [`Frame`] that the hart has for it; all that it may call is
-//!   [`Frame::execute`]. The crate knows nothing else of the hart.
+//!   [`Frame::execute`] and [`Frame::warm_fetch`]. The crate knows nothing else of the hart.
 //! - What the hart sees of this crate is [`Translator`]: it asks for the code of a place ([`Translator::region`]), and enters it
 //!   ([`Translator::call`]).
 //!

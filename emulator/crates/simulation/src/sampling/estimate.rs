@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_tables() {
-        // Two-sided 95 %, from the tables of any textbook; 99.7 % by R's `qt(0.9985, n)`.
+        // Two-sided 95 %, from the tables of any textbook; with a million degrees of freedom the normal distribution's 99.7 %.
         for (freedom, expected) in
             [(1.0, 12.706), (2.0, 4.3027), (5.0, 2.5706), (29.0, 2.0452), (1000.0, 1.9623)]
         {

@@ -234,6 +234,11 @@ impl TimingModel for Warms {
         Some(LineFilters { loads, stores, fetches })
     }
 
+    /// Not a whole number of cycles, so that fractions would be lost where a run ends.
+    fn warm_rate(&self) -> u64 {
+        47_017
+    }
+
     fn warm_access(&mut self, access: &MemAccess, _: bool) {
         self.told.push((access.va, access.pa(), Some(access.kind())));
         let line = access.pa() >> FILTER_LINE_BITS;
