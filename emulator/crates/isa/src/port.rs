@@ -368,25 +368,42 @@ pub trait TimingModel {
     fn privilege(&mut self, privilege: Privilege);
 }
 
+/// Expands to the methods of a [`TimingModel`] that does not [time](TimingModel::TIMED): a hart does not call them, but for `count`, which has
+/// counted nothing.
+#[macro_export]
+macro_rules! methods_without_timing {
+    () => {
+        fn define(&mut self, _: &$crate::StaticInst) {}
+        fn fetch(
+            &mut self,
+            _: $crate::StaticId,
+            _: &$crate::DecodedInst,
+            _: u64,
+            _: u64,
+            _: bool,
+            _: u64,
+        ) -> u64 {
+            0
+        }
+        fn interrupt(&mut self, _: $crate::StaticId, _: u64, _: u64) {}
+        fn retire(&mut self, _: &$crate::Executed) {}
+        fn idle_until(&mut self, _: u64) {}
+        fn now(&self) -> u64 {
+            0
+        }
+        fn count(&self, _: $crate::PerfEvent) -> u64 {
+            0
+        }
+    };
+}
+
 /// No timing: one instruction is one cycle, counted by the hart.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Untimed;
 
 impl TimingModel for Untimed {
     const TIMED: bool = false;
-    fn define(&mut self, _: &StaticInst) {}
-    fn fetch(&mut self, _: StaticId, _: &DecodedInst, _: u64, _: u64, _: bool, _: u64) -> u64 {
-        0
-    }
-    fn interrupt(&mut self, _: StaticId, _: u64, _: u64) {}
-    fn retire(&mut self, _: &Executed) {}
-    fn idle_until(&mut self, _: u64) {}
-    fn now(&self) -> u64 {
-        0
-    }
-    fn count(&self, _: PerfEvent) -> u64 {
-        0
-    }
+    crate::methods_without_timing!();
     fn flush_tlb(&mut self) {}
     fn privilege(&mut self, _: Privilege) {}
 }

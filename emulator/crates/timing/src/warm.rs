@@ -8,10 +8,7 @@
 //! in shown lines alone. The timed warm-up before a measured unit is for those.
 
 use commit_trace::CommitSink;
-use isa::{
-    DecodedInst, Executed, LineFilters, MemAccess, MemKind, PageWalk, PerfEvent, Privilege,
-    StaticId, StaticInst, TimingModel,
-};
+use isa::{LineFilters, MemAccess, MemKind, PageWalk, Privilege, TimingModel};
 
 use crate::Core;
 use crate::front::FrontCounts;
@@ -230,18 +227,6 @@ impl<S: CommitSink> TimingModel for Warming<'_, S> {
         }
     }
 
-    fn define(&mut self, _: &StaticInst) {}
-    fn fetch(&mut self, _: StaticId, _: &DecodedInst, _: u64, _: u64, _: bool, _: u64) -> u64 {
-        0
-    }
-    fn interrupt(&mut self, _: StaticId, _: u64, _: u64) {}
-    fn retire(&mut self, _: &Executed) {}
-    fn idle_until(&mut self, _: u64) {}
-    fn now(&self) -> u64 {
-        0
-    }
-    fn count(&self, _: PerfEvent) -> u64 {
-        0
-    }
+    isa::methods_without_timing!();
     fn privilege(&mut self, _: Privilege) {}
 }

@@ -257,19 +257,7 @@ impl TimingModel for Warms {
         }
     }
 
-    fn define(&mut self, _: &StaticInst) {}
-    fn fetch(&mut self, _: StaticId, _: &DecodedInst, _: u64, _: u64, _: bool, _: u64) -> u64 {
-        0
-    }
-    fn interrupt(&mut self, _: StaticId, _: u64, _: u64) {}
-    fn retire(&mut self, _: &Executed) {}
-    fn idle_until(&mut self, _: u64) {}
-    fn now(&self) -> u64 {
-        0
-    }
-    fn count(&self, _: PerfEvent) -> u64 {
-        0
-    }
+    isa::methods_without_timing!();
     fn flush_tlb(&mut self) {}
     fn privilege(&mut self, _: Privilege) {}
 }
