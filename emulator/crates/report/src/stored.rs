@@ -151,7 +151,7 @@ mod tests {
             (
                 "/cycles",
                 json!(1u64 << 60),
-                "cycles: expected at most 281474976710656, found 1152921504606846976",
+                "cycles: expected at most 1125899906842624, found 1152921504606846976",
             ),
             ("/processes/1/id", json!(2), "processes: expected them in the order of their numbers"),
             ("/first_use", json!([]), "first_use: expected 11 instructions, found 0"),
@@ -175,7 +175,7 @@ mod tests {
             (
                 "/samplers/0/samples",
                 json!(u64::MAX),
-                "sampler tip: expected at most 281474976710656, found 18446744073709551615",
+                "sampler tip: expected at most 1125899906842624, found 18446744073709551615",
             ),
             (
                 "/stacks/by_process/0",
