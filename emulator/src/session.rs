@@ -241,6 +241,12 @@ impl SessionThread {
             if !core.is_empty() {
                 experiment.change_core(&core)?;
             }
+            let is_sampled = experiment.plan().spec.run.sampling.is_some();
+            anyhow::ensure!(
+                !is_sampled || !experiment.session().is_region_open(),
+                "{}: expected it outside of the region of interest, since run.sampling says what is timed within",
+                if timing { "timing" } else { "functional" }
+            );
             match timing {
                 true => experiment.session().timing()?,
                 false => experiment.session().functional(),

@@ -30,13 +30,18 @@ fn run(dir: &Path, more: &str) -> Value {
 
 /// Runs the program with more of a spec, and more of its table `run`; gives run.json.
 fn run_with(dir: &Path, of_run: &str, more: &str) -> Value {
+    run_recorded(dir, of_run, false, more)
+}
+
+/// Runs the program as [`run_with`] does, with a trace or without.
+fn run_recorded(dir: &Path, of_run: &str, trace: bool, more: &str) -> Value {
     let source = dir.join("work.c");
     std::fs::write(&source, PROGRAM).unwrap();
     let mut gcc = std::process::Command::new("riscv64-linux-gnu-gcc");
     succeed(gcc.args(["-O1", "-static", "-o"]).arg(dir.join("work")).arg(&source));
     let spec = format!(
         "[run]\nboot = \"functional\"\nregion = \"command\"\ncommand = \"./work > answer.txt\"\nfiles = [\"work\"]\n{of_run}\n\
-         [record]\ntrace = false\n[[sampler]]\nprofiler = \"tip\"\nperiod = 997\n{more}"
+         [record]\ntrace = {trace}\n[[sampler]]\nprofiler = \"tip\"\nperiod = 997\n{more}"
     );
     let output = run_spec(dir, &spec).output().unwrap();
     assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
@@ -92,6 +97,34 @@ fn nothing_of_the_host_changes_what_is_sampled() {
     // Slices of the run lie elsewhere after a boot than after a checkpoint of one.
     for of_run in ["translator = \"off\"", "checkpoint = false", "threads = \"one\""] {
         assert!(found("sampled-other", of_run) == usual, "{of_run}");
+    }
+}
+
+#[test]
+fn what_is_made_of_a_sampled_run_says_so() {
+    let dir = scratch("sampled-said");
+    run_recorded(&dir, "", true, "[run.sampling]\nunit = 2000\nwarm_up = 3000\nevery = 500000\n");
+    let said = |arguments: &[&str]| {
+        let output = tipsim().args(arguments).current_dir(&dir).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    for command in ["info", "evaluate"] {
+        let text = said(&["trace", command, "out/trace.tip"]);
+        assert!(text.starts_with("SAMPLED: units alone were timed"), "{text}");
+    }
+    for format in ["folded", "speedscope"] {
+        let text = said(&["report", "out", "--format", format, "--profiler", "tip"]);
+        assert!(text.contains("SAMPLED: units alone were timed"), "{format}");
+    }
+    for format in ["arrow", "parquet"] {
+        said(&["report", "out", "--format", format, "--table", "functions", "-o", "functions"]);
+        let table = std::fs::read(dir.join("functions")).unwrap();
+        // Metadata of a table are plain text.
+        assert!(
+            String::from_utf8_lossy(&table).contains(" units of 2000 instructions"),
+            "{format}"
+        );
     }
 }
 

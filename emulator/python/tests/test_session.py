@@ -102,6 +102,19 @@ def test_modes_and_regions_are_ones_own(spec, tmp_path):
     assert found.info["core"]["rob"]["entries"] == 64
 
 
+def test_a_sampled_region_says_what_is_timed(spec, tmp_path):
+    settings = {"run.sampling.every": 100_000, "run.sampling.unit": 10_000, "record.trace": False}
+    with tipsim.Session(spec, tmp_path / "out", settings) as session:
+        session.run_until(mark="command-start")
+        session.run_until(instructions=1000)
+        for change in (session.timing, session.functional):
+            with pytest.raises(tipsim.Error, match="run.sampling says what is timed"):
+                change()
+        assert not session.run_until()
+        found = session.result()
+    assert found.info["sampling"]["units"] > 1
+
+
 def test_a_console_is_typed_on(spec, tmp_path):
     settings = {"record.trace": False, "record.profilers": False}
     spec.write_text(SPEC.replace('command = "quickstart 4"\nregion = "command"', ""))

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use commit_trace::TraceEnd;
 use export::{Export, Format, Holds, Options};
 use profile::{Evaluation, Evaluator, Sampler, Timeline, Window};
+use report::{part_line, sampled_notice, sampled_words};
 
 use crate::cli::ReportArgs;
-use crate::commands::trace::{metadata, open, profiled, replay};
+use crate::commands::trace::{metadata, open, profiled, raw_metadata, replay};
 use crate::failure::{BadInput, bad_input, cannot_write, is_replaceable, whole};
 use crate::host::progress_bar::Percent;
 use crate::host::terminal::written;
@@ -110,10 +111,17 @@ pub fn export(args: &ReportArgs, run: &Results, format: Format) -> anyhow::Resul
     let cut =
         (reader.end() != TraceEnd::Complete).then(|| format!("the trace is {}", reader.end()));
     let part = run.part().map(str::to_owned).or(cut);
+    let sampled = sampled_words(&raw_metadata(&reader));
+    let notices: Vec<String> = part
+        .iter()
+        .map(|part| part_line(part))
+        .chain(sampled.iter().map(|words| sampled_notice(words)))
+        .collect();
+    let notice = notices.join(": ");
     let folder = jit_folder(args.output.as_deref())?;
     let options = Options {
         name: meta.name.as_deref().unwrap_or("tipsim"),
-        part: part.as_deref(),
+        notice: Some(notice.as_str()).filter(|notice| !notice.is_empty()),
         clock_hz: meta.clock_hz,
         oracle: choice.oracle,
         instructions: args.instructions || args.exact,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use arrow_tables::{FileFormat, Row, SAMPLES, batches_of_rows};
+use arrow_tables::{FileFormat, Notices, Row, SAMPLES, batches_of_rows};
 use guest_samples::{Sample, SampleFile};
 use report::{printable, printable_json};
 use serde_json::Value;
@@ -52,7 +52,7 @@ pub fn samples(args: &SamplesArgs) -> anyhow::Result<()> {
         (Some(format), output) => {
             let rows = (0..file.samples.len()).map(|at| row(cells(&file, &symbols, at)));
             let table = batches_of_rows(&SAMPLES, rows);
-            tables::write(table, format, output.as_deref(), None)?;
+            tables::write(table, format, output.as_deref(), &Notices::default())?;
             Ok(())
         }
         (None, Some(path)) => {

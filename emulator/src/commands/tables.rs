@@ -5,9 +5,10 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use arrow_tables::{
-    ArrowError, FileFormat, REPORT_TABLES, RecordBatchReader, ReportError, RunColumns, Table,
-    one_batch, report_table, tables, with_part, write_table,
+    ArrowError, FileFormat, Notices, REPORT_TABLES, RecordBatchReader, ReportError, RunColumns,
+    Table, one_batch, report_table, tables, with_notices, write_table,
 };
+use report::sampled_words;
 use serde_json::{Value, json};
 
 use crate::cli::{TablesArgs, TablesFormat};
@@ -129,14 +130,14 @@ before that. Tables without files: [the Python package](python.md).
     out
 }
 
-/// Writes a table to a file, which is whole or not there, or to standard output; `part`: why it is not of a whole run.
+/// Writes a table to a file, which is whole or not there, or to standard output; with what has to be known first of its run.
 pub fn write(
     table: impl RecordBatchReader,
     format: FileFormat,
     output: Option<&Path>,
-    part: Option<&str>,
+    notices: &Notices,
 ) -> anyhow::Result<()> {
-    let table = with_part(table, part);
+    let table = with_notices(table, notices);
     match output {
         Some(path) => {
             let written = whole(path, |file| {
@@ -167,7 +168,8 @@ pub fn report(
     format: FileFormat,
     output: Option<&Path>,
 ) -> anyhow::Result<()> {
-    let part = run["part"].as_str();
+    let part = run["part"].as_str().map(str::to_owned);
+    let notices = Notices { part, sampled: sampled_words(run) };
     let made = |table: &'static Table| {
         report_table(table, report, run).map(one_batch).map_err(|e| match e {
             ReportError::Format(e) => BadInput(format!("report.json: {e}")),
@@ -181,12 +183,12 @@ pub fn report(
             let error = "-o: expected a folder for the tables, or --table NAME for one of them";
             return Err(BadInput(error.into()).into());
         };
-        return write(made(table)?, format, output, part);
+        return write(made(table)?, format, output, &notices);
     };
     std::fs::create_dir_all(folder).map_err(|e| bad_input(folder, e))?;
     for table in REPORT_TABLES {
         let path = folder.join(format!("{}.{}", table.name, format.name()));
-        write(made(table)?, format, Some(&path), part)?;
+        write(made(table)?, format, Some(&path), &notices)?;
     }
     Ok(())
 }

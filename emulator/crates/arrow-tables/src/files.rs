@@ -9,6 +9,7 @@ use arrow_schema::ArrowError;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
 /// A file's format.
@@ -44,11 +45,25 @@ impl FileFormat {
 /// Key of the metadata of a table that is not of a whole run; the value says why not, in words.
 pub const NOT_WHOLE: &str = "not_whole";
 
-/// Returns `table` with metadata that say why it is not of a whole run ([`NOT_WHOLE`]), if `part` does.
-pub fn with_part<R: RecordBatchReader>(table: R, part: Option<&str>) -> RecordBatchIterator<R> {
+/// Key of the metadata of a table that is of units of a sampled run; the value says which, in words.
+pub const SAMPLED: &str = "sampled";
+
+/// What has to be known first of the run that a table is of, in words.
+#[derive(Clone, Debug, Default)]
+pub struct Notices {
+    /// Why it is not a whole run ([`NOT_WHOLE`]).
+    pub part: Option<String>,
+    /// How it was sampled ([`SAMPLED`]).
+    pub sampled: Option<String>,
+}
+
+/// Returns `table` with metadata that have the notices.
+pub fn with_notices<R: RecordBatchReader>(table: R, notices: &Notices) -> RecordBatchIterator<R> {
     let mut schema = (*table.schema()).clone();
-    if let Some(part) = part {
-        schema.metadata.insert(NOT_WHOLE.to_owned(), part.to_owned());
+    for (key, words) in [(NOT_WHOLE, &notices.part), (SAMPLED, &notices.sampled)] {
+        if let Some(words) = words {
+            schema.metadata.insert(key.to_owned(), words.clone());
+        }
     }
     RecordBatchIterator::new(table, Arc::new(schema))
 }
@@ -66,8 +81,17 @@ pub fn write_table(
     match format {
         FileFormat::Parquet => {
             let level = Compression::ZSTD(ZstdLevel::default());
-            let properties = WriterProperties::builder().set_compression(level).build();
-            let writer = ArrowWriter::try_new(out, table.schema(), Some(properties));
+            // Arrow's own copy of the schema has them, too, but who does not use Arrow reads no text there.
+            let schema = table.schema();
+            let notes = schema.metadata().iter();
+            let mut notes: Vec<KeyValue> =
+                notes.map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect();
+            notes.sort_by(|a, b| a.key.cmp(&b.key));
+            let properties = WriterProperties::builder()
+                .set_compression(level)
+                .set_key_value_metadata(Some(notes))
+                .build();
+            let writer = ArrowWriter::try_new(out, schema, Some(properties));
             let mut writer = writer.map_err(failed)?;
             let rows = copy(table, |batch| writer.write(batch).map_err(failed));
             writer.close().map_err(failed)?;

@@ -33,7 +33,7 @@ mod trace;
 pub use arrow_array::{RecordBatch, RecordBatchReader};
 pub use arrow_schema::{ArrowError, SchemaRef};
 pub use catalog::*;
-pub use files::{FileFormat, NOT_WHOLE, with_part, write_table};
+pub use files::{FileFormat, NOT_WHOLE, Notices, SAMPLED, with_notices, write_table};
 pub use report::{ReportError, report_table};
 pub use rows::{Row, batch_of_rows, batches_of_rows, one_batch};
 pub use schema::{Column, ColumnType, RunColumns, Table};

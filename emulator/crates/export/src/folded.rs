@@ -18,7 +18,7 @@ pub(super) fn write(export: &Export<'_>, out: &mut dyn Write) -> io::Result<()> 
         *stacks.entry(stack(export, row)).or_default() += cycles;
     }
     // Readers of folded stacks leave out lines that do not end in a number.
-    if export.options.part.is_some() {
+    if export.options.notice.is_some() {
         writeln!(out, "# {}", sanitized(&export.title()))?;
     }
     for (stack, cycles) in stacks {

@@ -13,7 +13,7 @@
 //!
 //! let options = Options {
 //!     name: "demo",
-//!     part: None,
+//!     notice: None,
 //!     clock_hz: 3_200_000_000,
 //!     oracle: true,
 //!     instructions: false,
@@ -171,8 +171,8 @@ impl Format {
 pub struct Options<'a> {
     /// Name of the run.
     pub name: &'a str,
-    /// Why the run is not whole, in words, if it is not: the file says it where its format has room.
-    pub part: Option<&'a str>,
+    /// What has to be known first of what is exported, such as that the run is not whole: the file says it where its format has room.
+    pub notice: Option<&'a str>,
     /// Cycles per second.
     pub clock_hz: u64,
     /// Export the Oracle too, before the samplers.
@@ -191,11 +191,11 @@ pub struct Options<'a> {
 }
 
 impl Export<'_> {
-    /// Returns the title that a file has inside: the run's name, after a notice if the run is not whole.
+    /// Returns the title that a file has inside: the run's name, after the notice if there is one.
     fn title(&self) -> Cow<'_, str> {
-        match self.options.part {
+        match self.options.notice {
             None => Cow::Borrowed(self.options.name),
-            Some(part) => Cow::Owned(format!("NOT WHOLE: {part}: {}", self.options.name)),
+            Some(notice) => Cow::Owned(format!("{notice}: {}", self.options.name)),
         }
     }
 

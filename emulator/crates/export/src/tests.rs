@@ -68,7 +68,7 @@ fn written_of(
     });
     let options = Options {
         name: "example",
-        part: None,
+        notice: None,
         clock_hz: 1_000_000_000,
         oracle,
         instructions: true,
@@ -98,7 +98,7 @@ fn cycles_that_do_not_divide_keep_their_sum() {
     evaluation.oracle = profile;
     let options = Options {
         name: "",
-        part: None,
+        notice: None,
         clock_hz: 1,
         oracle: true,
         instructions: true,
@@ -127,7 +127,7 @@ fn small_instructions_are_charged_to_their_functions() {
     let cycles = |exact: bool| {
         let options = Options {
             name: "",
-            part: None,
+            notice: None,
             clock_hz: 1,
             oracle: true,
             instructions: true,
@@ -185,7 +185,7 @@ fn stacks_begin_with_their_callers() {
     let evaluation = example_with_calls();
     let options = Options {
         name: "",
-        part: None,
+        notice: None,
         clock_hz: 1_000_000_000,
         oracle: true,
         instructions: true,

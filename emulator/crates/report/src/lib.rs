@@ -87,7 +87,7 @@ pub use inputs::{ReportInputs, TruthInputs};
 pub use interpreted::{InterpretedFunction, InterpretedLine, InterpretedProcess};
 pub use json::{ErrorsFile, FlameFile, ReportFile};
 pub use loops::{CauseCycles, ChainLink, LeastCycles, LoopRow, LoopsReport};
-pub use model::{Common, Totals, part_line};
+pub use model::{Common, Totals, part_line, sampled_line, sampled_notice, sampled_words};
 pub use options::Options;
 pub use over_time::{OverTime, TimedItem};
 pub use precise::{

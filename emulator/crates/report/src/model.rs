@@ -26,7 +26,7 @@ pub fn part_line(part: &str) -> String {
 const FAILURE_KEY: &str = "failure";
 
 /// Returns what became of the sampling of a run's region, in words, from the run's metadata; `None` if all of the region was timed.
-pub(crate) fn sampled_words(meta: &Value) -> Option<String> {
+pub fn sampled_words(meta: &Value) -> Option<String> {
     let found = meta.get("sampling").and_then(|found| found.get("in_words")?.as_str());
     // A run that was killed knows its plan alone.
     let planned = meta.get("spec").and_then(|spec| spec.get("run")?.get("sampling"));
@@ -37,9 +37,14 @@ pub(crate) fn sampled_words(meta: &Value) -> Option<String> {
     }
 }
 
-/// Returns the line that says of a report or comparison that its numbers are of units.
-pub(crate) fn sampled_line(words: &str) -> String {
-    format!("SAMPLED: {words}; what follows is of the units")
+/// Returns what says of anything made from a run that it is of units alone; `words`: of [`sampled_words`].
+pub fn sampled_notice(words: &str) -> String {
+    format!("SAMPLED: {words}")
+}
+
+/// Returns the line that a report or comparison of units begins with.
+pub fn sampled_line(words: &str) -> String {
+    format!("{}; what follows is of the units", sampled_notice(words))
 }
 
 /// The report of the whole run, its processes and its code, which every section may read.

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use commit_trace::{Batch, HartId, StreamError, TraceEnd, WalkError};
 use profile::{Evaluation, Evaluator, OracleLevel, Region, Sampler};
-use report::{part_line, printable};
+use report::{part_line, printable, sampled_line, sampled_words};
 use serde_json::{Value, json};
 
-use super::{check_hart, ended, metadata, open};
+use super::{check_hart, ended, metadata, open, raw_metadata};
 use crate::cli::{EvaluateArgs, Format};
 use crate::failure::{BadInput, bad_input};
 use crate::host::terminal::say_json;
@@ -115,6 +115,10 @@ pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<u8> {
     let evaluation = evaluator.finish();
     if reader.end() != TraceEnd::Complete && args.format == Format::Text {
         println!("{}", part_line(&format!("the trace is {}", reader.end())));
+    }
+    let sampled = sampled_words(&raw_metadata(&reader)).filter(|_| args.format == Format::Text);
+    if let Some(words) = sampled {
+        println!("{}", sampled_line(&words));
     }
     if evaluation.cycles > 0 {
         print(&evaluation, start.elapsed().as_secs_f64(), args.format);

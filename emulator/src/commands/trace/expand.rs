@@ -4,16 +4,17 @@ use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use arrow_tables::{FileFormat, RECORDS, TraceTable, TraceTableError};
+use arrow_tables::{FileFormat, Notices, RECORDS, TraceTable, TraceTableError};
 use commit_trace::expand::{
     Csv, Konata, O3PipeView, Registers, RobShape, Token512, expand as expand_records,
 };
 use commit_trace::{StaticInfo, TraceEnd, WalkError};
 use critical_path::Inst;
+use report::sampled_words;
 use serde_json::Value;
 
 use super::labels::Labels;
-use super::{Part, Reader, ended, metadata, open};
+use super::{Part, Reader, ended, metadata, open, raw_metadata};
 use crate::cli::{ExpandArgs, ExpandFormat};
 use crate::commands::tables;
 use crate::failure::{BadInput, bad_input, cannot_write, whole};
@@ -114,6 +115,7 @@ fn table(
     format: FileFormat,
 ) -> anyhow::Result<u8> {
     let reader_end = reader.end();
+    let sampled = sampled_words(&raw_metadata(&reader));
     let table = args.table.unwrap_or(&RECORDS);
     let mut table = TraceTable::new(table, reader, hart, range, Box::new(disassemble)).map_err(
         |e| match e {
@@ -123,8 +125,9 @@ fn table(
         },
     )?;
     let part = (reader_end != TraceEnd::Complete).then(|| format!("the trace is {reader_end}"));
+    let notices = Notices { part, sampled };
     let rows = table.rows_before_error();
-    tables::write(rows, format, args.output.as_deref(), part.as_deref())?;
+    tables::write(rows, format, args.output.as_deref(), &notices)?;
     let (reader, read) = table.end();
     ended(&args.trace, &reader, args.output.as_deref(), read)
 }

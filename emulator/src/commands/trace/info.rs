@@ -1,7 +1,7 @@
 //! `tipsim trace info`.
 
 use commit_trace::TraceEnd;
-use report::{part_line, printable};
+use report::{part_line, printable, sampled_line, sampled_words};
 use serde_json::json;
 
 use super::{metadata, open, raw_metadata, status};
@@ -29,6 +29,9 @@ pub fn info(args: &TraceArgs) -> anyhow::Result<u8> {
     let text = |value: Option<&str>| printable(value.unwrap_or("-")).into_owned();
     if reader.end() != TraceEnd::Complete {
         println!("{}", part_line(&reader.end().to_string()));
+    }
+    if let Some(words) = sampled_words(&raw_metadata(&reader)) {
+        println!("{}", sampled_line(&words));
     }
     println!("file      {}", args.trace.display());
     println!("run       {} (tipsim {})", text(meta.name.as_deref()), text(meta.tipsim.as_deref()));

@@ -30,7 +30,7 @@ fn functions_are_the_leaves_unless_instructions_are_asked_for() {
     let written = |format: Format, instructions: bool| {
         let options = Options {
             name: "",
-            part: None,
+            notice: None,
             clock_hz: 1,
             oracle: true,
             instructions,
@@ -72,7 +72,7 @@ fn names_cannot_end_a_folded_frame_or_line() {
     evaluation.processes[1].name = "a;b\n c 7".to_owned();
     let options = Options {
         name: "",
-        part: None,
+        notice: None,
         clock_hz: 1,
         oracle: true,
         instructions: true,
