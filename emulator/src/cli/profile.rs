@@ -41,7 +41,7 @@ pub struct ProfileArgs {
     /// the cause would gain (tipsim what-if).
     #[arg(long)]
     pub what_if: bool,
-    /// Time only units of the command, one in each four million instructions, and execute the rest functionally with warm caches: for
+    /// Time only units of the command, one in each two million instructions, and execute the rest functionally with warm caches: for
     /// programs that run for long (`run.sampling`; `--set run.sampling.every=40000000` for fewer). With one hart.
     #[arg(long)]
     pub sampled: bool,

@@ -24,6 +24,7 @@ mod fli;
 mod inst;
 mod name;
 mod operand;
+mod path;
 mod pattern;
 mod perf_event;
 mod port;
@@ -40,6 +41,7 @@ pub use extension::{Extension, Extensions};
 pub use fli::FliConstant;
 pub use inst::{DecodedInst, InstClass, Reg};
 pub use name::{csr_name, register_name};
+pub use path::{PathLog, PathSegment, SegmentLengths, TransferKind};
 pub use perf_event::{
     Condition, PerfEvent, PerfEventRow, RawSelector, SBI_EVENTS, SbiEvent, Selection, Stage,
     raw_selectors,

@@ -2,8 +2,8 @@
 //! instruction in program order it calls [`TimingModel::fetch`], perhaps
 //! [`TimingModel::interrupt`], executes, and calls [`TimingModel::retire`].
 
-use crate::LineFilters;
 use crate::{DecodedInst, InstClass, PerfEvent, Privilege, Selection, Trap};
+use crate::{LineFilters, PathLog};
 
 /// Dense number of a static instruction: one per (address space, virtual PC, encoding) that was
 /// executed. Numbers start at 0 and are handed out in order of first execution.
@@ -257,8 +257,8 @@ pub trait TimingModel {
     /// The model takes [runs](Self::run). Interrupts are then taken between runs, up to [`RUN_STEPS`]
     /// instructions late; those that are known of well before, about as many as a core's front end holds.
     const RUNS: bool = false;
-    /// The model keeps caches and TLBs warm while nothing is timed: it gets [`Self::warm_access`] and [`Self::warm_fetch`]. Only for models that
-    /// do not [time](Self::TIMED).
+    /// The model keeps caches, TLBs and predictors warm while nothing is timed: it gets [`Self::warm_access`], [`Self::warm_fetch`] and
+    /// [`Self::take_path_log`]. Only for models that do not [time](Self::TIMED).
     const WARMS: bool = false;
 
     /// Announces a static instruction.
@@ -303,6 +303,11 @@ pub trait TimingModel {
 
     /// Sleeps until `cycle` after a `wfi` that was retired; nothing happens if that is in the past.
     fn idle_until(&mut self, cycle: u64);
+
+    /// Sleeps until `cycle` after a stretch in which a model that [warms](Self::WARMS) stood for this one, which knows where fetch goes on.
+    fn wake_at(&mut self, cycle: u64) {
+        self.idle_until(cycle);
+    }
 
     /// Says that other harts have executed since this one did: they may have taken its lines.
     fn other_harts_executed(&mut self) {}
@@ -356,6 +361,14 @@ pub trait TimingModel {
 
     /// Code at `pc` (physical address `pa`) is executed next, and the filters do not show its line.
     fn warm_fetch(&mut self, _pc: u64, _pa: u64, _translated: bool) {}
+
+    /// Returns the log in which the hart writes what it executes. Only for models that [warm](Self::WARMS).
+    fn path_log(&mut self) -> Option<&mut PathLog> {
+        None
+    }
+
+    /// Takes what [`Self::path_log`] has, and leaves it empty. The hart calls it once the log is [full](PathLog::is_full).
+    fn take_path_log(&mut self) {}
 
     /// `fence.i` was executed without timing.
     fn warm_fence_i(&mut self) {}

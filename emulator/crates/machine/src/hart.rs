@@ -14,6 +14,7 @@ mod host_translations;
 mod instruction;
 mod memory;
 mod onlooker;
+mod path_log;
 mod run;
 mod run_buffer;
 mod stuck;

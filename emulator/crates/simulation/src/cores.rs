@@ -7,7 +7,9 @@ use isa::{PerfEvent, SharedCycle};
 use machine::{Hart, Limit, RunExit, run_timed_together};
 use sampling_units::SharedUnits;
 use snapshot::{Archive, Snapshot};
-use timing::{Ahead, Core, CoreWiring, Preset, SharedMemory, Stats, Warming, run_ahead, run_apart};
+use timing::{
+    Ahead, Core, CoreWiring, Learning, Preset, SharedMemory, Stats, Warming, run_ahead, run_apart,
+};
 use truth::{Collector, SharedLines};
 
 use crate::commit_stage::{SharedTip, Stream, StreamClosed};
@@ -18,10 +20,17 @@ use crate::recording::SpareWorker;
 pub trait TimingCores {
     /// Runs the harts with their cores, up to a limit.
     fn run(&mut self, harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit;
-    /// Runs a single hart without timing up to a limit, and keeps the caches of its core warm; the core sleeps meanwhile. To
-    /// the guest, each instruction takes `rate` cycles, in units of 2^-16.
-    fn warm(&mut self, hart: &mut Hart, bus: &mut Bus, limit: Limit, rate: u64) -> RunExit;
-    /// Ends the warming of caches, if it goes on: counts are then those of timed parts alone.
+    /// Runs a single hart without timing up to a limit, and keeps the caches of its core warm, and its predictors if they are to learn (`learns`); the
+    /// core sleeps meanwhile. To the guest, each instruction takes `rate` cycles, in units of 2^-16.
+    fn warm(
+        &mut self,
+        hart: &mut Hart,
+        bus: &mut Bus,
+        limit: Limit,
+        rate: u64,
+        learns: bool,
+    ) -> RunExit;
+    /// Ends the warming of cores, if it goes on: counts are then those of timed parts alone.
     fn end_warming(&mut self);
     /// Lets the cores sleep until `cycle`, up to which others have executed for the harts.
     fn go_on(&mut self, cycle: u64);
@@ -193,9 +202,23 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
         run_timed_together(&mut pairs, bus, limit)
     }
 
-    fn warm(&mut self, hart: &mut Hart, bus: &mut Bus, limit: Limit, rate: u64) -> RunExit {
+    fn warm(
+        &mut self,
+        hart: &mut Hart,
+        bus: &mut Bus,
+        limit: Limit,
+        rate: u64,
+        learns: bool,
+    ) -> RunExit {
         match self.cores.first_mut() {
-            Some(Timing { core, .. }) => hart.run(bus, &mut Warming::new(core, rate), limit),
+            Some(Timing { core, .. }) => {
+                let learning = match self.host.threads {
+                    _ if !learns => Learning::Off,
+                    Threads::One => Learning::Here,
+                    Threads::Auto | Threads::Two => Learning::Apart(self.host.on_core_thread),
+                };
+                hart.run(bus, &mut Warming::new(core, rate, learning), limit)
+            }
             None => hart.run(bus, &mut isa::Untimed, limit),
         }
     }
@@ -207,10 +230,9 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
     }
 
     fn go_on(&mut self, cycle: u64) {
-        self.end_warming();
         for Timing { core, rested, .. } in &mut self.cores {
             *rested += cycle.saturating_sub(core.cycle());
-            isa::TimingModel::idle_until(core, cycle);
+            core.end_rest(cycle);
         }
     }
 
@@ -256,6 +278,7 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
     }
 
     fn snapshot(&mut self, harts: &mut [&mut Hart], archive: &mut Archive<'_>) -> snapshot::Result {
+        self.end_warming();
         for (Timing { core, .. }, hart) in self.cores.iter_mut().zip(harts) {
             core.snapshot(archive)?;
             let cycle = core.cycle();

@@ -18,6 +18,8 @@ pub(crate) enum Rest {
     Warm {
         /// Cycles for each instruction.
         rate: u64,
+        /// The cores' predictors are kept warm, too.
+        learns: bool,
     },
 }
 
@@ -31,6 +33,8 @@ pub(crate) enum Executor<'a> {
         cores: &'a mut (dyn TimingCores + 'static),
         /// Cycles for each instruction, in units of 2^-16.
         rate: u64,
+        /// The cores' predictors are kept warm, too.
+        learns: bool,
     },
     /// The timing cores.
     Timing(&'a mut (dyn TimingCores + 'static)),
@@ -80,7 +84,9 @@ impl Engine {
     pub(crate) fn executor(&mut self) -> Executor<'_> {
         match (self.cores.as_deref_mut(), self.resting) {
             (None, _) | (_, Some(Rest::Cold)) => Executor::Functional,
-            (Some(cores), Some(Rest::Warm { rate })) => Executor::Warming { cores, rate },
+            (Some(cores), Some(Rest::Warm { rate, learns })) => {
+                Executor::Warming { cores, rate, learns }
+            }
             (Some(cores), None) => Executor::Timing(cores),
         }
     }

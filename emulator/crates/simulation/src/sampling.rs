@@ -1,7 +1,7 @@
 //! Sampled simulation: units of a program are timed, and the rest is executed functionally with warm caches.
 //!
 //! A region of interest is divided into intervals of as many instructions. In each, one unit is timed and recorded, after a stretch that
-//! is timed only to fill the core's window and to train its predictors. All units have the same length and stand for as much, so that
+//! is timed only to fill the core's window, and before that one in which predictors learn from the path. All units have the same length and stand for as much, so that
 //! profiles of the recorded units are profiles of the region, and a ratio of sums is an estimate (Wunderlich et al., *SMARTS*, ISCA 2003).
 
 mod estimate;
@@ -27,7 +27,7 @@ pub enum Scheme {
 #[serde(
     default,
     deny_unknown_fields,
-    expecting = "a table of keys (unit, warm_up, every, scheme, seed)"
+    expecting = "a table of keys (unit, warm_up, predictors, every, scheme, seed)"
 )]
 pub struct SamplingPlan {
     /// Where units lie.
@@ -36,6 +36,9 @@ pub struct SamplingPlan {
     pub unit: u64,
     /// Instructions that are timed before a unit, and are no part of it.
     pub warm_up: u64,
+    /// Instructions before the warm-up from which predictors learn, though nothing is timed. Before those, predictors stay as they are; caches and TLBs are
+    /// always kept warm.
+    pub predictors: u64,
     /// Instructions of an interval, in which there is one unit.
     pub every: u64,
     /// Number that the places of units follow from.
@@ -47,8 +50,9 @@ impl Default for SamplingPlan {
         Self {
             scheme: Scheme::default(),
             unit: 50_000,
-            warm_up: 100_000,
-            every: 4_000_000,
+            warm_up: 30_000,
+            predictors: 1_000_000,
+            every: 2_000_000,
             seed: 0,
         }
     }
@@ -163,6 +167,8 @@ pub(crate) enum Phase {
     Outside,
     /// The functional hart, which keeps caches warm.
     Warming,
+    /// The functional hart, which keeps caches and predictors warm.
+    Learning,
     /// The timing core, before a unit.
     WarmUp,
     /// The timing core, in a unit.
@@ -299,8 +305,10 @@ impl Sampler {
             self.plan_unit();
         }
         let warm_up_at = self.unit_at.saturating_sub(self.plan.warm_up);
+        let learning_at = warm_up_at.saturating_sub(self.plan.predictors);
         (self.phase, self.until) = match place {
-            _ if place < warm_up_at => (Phase::Warming, warm_up_at),
+            _ if place < learning_at => (Phase::Warming, learning_at),
+            _ if place < warm_up_at => (Phase::Learning, warm_up_at),
             _ if place < self.unit_at => (Phase::WarmUp, self.unit_at),
             _ => (Phase::Unit, self.unit_at.saturating_add(self.plan.unit)),
         };
@@ -372,7 +380,7 @@ mod tests {
             while retired < end {
                 let step = sampler.left(retired).min(end - retired);
                 assert!(step > 0);
-                if sampler.phase() != Phase::Warming {
+                if matches!(sampler.phase(), Phase::WarmUp | Phase::Unit) {
                     cycles += (place..place + step).map(&cpi).sum::<u64>();
                 }
                 (retired, place) = (retired + step, place + step);
@@ -390,7 +398,14 @@ mod tests {
     #[test]
     fn units_lie_one_in_each_interval() {
         for scheme in [Scheme::Systematic, Scheme::Random] {
-            let plan = SamplingPlan { scheme, unit: 1000, warm_up: 2000, every: 10_000, seed: 7 };
+            let plan = SamplingPlan {
+                scheme,
+                unit: 1000,
+                warm_up: 2000,
+                predictors: 3000,
+                every: 10_000,
+                seed: 7,
+            };
             // In one stretch, and in many that are shorter than a unit.
             for stretches in [vec![100_000], vec![500; 200], vec![100_000, 0]] {
                 let total: u64 = stretches.iter().sum();
@@ -414,6 +429,34 @@ mod tests {
                 assert_eq!((cycles.value, cycles.within_95.half_width), (expected, 0.0));
             }
         }
+    }
+
+    #[test]
+    fn predictors_learn_before_each_warm_up() {
+        let plan = SamplingPlan {
+            unit: 1000,
+            warm_up: 2000,
+            predictors: 3000,
+            every: 10_000,
+            ..SamplingPlan::default()
+        };
+        let mut sampler = Sampler::new(&plan);
+        sampler.open(0, 0);
+        let (mut retired, mut phases) = (0, Vec::new());
+        while retired < 30_000 {
+            let left = sampler.left(retired);
+            phases.push((sampler.phase(), left));
+            retired += left;
+            sampler.advance(retired, 0);
+        }
+        let of = |phase| phases.iter().filter(move |found| found.0 == phase).map(|found| found.1);
+        assert!(of(Phase::Learning).skip(1).all(|left| left == 3000), "{phases:?}");
+        assert!(of(Phase::Warming).skip(1).all(|left| left == 4000), "{phases:?}");
+        assert!(of(Phase::Learning).count() >= 3, "{phases:?}");
+        let order: Vec<_> =
+            phases.iter().map(|found| found.0).skip_while(|&p| p != Phase::Unit).collect();
+        let unit = [Phase::Unit, Phase::Warming, Phase::Learning, Phase::WarmUp];
+        assert!(order.chunks_exact(4).all(|phases| phases == unit), "{order:?}");
     }
 
     #[test]

@@ -295,7 +295,8 @@ impl Session {
             self.record_region(&Event::Region(false), self.position())?;
         }
         match phase {
-            Phase::Outside | Phase::Warming => self.warm(),
+            Phase::Outside | Phase::Warming => self.warm(false),
+            Phase::Learning => self.warm(true),
             Phase::WarmUp => self.timing(),
             Phase::Unit => {
                 self.timing()?;
@@ -321,14 +322,14 @@ impl Session {
         Ok(())
     }
 
-    /// Lets the functional hart execute from now on, and keep the timing core's caches warm.
-    fn warm(&mut self) -> Result<(), SimulationError> {
+    /// Lets the functional hart execute from now on, and keep the timing core's caches warm; its predictors too, if it `learns`.
+    fn warm(&mut self, learns: bool) -> Result<(), SimulationError> {
         self.laps.lap(&self.system, self.engine.is_timing());
         if self.engine.cores().is_none() {
             self.start_cores()?;
         }
         let rate = self.sampler.as_ref().map_or(1 << 16, Sampler::rate);
-        self.engine.rest(Rest::Warm { rate });
+        self.engine.rest(Rest::Warm { rate, learns });
         Ok(())
     }
 

@@ -177,6 +177,10 @@ impl<S: CommitSink> TimingModel for Core<S> {
         self.pipeline.idle_until(cycle);
     }
 
+    fn wake_at(&mut self, cycle: u64) {
+        self.pipeline.idle_until(cycle);
+    }
+
     fn other_harts_executed(&mut self) {
         self.pipeline.other_harts_executed();
     }

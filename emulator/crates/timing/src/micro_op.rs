@@ -1,7 +1,7 @@
 //! What is known about a static instruction before it runs, in the form in which the stages want it.
 
 use commit_trace::{Class, CycleClass, InstId, StaticInfo};
-use isa::{DecodedInst, InstClass, Op, StaticInst};
+use isa::{InstClass, Op, StaticInst, TransferKind};
 
 use crate::Preset;
 use crate::schedule::lane;
@@ -71,17 +71,6 @@ pub(crate) mod ring {
 
 /// Destination index of an instruction that writes no register.
 pub(crate) const NO_REG: u8 = 64;
-
-/// Call and return marks of a jump (`BranchDecode`, `exu/decode.scala`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Link {
-    /// Neither.
-    None,
-    /// Writes the return address register.
-    Call,
-    /// Jumps to a link register and writes none.
-    Return,
-}
 
 /// Kinds of jumps, as counters tell them apart.
 pub(crate) mod jump {
@@ -256,23 +245,14 @@ impl MicroOp {
             wake: wake as u8,
             done: done as u8,
             len: d.len,
-            jump: match (d.class, link(d)) {
-                (C::Jalr, Link::Return) => jump::RETURN,
-                (C::Jalr, Link::Call) => jump::INDIRECT_CALL,
-                (C::Jalr, Link::None) => jump::INDIRECT,
-                (_, Link::Call) => jump::DIRECT_CALL,
+            jump: match TransferKind::of(d) {
+                Some(TransferKind::Return) => jump::RETURN,
+                Some(TransferKind::IndirectCall) => jump::INDIRECT_CALL,
+                Some(TransferKind::Indirect) => jump::INDIRECT,
+                Some(TransferKind::DirectCall) => jump::DIRECT_CALL,
                 _ => jump::DIRECT,
             },
         }
-    }
-}
-
-/// How an instruction uses the return stack.
-pub(crate) fn link(inst: &DecodedInst) -> Link {
-    match inst.class {
-        InstClass::Jal | InstClass::Jalr if inst.rd == 1 => Link::Call,
-        InstClass::Jalr if !(1..64).contains(&inst.rd) && matches!(inst.rs1, 1 | 5) => Link::Return,
-        _ => Link::None,
     }
 }
 

@@ -16,6 +16,7 @@ use crate::frame::{Fallback, STAYS};
 use crate::interpret::call_signature;
 use crate::loops::{self, BlockInLoop};
 use crate::translator::PreservingCalls;
+use crate::warm::Segment;
 use crate::{CodeKind, Layout};
 
 /// Signature of a region: hart, pc, instructions that may be executed. It gives how it came back.
@@ -84,6 +85,7 @@ pub(crate) fn region(
         preserving_calls,
         warm_page: (kind == CodeKind::Warming).then_some(page),
         warm_line: None,
+        segment: Segment::default(),
         return_block,
         starts,
         block_loop: BlockInLoop::default(),
@@ -154,6 +156,7 @@ impl Emitter<'_> {
             self.switch_to(body);
         }
         self.warm_line = None;
+        self.segment = Segment::default();
         self.body(block);
         self.record_accesses();
         let after = self.b.ins().iadd_imm(left, -(block.len() as i64));
@@ -164,6 +167,10 @@ impl Emitter<'_> {
             End::Branch(placed) => {
                 let (a, b) = (self.get(placed.inst.rs1), self.get(placed.inst.rs2));
                 let taken = self.b.ins().icmp(condition(placed.inst.op), a, b);
+                if self.warm_page.is_some() {
+                    let target = self.pc(placed.target());
+                    self.log_end(Some(placed), Some(taken), target);
+                }
                 let indices = [placed.target(), placed.following() as isize];
                 if !indices.iter().any(|&index| self.in_same_loop(index)) {
                     self.write_back();
@@ -181,6 +188,10 @@ impl Emitter<'_> {
             }
             End::Jal(placed) => {
                 self.link(placed);
+                if self.warm_page.is_some() {
+                    let target = self.pc(placed.target());
+                    self.log_end(Some(placed), None, target);
+                }
                 self.b.def_var(self.left, after);
                 self.jump_to_slot(placed.target(), after);
             }
@@ -189,6 +200,7 @@ impl Emitter<'_> {
                 let sum = self.b.ins().iadd_imm(base, i64::from(placed.inst.imm));
                 let target = self.b.ins().band_imm(sum, !1);
                 self.link(placed);
+                self.log_end(Some(placed), None, target);
                 self.store_dirty();
                 if self.recording.is_some() {
                     self.stay_in_page(target, after);
@@ -196,12 +208,15 @@ impl Emitter<'_> {
                 self.go_to(target, after);
             }
             End::Next(index) => {
+                let next = self.pc(index as isize);
+                self.log_end(None, None, next);
                 self.b.def_var(self.left, after);
                 self.jump_to_slot(index as isize, after);
             }
             End::Leave(index) => {
                 self.store_dirty();
                 let pc = self.pc(index as isize);
+                self.log_end(None, None, pc);
                 match self.recording {
                     Some(_) => self.leave_as(STAYS, pc, after),
                     None => self.leave(pc, after),
@@ -221,14 +236,15 @@ impl Emitter<'_> {
         self.b.set_cold_block(slow);
         let holds = self.frame_flag(state);
         self.b.ins().brif(holds, fast, &[], slow, &[]);
-        let before = (self.fallback_index, self.dirty, self.recording, self.warm_line);
+        let before =
+            (self.fallback_index, self.dirty, self.recording, self.warm_line, self.segment);
         self.switch_to(fast);
         self.fp_known = true;
         self.instructions(block);
         self.fp_known = false;
         self.b.ins().jump(end, &[]);
         let dirty = self.dirty;
-        (self.fallback_index, self.dirty, self.recording, self.warm_line) = before;
+        (self.fallback_index, self.dirty, self.recording, self.warm_line, self.segment) = before;
         self.switch_to(slow);
         self.is_cold = true;
         self.instructions(block);
@@ -241,7 +257,9 @@ impl Emitter<'_> {
     fn instructions(&mut self, block: &Block) {
         for &placed in &block.body {
             self.warm_code(placed);
+            self.add_to_segment(placed);
             self.instruction(placed);
+            self.log_full_segment(placed);
             self.fallback_index += 1;
         }
     }

@@ -12,6 +12,7 @@ use crate::discover::writes;
 use crate::frame::Fallback;
 use crate::loops::BlockInLoop;
 use crate::translator::PreservingCalls;
+use crate::warm::Segment;
 
 /// What is known while a region is built.
 pub(crate) struct Emitter<'a> {
@@ -29,6 +30,8 @@ pub(crate) struct Emitter<'a> {
     pub warm_page: Option<u64>,
     /// Line of code of the instruction that was emitted last, if it is in the present block.
     pub warm_line: Option<u64>,
+    /// Instructions of the present block that are to be logged, if lines are to be kept warm.
+    pub segment: Segment,
     /// Returns to the hart; its parameter is what [`Execute`](crate::Execute) returned.
     pub return_block: ir::Block,
     pub starts: HashMap<usize, (ir::Block, BlockInLoop)>,

@@ -3,6 +3,7 @@
 use isa::Slot;
 
 use crate::discover::Block;
+use crate::warm::Segment;
 
 /// Result of a [`Call`]: normal return. The hart continues at the stored pc and count.
 pub const DONE: u64 = 0;
@@ -50,15 +51,26 @@ pub struct Fallback {
     pub offset: u32,
     /// Number of instructions before it in its block.
     pub before: u32,
+    /// Number of those that code which logs the path has not logged yet.
+    pub unlogged: u32,
 }
 
 impl Fallback {
     /// Returns the fallbacks of a block's instructions, without the jump at its end.
     pub(crate) fn of(block: &Block) -> impl Iterator<Item = Self> {
-        block.body.iter().enumerate().map(|(n, placed)| Self {
-            slot: Slot::new(placed.inst),
-            offset: 2 * placed.index as u32,
-            before: n as u32,
+        let mut segment = Segment::default();
+        block.body.iter().enumerate().map(move |(n, &placed)| {
+            let unlogged = segment.lengths.count();
+            segment.add(placed);
+            if segment.ends_with(placed) {
+                segment = Segment::default();
+            }
+            Self {
+                slot: Slot::new(placed.inst),
+                offset: 2 * placed.index as u32,
+                before: n as u32,
+                unlogged,
+            }
         })
     }
 }
@@ -83,6 +95,10 @@ pub struct Frame {
     pub store_filter: *const u8,
     /// Entries of the [`isa::LineFilter`] of code.
     pub fetch_filter: *const u8,
+    /// The first segment of the [`isa::PathLog`].
+    pub path: *mut u8,
+    /// Bytes of the segments in the [`isa::PathLog`].
+    pub path_bytes: u64,
     /// What [`Execute`] returned last, if it was called by way of [`crate::interpret::preserving_call`].
     pub(crate) returned: u64,
     /// Limit of the hart's count in this call: something is due then.
@@ -110,6 +126,8 @@ impl Default for Frame {
             load_filter: std::ptr::null(),
             store_filter: std::ptr::null(),
             fetch_filter: std::ptr::null(),
+            path: std::ptr::null_mut(),
+            path_bytes: 0,
             returned: GO_ON,
             limit: 0,
             fp_dirty: 0,

@@ -130,8 +130,8 @@ impl Translator {
         if cfg!(not(all(target_arch = "x86_64", unix))) {
             return Err(TranslatorError::Host);
         }
-        // Runs write much that has nothing in common: the optimiser takes a third of the time for code that is no faster.
-        let targets = [target("speed")?, target("none")?, target("speed")?];
+        // Runs and warming write much that has nothing in common: the optimiser takes a third of the time for code that is no faster.
+        let targets = [target("speed")?, target("none")?, target("none")?];
         let has_fma = targets[0]
             .isa_flags()
             .iter()

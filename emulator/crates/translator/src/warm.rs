@@ -1,10 +1,10 @@
-//! Functional warming: what translated code compares with the model's filters of lines.
+//! Functional warming: what translated code compares with the model's filters of lines, and the log that it keeps of the path.
 
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value, types};
-use isa::{FILTER_LINE_BITS, FILTER_LINES, MemKind};
+use isa::{FILTER_LINE_BITS, FILTER_LINES, MemKind, PathSegment, SegmentLengths, TransferKind};
 
 use crate::discover::PlacedInst;
 use crate::emitter::{Emitter, hart_constant, hart_memory};
@@ -61,5 +61,81 @@ impl Emitter<'_> {
         self.b.ins().call_indirect(self.execute_preserving, to, &arguments);
         self.b.ins().jump(on, &[]);
         self.switch_to(on);
+    }
+
+    /// Adds an instruction of the present block to the segment that is to be logged.
+    pub fn add_to_segment(&mut self, placed: PlacedInst) {
+        if self.warm_page.is_some() {
+            self.segment.add(placed);
+        }
+    }
+
+    /// Logs the segment if it ends with this instruction, which was executed, because it serialises or nothing more fits.
+    pub fn log_full_segment(&mut self, placed: PlacedInst) {
+        if self.warm_page.is_none() || !self.segment.ends_with(placed) {
+            return;
+        }
+        let kind = TransferKind::of(&placed.inst);
+        let next = self.pc(placed.following() as isize);
+        self.log_segment(kind, None, next);
+    }
+
+    /// Logs what is left of a block's segment, at the block's end; with the jump there, if it is one; `taken`: the condition of a branch;
+    /// `target`: as in [`PathSegment::one`].
+    pub fn log_end(&mut self, jump: Option<PlacedInst>, taken: Option<Value>, target: Value) {
+        if let Some(jump) = jump {
+            self.add_to_segment(jump);
+        }
+        if self.segment.lengths.count() != 0 {
+            self.log_segment(jump.and_then(|jump| TransferKind::of(&jump.inst)), taken, target);
+        }
+    }
+
+    fn log_segment(&mut self, kind: Option<TransferKind>, taken: Option<Value>, target: Value) {
+        let Segment { start, lengths } = std::mem::take(&mut self.segment);
+        let mut start = self.pc(start as isize);
+        if let Some(taken) = taken {
+            let taken = self.b.ins().uextend(types::I64, taken);
+            start = self.b.ins().bor(start, taken);
+        }
+        let target = self.b.ins().iadd_imm(target, PathSegment::tag(kind) as i64);
+        let lengths = self.b.ins().iconst(types::I64, lengths.bits() as i64);
+        let at = self.layout.frame(offset_of!(Frame, path_bytes));
+        let bytes = self.b.ins().load(types::I64, hart_memory(), self.hart, at);
+        let first = self.frame_constant(offset_of!(Frame, path));
+        let entry = self.b.ins().iadd(first, bytes);
+        for (value, offset) in [
+            (start, offset_of!(PathSegment, start_and_taken)),
+            (target, offset_of!(PathSegment, target_and_tag)),
+            (lengths, offset_of!(PathSegment, lengths)),
+        ] {
+            self.b.ins().store(hart_memory(), value, entry, offset as i32);
+        }
+        let bytes = self.b.ins().iadd_imm(bytes, size_of::<PathSegment>() as i64);
+        self.b.ins().store(hart_memory(), bytes, self.hart, at);
+    }
+}
+
+/// Instructions of a block that are still to be logged.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Segment {
+    /// Slot of the first.
+    start: usize,
+    pub lengths: SegmentLengths,
+}
+
+impl Segment {
+    /// Adds the next instruction.
+    pub fn add(&mut self, placed: PlacedInst) {
+        if self.lengths.count() == 0 {
+            self.start = placed.index;
+        }
+        self.lengths = self.lengths.with(placed.inst.len);
+    }
+
+    /// Returns true if the segment is logged after this instruction, the last in it, though the block goes on: fetch starts again there, or there is room
+    /// for a jump alone.
+    pub fn ends_with(&self, placed: PlacedInst) -> bool {
+        placed.inst.class.serialises() || self.lengths.count() as usize == SegmentLengths::MOST - 1
     }
 }

@@ -118,7 +118,10 @@ impl Hart {
         if T::TIMED {
             // A timed run that goes on from a timed one leaves no trace in the timing.
             if !was_timed {
-                env.timing.idle_until(self.progress.cycle);
+                match self.progress.warmed {
+                    true => env.timing.wake_at(self.progress.cycle),
+                    false => env.timing.idle_until(self.progress.cycle),
+                }
                 self.turns.reached = self.progress.cycle;
                 env.timing.privilege(self.arch.privilege);
             }

@@ -5,7 +5,7 @@ mod fallback;
 use std::mem::offset_of;
 
 use devices::RAM_BASE;
-use isa::TimingModel;
+use isa::{PathSegment, TimingModel};
 use translator::{
     Call, CodeKind, DONE, Entry, Frame, Layout, Page, TRAPPED, TlbLayout, Translator,
     TranslatorError,
@@ -147,6 +147,8 @@ impl Hart {
         let kind = if T::WARMS { CodeKind::Warming } else { CodeKind::Untimed };
         let (call, code) = self.translated(page, index, pc, kind)?;
         self.translations.frame.execute = Some(fallback::execute::<T>);
+        // Nothing changes it without that the region is left.
+        let mut limit = self.deadlines.check_at;
         if let Some(filters) = env.timing.line_filters() {
             let frame = &mut self.translations.frame;
             frame.warm_fetch = Some(fallback::warm_fetch::<T>);
@@ -154,20 +156,38 @@ impl Hart {
             frame.store_filter = filters.stores.address();
             frame.fetch_filter = filters.fetches.address();
         }
-        // Nothing changes it without that the region is left.
-        self.translations.frame.limit = self.deadlines.check_at;
-        let left = self.deadlines.check_at - count;
+        if let Some(log) = env.timing.path_log() {
+            let frame = &mut self.translations.frame;
+            frame.path = log.address();
+            frame.path_bytes = (log.len() * size_of::<PathSegment>()) as u64;
+            limit = limit.min(count + log.room() as u64);
+        }
+        self.translations.frame.limit = limit;
+        let left = limit - count;
         self.translations.fallback_context.env = std::ptr::from_mut(env).cast();
         // SAFETY: `code` is a region of this hart's translator, compiled for [`LAYOUT`] and what `pc` holds now; the environment
         // is the one that `fallback::execute::<T>` takes. Regions access the hart, and RAM through its TLBs, as the
         // interpreter does, which waits meanwhile.
         let result = unsafe { call(std::ptr::from_mut(self).cast(), pc, left, code) };
+        if T::WARMS {
+            self.count_path(env);
+            env.empty_full_log();
+        }
         let trap = self.translations.fallback_context.trap.take().filter(|_| result == TRAPPED);
         if let Some(trap) = trap {
-            self.arch.pc = self.trap(trap, self.arch.pc);
+            let pc = self.arch.pc;
+            self.arch.pc = self.trap(trap, pc);
+            env.log_trap(pc, self.arch.pc);
             self.progress.count += 1;
         }
         Some(trap.is_some())
+    }
+
+    /// Tells the model's log of the path how much translated code has written.
+    fn count_path<T: TimingModel>(&self, env: &mut Env<'_, T>) {
+        if let Some(log) = env.timing.path_log() {
+            log.set_len(self.translations.frame.path_bytes as usize / size_of::<PathSegment>());
+        }
     }
 
     /// How many regions there are.

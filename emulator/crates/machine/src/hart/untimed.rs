@@ -24,6 +24,9 @@ macro_rules! step {
                     const CLASS: InstClass = Op::$variant.class();
                     $count += 1;
                     let checks = const { CLASS.is_control_flow() || CLASS.serialises() };
+                    if T::WARMS {
+                        $env.log_instruction(&$slot.get(), $at.pc, next);
+                    }
                     let deferred = const { CLASS.accesses_memory() } && $hart.deadlines.after != 0;
                     $index += $slot.len() as usize / 2;
                     if checks || deferred || $index >= $end {
@@ -63,7 +66,9 @@ impl Hart {
                             Ok(found) => page = found,
                             Err(trap) => {
                                 count += 1;
-                                pc = hart.trap(trap, pc);
+                                let handler = hart.trap(trap, pc);
+                                env.log_trap(pc, handler);
+                                pc = handler;
                                 page.forget(pc);
                             }
                         }
@@ -137,7 +142,9 @@ impl Hart {
         if now >= self.deadlines.due
             && let Some(interrupt) = self.check(env, now)
         {
-            self.arch.pc = self.interrupt(interrupt, self.arch.pc);
+            let pc = self.arch.pc;
+            self.arch.pc = self.interrupt(interrupt, pc);
+            env.log_trap(pc, self.arch.pc);
             self.interrupted_step();
         }
         self.deadlines.arm(self.progress.timed);
@@ -171,12 +178,19 @@ impl Hart {
             }
         };
         let next = match (result, mark_of(&inst)) {
-            (Ok(next), _) => next,
+            (Ok(next), _) => {
+                env.log_instruction(&inst, at.pc, next);
+                next
+            }
             (Err(_), Some(mark)) => {
                 self.region(mark);
                 at.pc.wrapping_add(4)
             }
-            (Err(trap), None) => self.trap(trap, at.pc),
+            (Err(trap), None) => {
+                let handler = self.trap(trap, at.pc);
+                env.log_trap(at.pc, handler);
+                handler
+            }
         };
         page.forget(next);
         Some(next)

@@ -268,8 +268,12 @@ impl TimingModel for Ahead<'_> {
     }
 
     fn idle_until(&mut self, cycle: u64) {
+        self.0.get_mut().path.flush();
+        self.wake_at(cycle);
+    }
+
+    fn wake_at(&mut self, cycle: u64) {
         let queue = self.0.get_mut();
-        queue.path.flush();
         queue.note(Call::IdleUntil(cycle));
         queue.ask();
         queue.bound.sleep(cycle);

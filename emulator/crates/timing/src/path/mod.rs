@@ -2,7 +2,9 @@
 //! from the path alone make of its branches, which of its pages the TLBs hold, which stores its loads find. It
 //! knows no cycles, so it may run ahead of the half that does.
 
+mod fetch;
 mod output;
+mod position;
 mod role;
 mod stores;
 mod tables;
@@ -11,8 +13,8 @@ mod tlb;
 use isa::{Executed, MemAccess, MemKind, PageWalk, RUN_STEPS, Run, StaticInst};
 
 use crate::Preset;
-use crate::mem::LINE_BITS;
 use crate::observe::ObservedBy;
+pub(crate) use fetch::Fetch;
 use output::Draft;
 pub(crate) use output::{
     Extent, InstOutput, LsuAccess, Packet, PathOutput, Reader, Steps, WalkReads,
@@ -23,7 +25,6 @@ pub(crate) use stores::{STORES, StoreMatch};
 use tables::Tables;
 use tlb::Tlb;
 
-use crate::predict::{FetchSlot, Forecast, History, Last, Outcome, Predictor, Returns};
 use crate::without::Removed;
 
 /// The path, in lines of the host's caches that no other processor writes, like
@@ -41,48 +42,19 @@ pub(crate) struct Path {
 
 /// What the path so far has left behind.
 struct State {
-    /// Current packet: bytes [`start`, `end`) of code, and how many instructions still fit.
-    start: u64,
-    end: u64,
-    room: u32,
-    /// Where the next instruction must end to belong to the packet: `end`, or 0 if something closed it.
-    limit: u64,
-    /// Banks of the packet with a branch that was not taken; a bit each.
-    seen: u8,
-    history: History,
-    predictor: Predictor,
-    returns: Returns,
+    fetch: Fetch,
     /// Page of the last translated fetch.
     page: u64,
     itlb: Tlb,
     dtlb: Tlb,
     tables: Tables,
     stores: Stores,
-    packet_bytes: u64,
-    packet_insts: u32,
 }
 
 // Saved between runs. Roles of instructions are not state: they are announced again, and so are page tables.
 snapshot::snapshot!(Path { state, observed_by } keeps { roles, removed, draft });
 
-snapshot::snapshot!(State {
-    start,
-    end,
-    room,
-    limit,
-    seen,
-    history,
-    predictor,
-    returns,
-    page,
-    itlb,
-    dtlb,
-    stores,
-} keeps {
-    tables,
-    packet_bytes,
-    packet_insts,
-});
+snapshot::snapshot!(State { fetch, page, itlb, dtlb, stores } keeps { tables });
 
 impl Path {
     pub fn new(preset: &Preset) -> Self {
@@ -129,7 +101,7 @@ impl Path {
         let (steps, mut words, accesses) = draft.begin(run);
         // Within a page both addresses go up together.
         let to_pa = run.page.wrapping_sub(run.vpage);
-        let mut room = state.room;
+        let mut room = state.fetch.position.room;
         let mut n = 0;
         loop {
             // The steps that belong to the packet.
@@ -138,7 +110,7 @@ impl Path {
             while n < until {
                 let step = &run.steps[n];
                 let (pc, len) = (run.pc(step), step.size());
-                if pc.wrapping_add(len.into()) > state.limit {
+                if pc.wrapping_add(len.into()) > state.fetch.position.limit {
                     break;
                 }
                 n += 1;
@@ -146,20 +118,20 @@ impl Path {
                     let next = run.steps.get(n);
                     let next = next.map_or(run.next_pc, |next| run.pc(next));
                     let role = roles[step.id.0 as usize];
-                    words.forecast(state.turn(role, pc, len, next));
+                    words.forecast(state.fetch.turn(role, pc, len, next));
                 }
             }
             room -= (n - first) as u32;
             let Some(step) = run.steps.get(n) else {
                 break;
             };
-            let packet = state.packet(run.pc(step), step.size(), to_pa);
+            let packet = state.fetch.packet(run.pc(step), step.size(), to_pa);
             let packet = state.in_page(packet, run.translated, &mut output.packet_walks);
-            room = state.packet_insts;
+            room = state.fetch.packet_insts;
             words.packet(packet);
             steps[n].starts_packet();
         }
-        state.room = room;
+        state.fetch.position.room = room;
         output.operands.extend_from_slice(run.operands);
         if observed_by.any() {
             output.observed.extend_from_slice(run.accesses);
@@ -180,12 +152,13 @@ impl Path {
         output: &mut PathOutput,
     ) -> Option<Packet> {
         let state = &mut self.state;
-        let packet = over(pc, len, state.limit, state.room).then(|| {
-            let packet = state.packet(pc, len, page.wrapping_sub(pc & !0xfff));
-            state.room = state.packet_insts;
-            state.in_page(packet, translated, &mut output.packet_walks)
-        });
-        state.room -= 1;
+        let packet =
+            over(pc, len, state.fetch.position.limit, state.fetch.position.room).then(|| {
+                let packet = state.fetch.packet(pc, len, page.wrapping_sub(pc & !0xfff));
+                state.fetch.position.room = state.fetch.packet_insts;
+                state.in_page(packet, translated, &mut output.packet_walks)
+            });
+        state.fetch.position.room -= 1;
         packet
     }
 
@@ -197,7 +170,7 @@ impl Path {
         let data_walks = &mut output.data_walks;
         let mut passed = InstOutput::default();
         match role {
-            _ if executed.trap.is_some() => state.flush(),
+            _ if executed.trap.is_some() => state.fetch.flush(),
             Role::None => {}
             Role::Load | Role::Store => {
                 passed.found = state.access(mem, translated && !mem.mmio(), data_walks);
@@ -208,10 +181,10 @@ impl Path {
                 let walks = accesses && translated && state.walks(mem.va, data_walks);
                 passed.found = LsuAccess::new(mem.pa(), StoreMatch::default(), walks);
                 if role == Role::Flush {
-                    state.flush();
+                    state.fetch.flush();
                 }
             }
-            _ => passed.forecast = state.turn(role, executed.pc, len, executed.next_pc),
+            _ => passed.forecast = state.fetch.turn(role, executed.pc, len, executed.next_pc),
         }
         passed
     }
@@ -233,37 +206,44 @@ impl Path {
         (itlb.entry(pc), missed)
     }
 
+    /// Returns what fetch and the predictors know, in whose place a new one is until it is [given back](Self::give_back): what does not
+    /// time needs none.
+    pub fn take_fetch(&mut self, preset: &Preset) -> Fetch {
+        std::mem::replace(&mut self.state.fetch, Fetch::new(preset))
+    }
+
+    /// Takes back what was [taken](Self::take_fetch).
+    pub fn give_back(&mut self, fetch: Fetch) {
+        self.state.fetch = fetch;
+    }
+
+    /// Returns what fetch and the predictors know.
+    pub fn fetch_mut(&mut self) -> &mut Fetch {
+        &mut self.state.fetch
+    }
+
     /// Restarts fetch after a flush at commit.
     pub fn flush(&mut self) {
-        self.state.flush();
+        self.state.fetch.flush();
     }
 }
 
 impl State {
     fn new(preset: &Preset) -> Self {
         Self {
-            start: 0,
-            end: 0,
-            room: 0,
-            limit: 0,
-            seen: 0,
-            history: History::default(),
-            predictor: Predictor::new(preset),
-            returns: Returns::new(preset.predictor.returns),
+            fetch: Fetch::new(preset),
             page: u64::MAX,
             itlb: Tlb::new(preset.itlb.entries),
             dtlb: Tlb::new(preset.dtlb.entries),
             tables: Tables::default(),
             stores: Stores::new(),
-            packet_bytes: u64::from(preset.fetch.bytes),
-            packet_insts: preset.fetch.insts,
         }
     }
 
     /// Returns the packet that was started, with whether its page is in the ITLB; if not, notes what the walk reads.
     #[inline(always)]
     fn in_page(&mut self, packet: Packet, translated: bool, walks: &mut Vec<WalkReads>) -> Packet {
-        match self.start >> 12 != self.page && translated && self.fetch_page(walks) {
+        match self.fetch.position.start >> 12 != self.page && translated && self.fetch_page(walks) {
             true => packet.with_itlb_miss(),
             false => packet,
         }
@@ -274,8 +254,8 @@ impl State {
     #[cold]
     #[inline(never)]
     fn fetch_page(&mut self, walks: &mut Vec<WalkReads>) -> bool {
-        self.page = self.start >> 12;
-        lookup(&mut self.itlb, &self.tables, self.start, walks)
+        self.page = self.fetch.position.start >> 12;
+        lookup(&mut self.itlb, &self.tables, self.fetch.position.start, walks)
     }
 
     /// Returns what the loads and stores of a run find.
@@ -316,150 +296,6 @@ impl State {
     #[inline(always)]
     fn walks(&mut self, va: u64, walks: &mut Vec<WalkReads>) -> bool {
         lookup(&mut self.dtlb, &self.tables, va, walks)
-    }
-
-    /// Starts a packet with the instruction at `pc`; `to_pa` more is its physical address.
-    #[inline(always)]
-    fn packet(&mut self, pc: u64, len: u8, to_pa: u64) -> Packet {
-        let end = pc.wrapping_add(u64::from(len));
-        let sequential = self.limit != 0;
-        if sequential {
-            self.run_on();
-        }
-        self.predictor.packet();
-        let bank = self.packet_bytes / 2;
-        self.start = if sequential && end > self.end { self.end } else { pc & !(bank - 1) };
-        self.end = self.packet_end();
-        let straddles = end > self.end;
-        if straddles {
-            // The instruction belongs to the packet that has its second half.
-            self.start = self.end;
-            self.end = self.packet_end();
-        }
-        self.limit = self.end;
-        self.seen = 0;
-        // A packet of the page after the instruction's first half is taken to follow in memory: the machine
-        // tells one physical address per instruction.
-        let line = self.start.wrapping_add(to_pa) >> LINE_BITS;
-        Packet::new(line, sequential, straddles)
-    }
-
-    /// Returns the end of a packet: it has two banks, or one in the last bank of a line (`ifu/frontend.scala:153`).
-    #[inline(always)]
-    fn packet_end(&self) -> u64 {
-        let line_end = (self.start | ((1 << LINE_BITS) - 1)).wrapping_add(1);
-        self.start.wrapping_add(self.packet_bytes).min(line_end)
-    }
-
-    /// Leaves a packet that nothing ended, and updates the history.
-    #[inline(always)]
-    fn run_on(&mut self) {
-        if self.seen == 0 {
-            self.history.pass();
-            return;
-        }
-        let single = self.end - self.start < self.packet_bytes;
-        self.history = self.history.after(self.earlier(0), self.earlier(1), single);
-    }
-
-    /// Returns what the branches that were not taken did to a bank.
-    #[inline(always)]
-    fn earlier(&self, bank: u8) -> Outcome {
-        match self.seen >> bank & 1 {
-            0 => Outcome::None,
-            _ => Outcome::NotTaken,
-        }
-    }
-
-    /// Returns what becomes of a branch or jump whose next instruction is at `next`. Not inlined: it needs all of the
-    /// host's registers, as does the loop that it is called from.
-    #[inline(never)]
-    fn turn(&mut self, role: Role, pc: u64, len: u8, next: u64) -> Forecast {
-        let second = pc & !(self.packet_bytes / 2 - 1) > self.start;
-        let (at, bank) = (FetchSlot::new(pc.max(self.start)), u8::from(second));
-        let after = pc.wrapping_add(u64::from(len));
-        let forecast = if role == Role::Branch {
-            self.branch(at, bank, next != after, next)
-        } else {
-            self.jump(role, at, bank, after, next)
-        };
-        forecast.in_bank(bank)
-    }
-
-    #[inline(always)]
-    fn branch(&mut self, at: FetchSlot, bank: u8, taken: bool, next: u64) -> Forecast {
-        let history = self.history.seen(bank.into());
-        let forecast = self.predictor.branch(at, history, taken, next);
-        if taken {
-            self.close(bank, Outcome::Taken);
-        } else if forecast.last() == Last::Wrong {
-            self.close(bank, Outcome::NotTaken);
-        } else {
-            self.seen |= 1 << bank;
-        }
-        forecast
-    }
-
-    /// Returns the forecast of a branch that is not mispredicted, whatever its forecast says; the predictor learns of
-    /// it as of any other.
-    #[cold]
-    #[inline(never)]
-    fn foreseen(&mut self, at: FetchSlot, bank: u8, taken: bool, next: u64) -> Forecast {
-        let history = self.history.seen(bank.into());
-        let forecast = self.predictor.branch(at, history, taken, next);
-        match taken {
-            true => self.close(bank, Outcome::Taken),
-            false => self.seen |= 1 << bank,
-        }
-        forecast
-    }
-
-    #[inline(always)]
-    fn jump(&mut self, role: Role, at: FetchSlot, bank: u8, after: u64, next: u64) -> Forecast {
-        if role == Role::Foreseen {
-            return self.foreseen(at, bank, next != after, next);
-        }
-        let falls = next == self.end;
-        let (mut full, mut empty) = (false, false);
-        // F3 knows a direct jump's target, takes a return's from the stack, any other from the buffers.
-        let last = match role {
-            Role::Direct | Role::DirectCall => Last::Right,
-            Role::Return => {
-                let address;
-                (address, empty) = self.returns.ret();
-                match address == next {
-                    true => Last::Right,
-                    false => Last::Wrong,
-                }
-            }
-            _ => Last::AsF2,
-        };
-        if matches!(role, Role::DirectCall | Role::IndirectCall) {
-            full = self.returns.call(after);
-        }
-        self.close(bank, Outcome::None);
-        let forecast = self.predictor.jump(at, next, last);
-        forecast.with_fall_through(falls).with_returns(full, empty)
-    }
-
-    /// Ends the packet with an instruction of `bank`, and updates the history by what that did to it.
-    #[inline(always)]
-    fn close(&mut self, bank: u8, last: Outcome) {
-        let in_bank = match last {
-            Outcome::None => self.earlier(bank),
-            _ => last,
-        };
-        let single = bank == 0;
-        let (first, second) =
-            if single { (in_bank, Outcome::None) } else { (self.earlier(0), in_bank) };
-        self.history = self.history.after(first, second, single);
-        self.limit = 0;
-    }
-
-    /// Restarts fetch after a flush at commit: the history is cleared too (`exu/core.scala:410`).
-    fn flush(&mut self) {
-        self.limit = 0;
-        self.history = History::default();
     }
 }
 

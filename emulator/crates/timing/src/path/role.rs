@@ -1,8 +1,7 @@
 //! What the path wants to know of a static instruction.
 
-use isa::{DecodedInst, InstClass};
+use isa::{DecodedInst, InstClass, TransferKind};
 
-use crate::micro_op::{self, Link};
 use crate::without::{Cause, has};
 
 /// What an instruction has to do with the path.
@@ -36,16 +35,10 @@ pub(super) enum Role {
 
 impl Role {
     pub fn of(inst: &DecodedInst) -> Self {
-        match (inst.class, micro_op::link(inst)) {
-            (InstClass::Branch, _) => Self::Branch,
-            (InstClass::Jal, Link::Call) => Self::DirectCall,
-            (InstClass::Jal, _) => Self::Direct,
-            (InstClass::Jalr, Link::Call) => Self::IndirectCall,
-            (InstClass::Jalr, Link::Return) => Self::Return,
-            (InstClass::Jalr, Link::None) => Self::Indirect,
+        match (inst.class, TransferKind::of(inst)) {
+            (_, Some(kind)) => kind.into(),
             (InstClass::Load | InstClass::FpLoad, _) => Self::Load,
             (InstClass::Store | InstClass::FpStore, _) => Self::Store,
-            (class, _) if class.serialises() => Self::Flush,
             _ => Self::None,
         }
     }
@@ -58,6 +51,21 @@ impl Role {
             }
             Self::Flush if has(causes, Cause::Flush) => Self::SerialWithoutFlush,
             role => role,
+        }
+    }
+}
+
+impl From<TransferKind> for Role {
+    #[inline]
+    fn from(kind: TransferKind) -> Self {
+        match kind {
+            TransferKind::Branch => Self::Branch,
+            TransferKind::Direct => Self::Direct,
+            TransferKind::DirectCall => Self::DirectCall,
+            TransferKind::Indirect => Self::Indirect,
+            TransferKind::IndirectCall => Self::IndirectCall,
+            TransferKind::Return => Self::Return,
+            TransferKind::Flush => Self::Flush,
         }
     }
 }

@@ -18,10 +18,10 @@ pub(super) struct Clock(u64);
 snapshot::snapshot!(Clock(0));
 
 impl Clock {
-    /// Passes to the next packet, which starts.
+    /// Passes on by so many packets, which start.
     #[inline(always)]
-    pub fn packet(&mut self) {
-        self.0 += 1;
+    pub fn packets(&mut self, count: u64) {
+        self.0 += count;
     }
 
     /// Notes that the packet ended in a misprediction.
@@ -55,7 +55,7 @@ mod tests {
         let mut waits = |due| {
             let mut packets = 0;
             while clock.now() < due {
-                clock.packet();
+                clock.packets(1);
                 packets += 1;
             }
             packets

@@ -197,10 +197,10 @@ impl Predictor {
         }
     }
 
-    /// Notes that a packet starts.
+    /// Notes that so many packets start.
     #[inline(always)]
-    pub fn packet(&mut self) {
-        self.clock.packet();
+    pub fn packets(&mut self, count: u64) {
+        self.clock.packets(count);
     }
 
     /// Predicts a conditional branch, and has training with its outcome follow. `history` is what its bank saw.

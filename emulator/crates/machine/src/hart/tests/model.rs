@@ -210,18 +210,30 @@ impl TimingModel for InRuns {
     }
 }
 
+/// Kind, whether a branch was taken, and target of a control transfer.
+pub type Transfer = (TransferKind, bool, u64);
+
 /// A model that keeps caches warm, which never evict anything, and writes down what it is told.
 pub struct Warms {
     shows: bool,
     filters: [LineFilter; 3],
     /// Virtual and physical address and kind of each access, and of each line of code, without a kind.
     pub told: Vec<(u64, u64, Option<MemKind>)>,
+    log: PathLog,
+    /// Address, length and what each executed instruction did to the path, whatever segments they were logged in.
+    pub path: Vec<(u64, u8, Option<Transfer>)>,
 }
 
 impl Warms {
     /// Returns a model whose filters show what was accessed, or nothing.
     pub fn new(shows: bool) -> Self {
-        Self { shows, filters: Default::default(), told: Vec::new() }
+        Self {
+            shows,
+            filters: Default::default(),
+            told: Vec::new(),
+            log: PathLog::default(),
+            path: Vec::new(),
+        }
     }
 }
 
@@ -255,6 +267,24 @@ impl TimingModel for Warms {
         if self.shows {
             self.filters[2].show(pa >> FILTER_LINE_BITS);
         }
+    }
+
+    fn path_log(&mut self) -> Option<&mut PathLog> {
+        Some(&mut self.log)
+    }
+
+    fn take_path_log(&mut self) {
+        for segment in self.log.segments() {
+            let lengths = segment.lengths;
+            for number in 0..lengths.count() {
+                let pc = segment.start().wrapping_add(lengths.bytes(number));
+                let last = number + 1 == lengths.count();
+                let kind = segment.kind().filter(|_| last);
+                let transfer = kind.map(|kind| (kind, segment.taken(), segment.target()));
+                self.path.push((pc, lengths.len_at(number), transfer));
+            }
+        }
+        self.log.clear();
     }
 
     isa::methods_without_timing!();

@@ -1,11 +1,12 @@
 //! Translated code does what the interpreter does, instruction for instruction.
 
 use devices::{CLINT_BASE, RAM_BASE};
-use isa::{Interrupt, Untimed};
+use isa::{Interrupt, TimingModel, TransferKind, Untimed};
 
 use super::Machine;
 use super::asm::*;
 use super::model::{InRuns, Warms};
+use crate::csr::number::MEPC;
 use crate::csr::status;
 use crate::{Limit, Translate};
 
@@ -39,8 +40,8 @@ fn same(prepare: impl Fn(&mut Machine), program: &[u32]) -> Machine {
     last.unwrap()
 }
 
-/// Checks that a model which keeps caches warm is told the same, in the same order, of interpreted and of translated code, and of several
-/// runs after one another. Its filters show each line once it was accessed.
+/// Checks that a model which is kept warm is told of the same accesses and the same path, in the same order, of interpreted and of translated code, and
+/// of several runs after one another. Its filters show each line once it was accessed.
 fn same_in_warming(prepare: impl Fn(&mut Machine), program: &[u32]) {
     let run = |what, steps: &[u64]| {
         let mut machine = Machine::new(program);
@@ -51,13 +52,51 @@ fn same_in_warming(prepare: impl Fn(&mut Machine), program: &[u32]) {
         for steps in steps {
             machine.hart.run(&mut machine.bus, &mut model, Limit::instructions(*steps));
         }
+        model.take_path_log();
         let hart = &machine.hart;
         let registers: Vec<u64> = (0..64).map(|reg| hart.reg(reg)).collect();
-        (hart.pc(), hart.cycle(), hart.instructions(), registers, model.told)
+        assert!(model.path.len() as u64 >= hart.instructions());
+        (hart.pc(), hart.cycle(), hart.instructions(), registers, model.told, model.path)
     };
     let interpreted = run(Translate::Nothing, &[5000]);
     assert_eq!(run(Translate::Everything, &[5000]), interpreted);
     assert_eq!(run(Translate::Everything, &[2700, 1, 99, 2200]), interpreted);
+}
+
+#[test]
+fn the_path_has_what_was_executed() {
+    // A call, a loop of two turns and a return; then a trap, whose handler is at 0x100, and more than a segment holds.
+    let mut program = vec![jal(1, 16), 0x0000_0073, jal(0, 20), addi(0, 0, 0)];
+    program.extend([addi(2, 2, -1), bne(2, 0, -4), jalr(0, 1, 0)]);
+    program.extend([addi(3, 3, 1); 70]);
+    program.push(jal(0, -4 * 77));
+    let handler = [csrrs(5, MEPC, 0), addi(5, 5, 4), csrrw(0, MEPC, 5), MRET];
+    let prepare = |machine: &mut Machine| {
+        machine.write(RAM_BASE + 0x200, &handler);
+        machine.hart.arch.csrs.mtvec = RAM_BASE + 0x200;
+        machine.hart.set_reg(2, 2);
+    };
+    same_in_warming(prepare, &program);
+    let mut machine = Machine::new(&program);
+    prepare(&mut machine);
+    let mut model = Warms::new(true);
+    machine.hart.run(&mut machine.bus, &mut model, Limit::instructions(8));
+    model.take_path_log();
+    let at = |offset| RAM_BASE + offset;
+    let branch = |taken| Some((TransferKind::Branch, taken, at(16)));
+    assert_eq!(
+        model.path,
+        [
+            (at(0), 4, Some((TransferKind::DirectCall, false, at(16)))),
+            (at(16), 4, None),
+            (at(20), 4, branch(true)),
+            (at(16), 4, None),
+            (at(20), 4, branch(false)),
+            (at(24), 4, Some((TransferKind::Return, false, at(4)))),
+            (at(4), 2, Some((TransferKind::Flush, false, at(0x200)))),
+            (at(0x200), 4, Some((TransferKind::Flush, false, at(0x204)))),
+        ]
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What translated code may call: the interpreter, for one instruction.
 
-use isa::{InstClass, Privilege, TimingModel, Trap};
+use isa::{InstClass, PathSegment, Privilege, SegmentLengths, TimingModel, TransferKind, Trap};
 use translator::{DONE, Fallback, GO_ON, STAYS, TRAPPED};
 
 use crate::hart::{Env, Hart, InstPosition, RunBuffer};
@@ -91,12 +91,67 @@ unsafe fn execute_one<'a, T: TimingModel>(
             if hart.deadlines.after == 0 && hart.decoded.code.generation() == code {
                 return Ok(GO_ON);
             }
+            if T::WARMS {
+                // SAFETY: the caller keeps the conditions above.
+                unsafe { log_block(hart, env, vpage, inst) };
+                hart.log_in_region(
+                    env,
+                    PathSegment::one(
+                        TransferKind::of(&inst.slot.get()),
+                        pc,
+                        inst.slot.len() as u8,
+                        false,
+                        next,
+                    ),
+                );
+            }
             (hart.arch.pc, hart.progress.count) = (next, count + 1);
             Ok(DONE + 1)
         }
         Err(trap) => {
+            if T::WARMS {
+                // SAFETY: the caller keeps the conditions above.
+                unsafe { log_block(hart, env, vpage, inst) };
+            }
             (hart.arch.pc, hart.progress.count) = (pc, count);
             Err((hart, trap))
+        }
+    }
+}
+
+/// Logs what a region has executed of a block that it leaves at `inst`, and has not logged.
+///
+/// # Safety
+/// `inst` is one of those that a translator keeps of a block.
+unsafe fn log_block<T: TimingModel>(
+    hart: &mut Hart,
+    env: &mut Env<'_, T>,
+    vpage: u64,
+    inst: *const Fallback,
+) {
+    // SAFETY: by the condition above.
+    let unlogged = unsafe { (*inst).unlogged } as usize;
+    if unlogged == 0 {
+        return;
+    }
+    // SAFETY: the instructions before it in its block, of which there are at least as many, stand before it.
+    let block = unsafe { std::slice::from_raw_parts(inst.sub(unlogged), unlogged) };
+    let lengths = block.iter().map(|inst| inst.slot.len() as u8);
+    let segment = PathSegment {
+        start_and_taken: vpage.wrapping_add(block[0].offset.into()),
+        target_and_tag: PathSegment::tag(None),
+        lengths: lengths.fold(SegmentLengths::default(), SegmentLengths::with),
+    };
+    hart.log_in_region(env, segment);
+}
+
+impl Hart {
+    /// Logs a segment while translated code keeps the log.
+    fn log_in_region<T: TimingModel>(&mut self, env: &mut Env<'_, T>, segment: PathSegment) {
+        self.count_path(env);
+        if let Some(log) = env.timing.path_log() {
+            log.push(segment);
+            self.translations.frame.path_bytes = (log.len() * size_of::<PathSegment>()) as u64;
         }
     }
 }

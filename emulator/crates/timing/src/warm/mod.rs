@@ -1,14 +1,18 @@
-//! Functional warming: the hart executes without timing, and caches, TLBs and memory rows become what they would be.
+//! Functional warming: the hart executes without timing, and caches, TLBs, memory rows and predictors become what they would be.
 //!
 //! The core's own arrays are accessed, by the code that times accesses, each access long after the one before: so nothing is ever on its
 //! way or busy, and what it took is forgotten at the end ([`Core::end_warming`]). What a hit leaves no trace in is shown to the hart by filters
 //! of lines, so that it asks only for the rest.
 //!
-//! Not kept warm: predictors and the return stack, which stay as the last timed part left them, and bits of use of pages that are accessed
-//! in shown lines alone. The timed warm-up before a measured unit is for those.
+//! Predictors and the return stack learn from a log of the path, on a thread of its own ([`follower`]).
+//!
+//! Not kept warm: the micro BTB, which learns by cycles, the store queue, and bits of use of pages that are accessed in shown lines alone. The timed
+//! warm-up before a measured unit is for those.
+
+mod follower;
 
 use commit_trace::CommitSink;
-use isa::{LineFilters, MemAccess, MemKind, PageWalk, Privilege, TimingModel};
+use isa::{LineFilters, MemAccess, MemKind, PageWalk, PathLog, Privilege, TimingModel};
 
 use crate::Core;
 use crate::front::FrontCounts;
@@ -16,6 +20,8 @@ use crate::lsu::LsuCounts;
 use crate::mem::{L1dCounts, LINE_BITS, Origin, TlbSide, WalkCounts, bits};
 use crate::path::{Path, WalkReads};
 use crate::pipeline::Pipeline;
+use follower::Follower;
+pub use follower::Learning;
 
 /// Cycles from one access to the next: more than any takes.
 const APART: u64 = 4096;
@@ -37,6 +43,7 @@ pub(crate) struct WarmState {
     /// Cycle of the last access, in a time of its own.
     cycle: u64,
     walks: Vec<WalkReads>,
+    follower: Follower,
     data_pages: [ShownPage; 64],
     code_pages: [ShownPage; 64],
     /// Counts as the core had them: warming is no part of them.
@@ -82,6 +89,7 @@ impl WarmState {
         Self {
             cycle: pipeline.cycle(),
             walks: Vec::new(),
+            follower: Follower::default(),
             data_pages: [ShownPage::default(); 64],
             code_pages: [ShownPage::default(); 64],
             counts,
@@ -92,8 +100,14 @@ impl WarmState {
 impl<S> Core<S> {
     /// Ends functional warming, if it has begun: all that is on its way arrives, and counts are what they were before.
     pub fn end_warming(&mut self) {
-        let Some(state) = self.warm_state.take() else { return };
-        let pipeline = &mut self.pipeline;
+        let Some(mut state) = self.warm_state.take() else { return };
+        let Self { path, pipeline, .. } = self;
+        if state.follower.is_learning() {
+            state.follower.go_on(Learning::Off, path);
+        } else {
+            // What is timed next does not follow what was timed last.
+            path.flush();
+        }
         let (front, lsu) = (&mut pipeline.front, &mut pipeline.lsu);
         lsu.l1d.settle(&mut lsu.lower);
         lsu.walk.settle();
@@ -109,11 +123,23 @@ impl<S> Core<S> {
     }
 }
 
+impl<S: CommitSink> Core<S> {
+    /// Sleeps until `cycle`, up to which the hart has executed without timing, and ends warming. Predictors that learned meanwhile know the path up to there.
+    pub fn end_rest(&mut self, cycle: u64) {
+        match self.warm_state {
+            Some(_) => self.end_warming(),
+            None => self.path.flush(),
+        }
+        self.pipeline.idle_until(cycle);
+    }
+}
+
 impl<'a, S: CommitSink> Warming<'a, S> {
     /// Stands for `core` from now on. To the guest, each instruction takes `rate` cycles, in units of 2^-16.
-    pub fn new(core: &'a mut Core<S>, rate: u64) -> Self {
+    pub fn new(core: &'a mut Core<S>, rate: u64, learning: Learning) -> Self {
         let Core { path, pipeline, warm_state, .. } = core;
         let state = warm_state.get_or_insert_with(|| Box::new(WarmState::begin(pipeline)));
+        state.follower.go_on(learning, path);
         Self { path, pipeline, state, rate }
     }
 
@@ -205,6 +231,17 @@ impl<S: CommitSink> TimingModel for Warming<'_, S> {
         let cycle = self.next_cycle();
         let pipeline = &mut *self.pipeline;
         pipeline.front.warm(pa >> LINE_BITS, cycle, &mut pipeline.lsu.lower);
+    }
+
+    #[inline(always)]
+    fn path_log(&mut self) -> Option<&mut PathLog> {
+        Some(&mut self.state.follower.log)
+    }
+
+    #[cold]
+    fn take_path_log(&mut self) {
+        let preset = self.pipeline.preset();
+        self.state.follower.follow(self.path, preset);
     }
 
     fn warm_fence_i(&mut self) {

@@ -1,0 +1,42 @@
+//! What a model that is kept warm is told of the path: the log of what the hart executes.
+
+use isa::{DecodedInst, PathSegment, TimingModel, TransferKind};
+
+use super::Env;
+
+impl<T: TimingModel> Env<'_, T> {
+    /// Logs an instruction that was executed at `pc`, and after which `next` is, if the model keeps a log.
+    #[inline]
+    pub fn log_instruction(&mut self, inst: &DecodedInst, pc: u64, next: u64) {
+        if !T::WARMS {
+            return;
+        }
+        let kind = TransferKind::of(inst);
+        let is_branch = kind == Some(TransferKind::Branch);
+        let taken = is_branch && next != pc.wrapping_add(inst.len.into());
+        let target = if is_branch { pc.wrapping_add(inst.imm as i64 as u64) } else { next };
+        self.log(PathSegment::one(kind, pc, inst.len, taken, target));
+    }
+
+    /// Logs that a trap was taken at `pc` whose handler is next, if the model keeps a log.
+    #[inline]
+    pub fn log_trap(&mut self, pc: u64, handler: u64) {
+        if T::WARMS {
+            self.log(PathSegment::trap(pc, handler));
+        }
+    }
+
+    fn log(&mut self, segment: PathSegment) {
+        if let Some(log) = self.timing.path_log() {
+            log.push(segment);
+        }
+        self.empty_full_log();
+    }
+
+    /// Has the model take the log if it is full, so that there is room again.
+    pub fn empty_full_log(&mut self) {
+        if self.timing.path_log().is_some_and(|log| log.is_full()) {
+            self.timing.take_path_log();
+        }
+    }
+}
