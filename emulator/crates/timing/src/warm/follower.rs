@@ -115,8 +115,13 @@ impl FollowerThread {
             fetch
         };
         let thread = thread::Builder::new().name("predictors".to_owned()).spawn(follow).ok()?;
-        give.send(path.take_fetch(preset)).ok()?;
-        Some(Self { logs, emptied, thread })
+        let apart = Self { logs, emptied, thread };
+        if give.send(path.take_fetch(preset)).is_err() {
+            // The thread has panicked in what it calls first, and what it took is lost: the panic goes on here.
+            apart.finish();
+            return None;
+        }
+        Some(apart)
     }
 
     /// Waits until all logs are followed.
