@@ -2,8 +2,8 @@
 
 import argparse
 import math
-import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -35,7 +35,7 @@ def geometric_mean(values: Iterable[float]) -> float:
 
 def on_processors(command: Sequence[str | pathlib.Path]) -> tuple[float, subprocess.CompletedProcess[str]]:
     """Runs a command without input and output; returns the seconds that all its threads together took on processors, and how it ended."""
-    before = os.times()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
-    after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system, done
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime), done
