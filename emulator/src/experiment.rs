@@ -446,6 +446,7 @@ fn recording(plan: &Plan, work: &Work) -> anyhow::Result<Recording> {
             samplers: plan.samplers.clone(),
             detail: record.detail,
             call_stacks: record.call_stacks,
+            subsamples: plan.spec.run.sampling.is_some(),
         }),
         stages: record.stages,
         all_events: record.counters,

@@ -10,7 +10,7 @@ use profile::{Evaluation, Evaluator};
 use report::stored::StoredError;
 use report::{
     Compared, Comparison, CounterInputs, FlameFile, Options, Report, ReportInputs, Run,
-    TruthInputs, explain, part_line,
+    TruthInputs, explain, part_line, sampled_words,
 };
 use serde_json::Value;
 use timing::Preset;
@@ -180,6 +180,7 @@ impl Recorded {
             let error = format!("expected at most {MAX_HARTS} harts, found {harts}");
             return Err(bad_input(&path, error).into());
         }
+        let is_sampled = sampled_words(&trace::raw_metadata(&reader)).is_some();
         let mut is_kept = true;
         let call_stacks = call_stacks || meta.call_stacks;
         let evaluate = |hart: u32| {
@@ -197,6 +198,9 @@ impl Recorded {
             let mut evaluator = Evaluator::new(&samplers, region).in_detail(core.decode.width);
             if call_stacks {
                 evaluator = evaluator.with_call_stacks();
+            }
+            if is_sampled {
+                evaluator = evaluator.of_sampled_region();
             }
             trace::replay(&path, hart, |batch| evaluator.batch(batch))?;
             let evaluation = evaluator.finish();

@@ -27,6 +27,9 @@ PLANS = [(20_000, 1_000_000), (50_000, 1_000_000), (50_000, 2_000_000), (50_000,
 OFFSETS = 200
 # Confidence of the intervals.
 CONFIDENCES = [0.95, 0.997]
+# Instructions whose shares are compared, and the share of a process from which on a function's is.
+HOTTEST = 20
+LEAST_SHARE = 0.001
 # A row of the results, or what a plan does to a program.
 Row = dict[str, Any]
 
@@ -101,11 +104,36 @@ def run(args: argparse.Namespace, name: str, kind: str, *settings: str) -> pathl
     if args.reuse and (out / "units.json").exists():
         return out
     print(f"{name}, {kind} …", file=sys.stderr, flush=True)
-    command = [args.tipsim, "run", STUDY / f"{name}.toml", "--out", out, "--set", "record.profilers=false"]
+    command = [args.tipsim, "run", STUDY / f"{name}.toml", "--out", out]
     for setting in settings:
         command += ["--set", setting]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return out
+
+
+def compared_profiles(everything: pathlib.Path, sampled: pathlib.Path) -> Row:
+    """Returns how far shares of the program's hottest code are off in the sampled run, and how often their margins hold."""
+    whole, part = (json.loads((out / "report.json").read_text()) for out in (everything, sampled))
+    command = max(whole["processes"][1:], key=lambda process: process["cycles"])["command"]
+
+    def shares(report: Row, table: str, *names: str) -> dict[tuple[str, ...], Row]:
+        processes = [at for at, process in enumerate(report["processes"]) if at > 0 and process["command"] == command]
+        hottest = max(processes, key=lambda at: report["processes"][at]["cycles"])
+        return {tuple(str(row[name]) for name in names): row for row in report[table] if row["process"] == hottest}
+
+    truth, found = (shares(report, "instructions", "label", "text") for report in (whole, part))
+    hottest = sorted(truth, key=lambda key: -truth[key]["share"])[:HOTTEST]
+    off = [abs(truth[key]["share"] - found[key]["share"] if key in found else truth[key]["share"]) for key in hottest]
+    truth, found = (shares(report, "functions", "name", "module") for report in (whole, part))
+    known = [key for key in truth if truth[key]["share"] >= LEAST_SHARE and key in found]
+    errors = {key: abs(truth[key]["share"] - found[key]["share"]) for key in known}
+    margins = {key: found[key]["margins"]["share"] for key in known}
+    return {
+        "hottest_instructions_off": sum(off),
+        "functions": len(known),
+        "largest_function_error": max(errors.values()),
+        "margins_hold": {which: sum(errors[key] <= margins[key][which] for key in known) for which in ("within_95", "within_99_7")},
+    }
 
 
 def judged(args: argparse.Namespace, name: str) -> Row:
@@ -135,24 +163,34 @@ def judged(args: argparse.Namespace, name: str) -> Row:
             "host_seconds": of_sample["host_seconds"] + of_sample["functional"]["host_seconds"],
             "all_host_seconds": json.loads((everything / "run.json").read_text())["host_seconds"],
         },
+        "profile": compared_profiles(everything, sampled),
         "plans": [plan for plan in plans if plan],
     }
 
 
 def text(rows: list[Row]) -> str:
     """The results as two tables."""
-    lines = [f"{'program':<18}{'M instr.':>9}{'CPI':>7}{'units':>7}{'error':>9}{'95 %':>9}{'chance':>9}{'state':>9}{'host':>8}"]
+    lines = [f"{'program':<18}{'M instr.':>9}{'CPI':>7}{'units':>7}{'error':>9}{'95 %':>9}{'chance':>9}{'state':>9}"
+             f"{'20 instr.':>11}{'function':>10}{'host':>8}"]
     for row in rows:
-        sampled = row["sampled"]
+        sampled, profile = row["sampled"], row["profile"]
         lines.append(
             f"{row['program']:<18}{row['instructions'] / 1e6:9.0f}{row['cycles'] / row['instructions']:7.3f}{sampled['units']:7d}"
             f"{100 * sampled['error']:+8.2f}%{'±':>3}{100 * sampled['within_95']:5.2f}%"
-            f"{100 * sampled['error_by_chance']:+8.2f}%{100 * sampled['error_by_state']:+8.2f}%{sampled['host_seconds']:7.1f}s"
+            f"{100 * sampled['error_by_chance']:+8.2f}%{100 * sampled['error_by_state']:+8.2f}%"
+            f"{100 * profile['hottest_instructions_off']:10.2f}%{100 * profile['largest_function_error']:9.2f}%{sampled['host_seconds']:7.1f}s"
         )
     errors = [abs(row["sampled"]["error"]) for row in rows]
     states = [abs(row["sampled"]["error_by_state"]) for row in rows]
     lines.append(f"mean |error| {100 * statistics.fmean(errors):.2f} %, largest {100 * max(errors):.2f} %; "
                  f"of it state {100 * statistics.fmean(states):.2f} %, largest {100 * max(states):.2f} %")
+    off = [row["profile"]["hottest_instructions_off"] for row in rows]
+    functions = sum(row["profile"]["functions"] for row in rows)
+    held = [sum(row["profile"]["margins_hold"][which] for row in rows) for which in ("within_95", "within_99_7")]
+    lines.append(f"shares of the {HOTTEST} hottest instructions off by {100 * statistics.fmean(off):.2f} % of the profile in the mean, "
+                 f"{100 * max(off):.2f} % at most")
+    lines.append(f"margins of {functions} functions: that of 95 % holds for {100 * held[0] / functions:.1f} %, "
+                 f"that of 99.7 % for {100 * held[1] / functions:.1f} %")
     lines.append("")
     lines.append(f"{'unit':>9}{'every':>10}{'share':>8}{'mean':>8}{'largest':>9}{'95 % holds':>12}{'99.7 % holds':>14}")
     for unit, every in PLANS:
@@ -171,7 +209,9 @@ def main() -> None:
     programs = sorted(path.stem for path in STUDY.glob("*.toml") if path.stem != "common")
     parser = argparse.ArgumentParser(prog="workloads/sampling/run", description=__doc__, epilog="""
 The first table has the sampled run of each program: its error against the run that times everything, its interval, and the parts of the
-error: chance is what that run takes for the same units, state what the sampled run takes beside that. The second table has systematic
+error: chance is what that run takes for the same units, state what the sampled run takes beside that. "20 instr." is the sum of the
+differences of the shares of the 20 hottest instructions of the program's hottest process, "function" the largest difference of a
+function's share. The second table has systematic
 samples of the units of that run, over 200 places of the first unit, in the mean of the programs: what chance alone does. A program takes
 some three minutes.
 Example: workloads/sampling/run --only xz,perl""", formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -156,6 +156,8 @@ impl Report<'_> {
                 ("module", self.0["modules"][module]["path"].clone()),
                 ("cycles", function["cycles"].clone()),
                 ("oracle", function["share"].clone()),
+                ("oracle_margin_95", function["margins"]["share"]["within_95"].clone()),
+                ("oracle_margin_99_7", function["margins"]["share"]["within_99_7"].clone()),
                 ("total", function["total"].clone()),
                 ("store_queue", function["store_queue"].clone()),
             ]);
@@ -181,6 +183,8 @@ impl Report<'_> {
                 ("instruction", instruction["text"].clone()),
                 ("cycles", instruction["cycles"].clone()),
                 ("oracle", instruction["share"].clone()),
+                ("oracle_margin_95", instruction["margins"]["share"]["within_95"].clone()),
+                ("oracle_margin_99_7", instruction["margins"]["share"]["within_99_7"].clone()),
                 ("store_queue", instruction["store_queue"].clone()),
             ]);
             categories(&mut row, &instruction["stack"]);

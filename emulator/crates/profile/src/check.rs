@@ -8,6 +8,7 @@ use commit_trace::{MAX_COMMIT_WIDTH, TeaEvents};
 
 use crate::packed::Packed;
 use crate::stacks::COMPONENT_BITS;
+use crate::subsample::SUBSAMPLES;
 use crate::topdown::{SLOT_BITS, Slot};
 use crate::waits::Transition;
 use crate::{
@@ -224,6 +225,7 @@ impl Evaluation {
         expect(total == expected, || format!("oracle: expected {expected} units, found {total}"))?;
         let stacks = &self.stacks.by_process;
         known.by_process("stacks", stacks, COMPONENT_BITS, Component::COUNT)?;
+        self.check_subsamples(known)?;
         known.weights("by_context", &self.by_context)?;
         if let Some(marked) = &self.marked {
             known.profile("marked", marked)?;
@@ -235,6 +237,21 @@ impl Evaluation {
         if let Some(signatures) = &self.signatures {
             let signatures = &signatures.by_process;
             known.by_process("signatures", signatures, TeaEvents::BITS, 1 << TeaEvents::BITS)?;
+        }
+        Ok(())
+    }
+
+    fn check_subsamples(&self, known: &EntityCounts) -> Checked {
+        const FIELD: &str = "subsamples";
+        let found = self.subsamples.len();
+        expect(found <= SUBSAMPLES, || {
+            format!("{FIELD}: expected at most {SUBSAMPLES}, found {found}")
+        })?;
+        let mut sums = (0, 0);
+        for subsample in &self.subsamples {
+            let stacks = &subsample.stacks.by_process;
+            let units = known.by_process(FIELD, stacks, COMPONENT_BITS, Component::COUNT)?;
+            sums = (added(FIELD, sums.0, units)?, added(FIELD, sums.1, subsample.instructions)?);
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ mod parts;
 mod region_restart;
 mod sink;
 mod so_far;
+mod subsamples;
 
 use std::panic::resume_unwind;
 use std::thread::{self, ScopedJoinHandle};
@@ -34,6 +35,7 @@ use marked::MarkedIntervals;
 use owners::owners;
 use parts::Parts;
 use region_restart::RequestedDetail;
+use subsamples::Subsamples;
 
 /// Which cycles are profiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -71,6 +73,7 @@ impl Evaluator {
             marked: false,
             oracle: Oracle::new(),
             parts: Parts::new(views.iter().map(View::filter)),
+            subsamples: None,
             counted: 0,
             by_privilege: views.iter().any(|view| view.filter().privilege.is_some()),
             by_mark: views.iter().any(|view| view.filter().marked),
@@ -115,6 +118,12 @@ impl Evaluator {
             view.in_detail();
         }
         self.run.requested.width = Some(width);
+        self
+    }
+
+    /// Also counts by subsample: the region is sampled, and each of its stretches is a unit ([`Evaluation::subsamples`]).
+    pub fn of_sampled_region(mut self) -> Self {
+        self.run.subsamples = Some(Box::default());
         self
     }
 
@@ -233,6 +242,7 @@ impl Evaluator {
             }
             None => (None, None, None),
         };
+        let subsamples = run.subsamples.map_or_else(Vec::new, |subsamples| subsamples.finish());
         let oracle = run.oracle;
         let none = Contexts::default();
         let known_contexts = contexts.as_ref().unwrap_or(&none);
@@ -262,6 +272,7 @@ impl Evaluator {
         Evaluation {
             oracle,
             stacks,
+            subsamples,
             contexts,
             by_context,
             marked: run.by_mark.then(|| region_restart::since_restart(marked, run.marked_before)),
@@ -317,6 +328,8 @@ struct Run {
     oracle: Oracle,
     /// The Oracle's parts in the threads that filters name.
     parts: Parts,
+    /// The Oracle's parts in subsamples of a sampled region.
+    subsamples: Option<Box<Subsamples>>,
     /// Profiled cycles that have been counted for a thread.
     counted: u64,
     /// Some filter has a privilege.

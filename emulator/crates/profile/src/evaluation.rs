@@ -11,7 +11,7 @@ use crate::scripts::Scripts;
 use crate::waits::{SchedulerLog, WaitSite, WaitUse, Waits};
 use crate::{
     ContextId, ContextWeights, Contexts, CycleStacks, Misplaced, Process, ProcessId, Profile,
-    Sampler, Signatures, Thread, ThreadId, TimeBin, TopDown,
+    Sampler, Signatures, Subsample, Thread, ThreadId, TimeBin, TopDown,
 };
 
 /// The Oracle's and every sampler's view of the cycles that were profiled: those in the region of
@@ -22,6 +22,10 @@ pub struct Evaluation {
     pub oracle: Profile,
     /// The Oracle's cycle stacks: the same units by component.
     pub stacks: CycleStacks,
+    /// The Oracle's cycle stacks in parts of a sampled region, if [`crate::Evaluator::of_sampled_region`] asked for them. All parts add up
+    /// to [`Self::stacks`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subsamples: Vec<Subsample>,
     /// Calling contexts, if [`crate::Evaluator::with_call_stacks`] asked for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contexts: Option<Contexts>,

@@ -22,6 +22,7 @@ mod clock;
 mod counts;
 mod dense;
 mod error;
+mod estimate;
 mod evaluate;
 mod evaluation;
 mod events;
@@ -42,6 +43,7 @@ mod scripts;
 mod stack;
 mod stacks;
 mod stalls;
+mod subsample;
 #[cfg(any(test, feature = "synthetic"))]
 pub mod synthetic;
 mod tables;
@@ -57,6 +59,7 @@ pub use error::{
     ErrorSums, ErrorTotals, OracleLevel, OracleWeights, mean_deviation, profile_error,
     sampling_error,
 };
+pub use estimate::{Estimate, Interval, Margin};
 pub use evaluate::{Evaluator, Region};
 pub use evaluation::{Evaluation, Sample, SamplerResult, ThreadPart};
 pub use events::{Misplaced, Signatures};
@@ -76,5 +79,6 @@ pub use scripts::{
 };
 pub use stack::{CATEGORIES, Category, Component, CycleStack};
 pub use stacks::CycleStacks;
+pub use subsample::{Subsample, ratio_of_subsamples};
 pub use timeline::{Timeline, Window};
 pub use topdown::TopDown;

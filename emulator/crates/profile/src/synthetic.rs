@@ -7,7 +7,7 @@ use commit_trace::{Class, InstId, StaticInfo};
 use crate::stacks::number;
 use crate::{
     Component, CycleStack, CycleStacks, Evaluation, Mapping, Process, ProcessId, Profile, Profiler,
-    Sampler, SamplerResult, Schedule, UNITS_PER_CYCLE,
+    Sampler, SamplerResult, Schedule, Subsample, UNITS_PER_CYCLE,
 };
 
 const UNITS: u64 = UNITS_PER_CYCLE;
@@ -106,6 +106,30 @@ const TRUTH: [(ProcessId, u32, u64); 12] = [
     (SHELL, 10, 500),
 ];
 
+/// The evaluation of [`evaluation`] as of a sampled region: in one subsample some code took more, in the other less.
+pub fn sampled_evaluation() -> Evaluation {
+    let whole = evaluation();
+    let part = |more: bool| {
+        let mut stacks = CycleStacks::default();
+        for process in [QUICKSTART, SHELL] {
+            let units = whole.stacks.of(process).flat_map(|(inst, stack)| {
+                // Instruction 0 takes three quarters of its time in one subsample; all other time is halved.
+                let of = |units: u64| match (inst.0, more) {
+                    (0, true) => units - units / 4,
+                    (0, false) => units / 4,
+                    (_, true) => units - units / 2,
+                    (_, false) => units / 2,
+                };
+                Component::ALL.map(|component| (number(inst, component), of(stack[component])))
+            });
+            stacks.set(process, units.collect());
+        }
+        Subsample { instructions: whole.instructions / 2, stacks }
+    };
+    let subsamples = vec![part(true), part(false)];
+    Evaluation { subsamples, ..whole }
+}
+
 /// The loop of `symbols/src/tests/inlined.c` as run by "quickstart" and by two shells, and a kernel
 /// function that all of them entered: what they cost, and what two profilers say of it.
 pub fn evaluation() -> Evaluation {
@@ -186,5 +210,6 @@ pub fn evaluation() -> Evaluation {
         over_time: Vec::new(),
         signatures: None,
         scripts: Default::default(),
+        subsamples: Vec::new(),
     }
 }

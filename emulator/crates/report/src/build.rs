@@ -45,7 +45,9 @@ impl Report {
         let gathered = Gathered::new(evaluation, symbolizer, &matched);
         let columns = columns(evaluation, guests, &matched);
         let units = evaluation.oracle.units_per_cycle().max(1) as f64;
-        let selection = Selection { evaluation, symbols: &gathered.symbols, disassemble, units };
+        let subsampled = &gathered.subsampled;
+        let selection =
+            Selection { evaluation, symbols: &gathered.symbols, disassemble, units, subsampled };
         let ProcessParts {
             names,
             focus,
@@ -72,6 +74,12 @@ impl Report {
         let shown = over_time::shown(&instructions, &listings);
         let over_time = OverTime::new(evaluation, &gathered, &placed, &functions, &shown);
         let mut warnings = warnings(evaluation, &gathered, &matched, units);
+        let is_sampled = !evaluation.subsamples.is_empty();
+        if is_sampled && inputs.of_all_harts {
+            warnings.push(
+                "the region was sampled: what threads wait for between units is not known".into(),
+            );
+        }
         for (_, stale) in stale {
             if !warnings.contains(&stale.why) {
                 warnings.push(stale.why);
@@ -79,7 +87,7 @@ impl Report {
         }
         let top_down = super::topdown::top_down(evaluation, &gathered, &names, &functions);
         let mut functions: Vec<FunctionRow> = functions.into_iter().map(|f| f.row).collect();
-        let commands = super::commands::commands(&processes);
+        let commands = super::commands::commands(&processes, subsampled);
         let command_of =
             |verdict: &Verdict| commands.iter().find(|row| row.name == verdict.command);
         for of_command in &mut verdict {
@@ -112,8 +120,7 @@ impl Report {
         let loops = inputs.excerpts.and_then(|excerpts| {
             LoopsReport::new(&common, evaluation, excerpts, symbolizer, disassemble)
         });
-        let waiting = inputs
-            .of_all_harts
+        let waiting = (inputs.of_all_harts && !is_sampled)
             .then(|| waiting::waiting(&common, evaluation, symbolizer))
             .flatten();
         verdict::complete(&mut verdict, &common.commands, loops.as_ref(), waiting.as_ref());
@@ -260,7 +267,7 @@ impl ProcessParts {
                 command: commands[at].clone(),
                 count: stands_for.map_or(1, |others| others as usize),
                 pid: process.and_then(|process| process.pid),
-                ..own.finish(name, share(rows.oracle_total), units)
+                ..own.finish(name, share(rows.oracle_total), units, selection.subsampled)
             });
             functions.add(selection, at, &rows);
             flame.add(name, &rows);
@@ -286,7 +293,7 @@ impl ProcessParts {
         let (flame, placed) = flame.finish();
         let everyone = ProcessReport {
             count: processes.iter().map(|process| process.count).sum(),
-            ..all.finish("all", 1.0, units)
+            ..all.finish("all", 1.0, units, selection.subsampled)
         };
         processes.insert(0, everyone);
         Self {

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use super::margins::{Subsampled, add_stacks, stack_margins};
 use super::parts::class;
 use super::tables::{CommandRow, ProcessReport};
 
 /// Returns the commands of some processes, whose first is the sum of all.
-pub(super) fn commands(processes: &[ProcessReport]) -> Vec<CommandRow> {
+pub(super) fn commands(processes: &[ProcessReport], subsampled: &Subsampled) -> Vec<CommandRow> {
     let mut rows: Vec<CommandRow> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
     for (index, process) in processes.iter().enumerate().skip(1) {
@@ -18,6 +19,8 @@ pub(super) fn commands(processes: &[ProcessReport]) -> Vec<CommandRow> {
                 cycles: 0.0,
                 share: 0.0,
                 stack: [0.0; 7],
+                margins: None,
+                stack_margins: None,
                 class: "",
             });
             rows.len() - 1
@@ -35,6 +38,12 @@ pub(super) fn commands(processes: &[ProcessReport]) -> Vec<CommandRow> {
         let whole = row.cycles.max(f64::MIN_POSITIVE);
         row.stack = row.stack.map(|cycles| cycles / whole);
         row.class = class(&row.stack);
+        let mut by_subsample = Vec::new();
+        for member in &row.members {
+            add_stacks(&mut by_subsample, &processes[*member].by_subsample);
+        }
+        row.margins = subsampled.margins_of_stacks(&by_subsample);
+        row.stack_margins = stack_margins(&by_subsample);
     }
     rows.sort_by(|a, b| b.cycles.total_cmp(&a.cycles).then(a.members.cmp(&b.members)));
     rows

@@ -20,6 +20,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::margins::Margins;
+
+pub(crate) use more::CHANCE;
 pub use more::{Compared, ComparedRow};
 use renamed::known;
 pub(crate) use renamed::{file_now, now};
@@ -42,6 +45,9 @@ pub struct Change {
     pub after: f64,
     /// Change of the cycles by category.
     pub stack: Vec<f64>,
+    /// Margin of the change, if one of the runs was sampled: by chance alone it is off by no more for 95 % of seeds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
     /// Number of processes that the command has before and after; `None` for functions and instructions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<[usize; 2]>,
@@ -54,6 +60,11 @@ impl Change {
     /// Returns the cycles after minus the cycles before: negative if the code got faster.
     pub fn delta(&self) -> f64 {
         self.after - self.before
+    }
+
+    /// Returns whether the change may be there by chance.
+    pub(crate) fn is_within_chance(&self) -> bool {
+        self.margin.is_some_and(|margin| self.delta().abs() <= margin)
     }
 
     /// The command with its number of processes, if it has several in a run.
@@ -84,9 +95,12 @@ pub struct Comparison {
     /// Why a run is not whole, a sentence each; none if both are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
-    /// What became of the sampling of runs whose region was sampled, a line each: their sums are of units.
+    /// What became of the sampling of runs whose region was sampled, a line each: their cycles are estimates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sampled: Vec<String>,
+    /// Margin of the change of all cycles that are not idle, if one of the runs was sampled ([`Change::margin`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
     /// What threads waited for, if both runs tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<WaitingChanges>,
@@ -102,6 +116,9 @@ pub struct Comparison {
     /// Names before and after of a process that may have been renamed: each takes much time in one run and is not in the other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renamed: Option<(String, String)>,
+    /// How many times as long the region is as what was recorded of it, before and after.
+    #[serde(skip)]
+    pub(crate) scales: [f64; 2],
     /// The commands of processes whose names are others, before and after: those with several processes.
     #[serde(skip)]
     commands: [BTreeMap<String, String>; 2],
@@ -115,7 +132,7 @@ type Key = (String, String, String);
 struct Changes(BTreeMap<Key, Change>);
 
 impl Changes {
-    /// Adds cycles of a row, `sign` -1 for those before.
+    /// Adds cycles of a row with their margin, `sign` -1 for those before.
     fn add(
         &mut self,
         key: Key,
@@ -123,6 +140,7 @@ impl Changes {
         cycles: f64,
         stack: impl Iterator<Item = f64>,
         sign: f64,
+        margin: Option<f64>,
     ) {
         let change = self.0.entry(key.clone()).or_insert_with(|| Change {
             process: key.0,
@@ -134,6 +152,10 @@ impl Changes {
             change.before += cycles;
         } else {
             change.after += cycles;
+        }
+        // Two runs are independent; of several processes of one command this is about right.
+        if let Some(margin) = margin {
+            change.margin = Some(change.margin.map_or(margin, |before| before.hypot(margin)));
         }
         for (n, cycles) in stack.enumerate() {
             if change.stack.len() <= n {
@@ -157,6 +179,7 @@ impl Change {
             let members = run.processes.iter().skip(1);
             let mut members: Vec<_> = members.filter(|p| own(p.command())).cloned().collect();
             members.sort_by_key(|process| process.pid);
+            members.iter_mut().for_each(|process| process.cycles *= run.scale());
             members
         };
         let members = [
@@ -210,13 +233,19 @@ impl Comparison {
                 true => now(name, &map),
                 false => name.to_owned(),
             };
+            let scale = run.scale();
+            let margin = |margins: &Option<Margins>| {
+                margins.as_ref().map(|margins| scale * margins.cycles.within_95)
+            };
             // Shares are those of the process.
-            let total = |process: usize| run.processes.get(process).map_or(0.0, |p| p.cycles);
+            let total =
+                |process: usize| run.processes.get(process).map_or(0.0, |p| scale * p.cycles);
             let name = |process: usize| today(run.command(process));
             for process in &run.processes {
-                let stack = process.stack.iter().map(|share| share * process.cycles);
+                let cycles = scale * process.cycles;
+                let stack = process.stack.iter().map(|share| share * cycles);
                 let key = (today(process.command()), String::new(), String::new());
-                processes.add(key, "", process.cycles, stack, sign);
+                processes.add(key, "", cycles, stack, sign, margin(&process.margins));
             }
             for row in &run.functions {
                 let module = run.modules.get(row.module).map_or("", |m| &m.path);
@@ -226,14 +255,15 @@ impl Comparison {
                     false => module,
                 };
                 let key = (name(row.process), row.name.clone(), module.to_owned());
-                functions.add(key, module, row.cycles, stack, sign);
+                functions.add(key, module, scale * row.cycles, stack, sign, margin(&row.margins));
             }
             for row in &run.instructions {
                 let stack = row.stack.iter().map(|share| share * total(row.process));
                 let text = format!("{}  {}", row.label, row.text);
                 let place = row.source.as_deref().unwrap_or_default();
                 let key = (name(row.process), text, String::new());
-                instructions.add(key, place, row.cycles, stack, sign);
+                let cycles = scale * row.cycles;
+                instructions.add(key, place, cycles, stack, sign, margin(&row.margins));
             }
         }
         let (totals_before, totals_after) = (before.totals(), after.totals());
@@ -246,10 +276,20 @@ impl Comparison {
         let gone = processes.iter().find(|p| p.after == 0.0 && much(p.before, &totals_before));
         let new = processes.iter().find(|p| p.before == 0.0 && much(p.after, &totals_after));
         let renamed = gone.zip(new);
+        let sampled: Vec<String> = [("before", before), ("after", after)]
+            .into_iter()
+            .filter_map(|(which, run)| Some(format!("{which}: {}", run.sampled()?)))
+            .collect();
         Ok(Self {
             runs: [before.title(), after.title()],
             differences: before.differences(after),
-            waiting: waiting::changes(before, after, &map),
+            // Nobody knows what threads waited for between units.
+            waiting: match sampled.is_empty() {
+                true => waiting::changes(before, after, &map),
+                false => None,
+            },
+            margin: [before.margin(), after.margin()].into_iter().flatten().reduce(f64::hypot),
+            scales: [before.scale(), after.scale()],
             categories: after.categories.clone(),
             before: totals_before,
             after: totals_after,
@@ -257,10 +297,7 @@ impl Comparison {
                 .into_iter()
                 .filter_map(|(which, run)| Some(format!("{which}: {}", run.part()?)))
                 .collect(),
-            sampled: [("before", before), ("after", after)]
-                .into_iter()
-                .filter_map(|(which, run)| Some(format!("{which}: {}", run.sampled()?)))
-                .collect(),
+            sampled,
             renamed: renamed.map(|(gone, new)| (gone.process.clone(), new.process.clone())),
             harts: (harts.0.max(harts.1) > 1).then_some(harts),
             commands: [before, after].map(Run::commands),

@@ -132,13 +132,15 @@ impl Flame {
     pub(super) fn merged(
         before: &Self,
         after: &Self,
+        scales: [f64; 2],
         name_of: impl Fn(bool, FrameKind, &str) -> String,
     ) -> Self {
         let mut names = Names::default();
         let mut merge = |of: fn(&Self) -> &[FlameNode]| {
             let mut nodes: Vec<FlameNode> = Vec::new();
             let mut index = HashMap::new();
-            for (flame, is_before) in [(before, true), (after, false)] {
+            for (flame, is_before, scale) in [(before, true, scales[0]), (after, false, scales[1])]
+            {
                 let mut number = vec![0];
                 for FlameNode(above, kind, name, _, cycles, _) in of(flame) {
                     let name = flame.names.get(*name as usize).map_or("?", String::as_str);
@@ -155,7 +157,7 @@ impl Flame {
                     sums.resize(sums.len().max(cycles.len()), 0);
                     sums.iter_mut()
                         .zip(cycles)
-                        .for_each(|(sum, part)| *sum = sum.saturating_add(*part));
+                        .for_each(|(sum, part)| *sum = sum.saturating_add(scaled(*part, scale)));
                 }
             }
             nodes
@@ -167,6 +169,11 @@ impl Flame {
         };
         Self { names: names.list, columns: Vec::new(), lines, callers }
     }
+}
+
+/// Returns cycles of the whole region, of which so many were recorded.
+fn scaled(cycles: u64, scale: f64) -> u64 {
+    if scale == 1.0 { cycles } else { (cycles as f64 * scale).round() as u64 }
 }
 
 /// Each name once.

@@ -1,11 +1,12 @@
 //! One process's weights, instruction by instruction, of the Oracle and of every column.
 
 use commit_trace::InstId;
-use profile::{Component, Evaluation, Filter, Level, ProcessId, SamplerResult};
+use profile::{Component, Evaluation, Filter, Level, ProcessId, SamplerResult, Subsample};
 use rustc_hash::FxHashMap;
 use symbols::{Place, Symbolizer, Symbols, place};
 
 use super::guest::Matched;
+use super::margins::Subsampled;
 use super::parts::Parts;
 
 /// Every process that has any weight. Their rows together take much memory: they are made when they are asked for, one
@@ -19,6 +20,8 @@ pub(super) struct Gathered<'a> {
     leaders: Vec<u64>,
     /// The most expensive by the Oracle first.
     pub processes: Vec<Summary>,
+    /// What the subsamples of a sampled region have.
+    pub subsampled: Subsampled,
 }
 
 /// The part of a process's rows that is kept.
@@ -62,6 +65,16 @@ pub(super) struct Rows {
     pub stacks: Vec<[u64; 7]>,
     /// Units of each row that are due to a full store queue; they are part of `stacks`.
     pub store_queue: Vec<u64>,
+    /// The Oracle in each subsample; none if the region was not sampled.
+    pub subsamples: Vec<SubsampleRows>,
+}
+
+/// What a subsample has of a process.
+pub(super) struct SubsampleRows {
+    /// Units of each row.
+    pub by_row: Sparse,
+    /// Units by published category.
+    pub stack: [u64; 7],
 }
 
 /// A column's weights in one process.
@@ -183,6 +196,7 @@ impl<'a> Gathered<'a> {
             symbols: Symbols::default(),
             leaders: Vec::new(),
             processes: Vec::new(),
+            subsampled: Subsampled::new(evaluation),
         };
         let profiles = evaluation.samplers.iter().map(|result| &result.profile);
         let profiles = std::iter::once(&evaluation.oracle).chain(profiles);
@@ -252,7 +266,24 @@ impl<'a> Gathered<'a> {
                 store_queue[row] = stack[Component::FrontEndStores];
             }
         }
-        Rows { instruction, block, function, leaders, stacks, store_queue, ..rows }
+        let subsamples = self.subsamples(summary.process, &rows.insts);
+        Rows { instruction, block, function, leaders, stacks, store_queue, subsamples, ..rows }
+    }
+
+    /// Returns what each subsample has of a process, whose instructions by row are given.
+    fn subsamples(&self, process: ProcessId, insts: &[InstId]) -> Vec<SubsampleRows> {
+        let rows = |subsample: &Subsample| {
+            let mut sum = [0; 7];
+            let stacks = subsample.stacks.of(process).filter_map(|(inst, stack)| {
+                let info = self.evaluation.static_info.get(inst.0 as usize)?;
+                let units = stack.categories(info.class);
+                sum.iter_mut().zip(units).for_each(|(sum, units)| *sum += units);
+                Some((inst, units.iter().sum()))
+            });
+            let by_row = Sparse::of(insts, stacks);
+            SubsampleRows { by_row, stack: sum }
+        };
+        self.evaluation.subsamples.iter().map(rows).collect()
     }
 
     /// Returns the rows of a process without their names.
@@ -311,6 +342,7 @@ impl<'a> Gathered<'a> {
             leaders: Vec::new(),
             stacks: Vec::new(),
             store_queue: Vec::new(),
+            subsamples: Vec::new(),
             instruction: SymbolMap::default(),
             block: SymbolMap::default(),
             function: SymbolMap::default(),

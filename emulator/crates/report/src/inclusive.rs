@@ -318,6 +318,8 @@ mod tests {
             cycles: 1000.0,
             share: 1.0,
             stack: [0.0; 7],
+            margins: None,
+            stack_margins: None,
             class: "compute",
         };
         // All is below `main`, which says nothing; what calls itself counts once.

@@ -42,6 +42,7 @@ mod interpreted;
 mod json;
 mod listing;
 mod loops;
+mod margins;
 mod markup;
 mod model;
 mod options;

@@ -37,14 +37,26 @@ pub fn sampled_words(meta: &Value) -> Option<String> {
     }
 }
 
+/// Returns how many times as long a run's region is as what was recorded of it, from the run's metadata: one time if all of it was timed.
+pub(crate) fn sampled_scale(meta: &Value) -> f64 {
+    let count = |key: &str| meta.get("sampling").and_then(|found| found.get(key)?.as_f64());
+    let scale = count("instructions").zip(count("unit_instructions"));
+    scale.map(|(all, timed)| all / timed).filter(|scale| scale.is_finite()).unwrap_or(1.0)
+}
+
 /// Returns what says of anything made from a run that it is of units alone; `words`: of [`sampled_words`].
 pub fn sampled_notice(words: &str) -> String {
     format!("SAMPLED: {words}")
 }
 
-/// Returns the line that a report or comparison of units begins with.
+/// Returns the line that a report of units begins with.
 pub fn sampled_line(words: &str) -> String {
     format!("{}; what follows is of the units", sampled_notice(words))
+}
+
+/// Returns the line that a comparison of a sampled run begins with.
+pub(crate) fn estimated_line(words: &str) -> String {
+    format!("{}; its cycles below are estimates of the whole region", sampled_notice(words))
 }
 
 /// The report of the whole run, its processes and its code, which every section may read.
@@ -94,6 +106,11 @@ impl Common {
         let failure = failure.map(|failure| format!("FAILED: {failure}"));
         let sampled = sampled_words(&self.meta).map(|words| sampled_line(&words));
         self.part().map(part_line).into_iter().chain(failure).chain(sampled).collect()
+    }
+
+    /// Returns whether the region was sampled, and margins of error are known.
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.processes.first().is_some_and(|all| all.margins.is_some())
     }
 
     /// Returns the row of a process of the evaluation.

@@ -4,6 +4,7 @@ use profile::{ErrorSums, ErrorTotals, Level, OracleWeights};
 
 use super::columns::{LevelError, Levels};
 use super::gather::{Rows, Summary};
+use super::margins::{Subsampled, add_stacks, stack_margins};
 use super::parts::class;
 use super::tables::ProcessReport;
 
@@ -17,6 +18,8 @@ pub(super) struct ProcessSums {
     samples: Vec<f64>,
     /// Units by category.
     stack: [u64; 7],
+    /// Units by subsample of a sampled region, and category.
+    by_subsample: Vec<[u64; 7]>,
     /// Per column the totals that it is compared by, and sums for each of [`Level::ALL`]; `None` if it did not measure the
     /// process.
     errors: Vec<Option<(ErrorTotals, [ErrorSums; 3])>>,
@@ -31,6 +34,7 @@ impl ProcessSums {
             oracle_total: summaries.iter().map(|summary| summary.oracle_total).sum(),
             samples: (0..columns).map(sum).collect(),
             stack: [0; 7],
+            by_subsample: Vec::new(),
             errors: (0..columns).map(whole).collect(),
         }
     }
@@ -43,6 +47,9 @@ impl ProcessSums {
                 all.stack[at] += units;
             }
         }
+        let by_subsample: Vec<[u64; 7]> = rows.subsamples.iter().map(|of| of.stack).collect();
+        add_stacks(&mut self.by_subsample, &by_subsample);
+        add_stacks(&mut all.by_subsample, &by_subsample);
         for (at, level) in Level::ALL.into_iter().enumerate() {
             let keys = rows.keys(level);
             let truth =
@@ -62,7 +69,13 @@ impl ProcessSums {
     }
 
     /// Returns the row of the process, or of all, under this name.
-    pub fn finish(self, name: &str, share: f64, units: f64) -> ProcessReport {
+    pub fn finish(
+        self,
+        name: &str,
+        share: f64,
+        units: f64,
+        subsampled: &Subsampled,
+    ) -> ProcessReport {
         let total = self.stack.iter().sum::<u64>().max(1) as f64;
         let stack = self.stack.map(|part| part as f64 / total);
         let error = |(whole, sums): (ErrorTotals, [ErrorSums; 3])| {
@@ -79,6 +92,9 @@ impl ProcessSums {
             share,
             class: class(&stack),
             stack,
+            margins: subsampled.margins_of_stacks(&self.by_subsample),
+            stack_margins: stack_margins(&self.by_subsample),
+            by_subsample: self.by_subsample,
             samples: self.samples,
             errors: self.errors.into_iter().map(|errors| errors.map(error)).collect(),
         }

@@ -8,7 +8,8 @@ use profile::Evaluation;
 use profile::topdown::Slots;
 use symbols::{FunctionId, Location, Source, Symbols};
 
-use super::gather::{Gathered, Rows};
+use super::gather::{Gathered, Rows, SubsampleRows};
+use super::margins::Subsampled;
 use super::tables::{FunctionRow, InstructionRow};
 
 /// Rows that a report keeps: more than anybody reads, few enough for a page.
@@ -21,6 +22,7 @@ pub(super) struct Selection<'a> {
     pub symbols: &'a Symbols,
     pub disassemble: &'a dyn Fn(u32, u64) -> String,
     pub units: f64,
+    pub subsampled: &'a Subsampled,
 }
 
 /// A function row and where it came from.
@@ -38,6 +40,11 @@ fn share(part: u64, total: u64) -> f64 {
     if total == 0 { 0.0 } else { part as f64 / total as f64 }
 }
 
+/// Units of a process by subsample.
+fn totals(subsamples: &[SubsampleRows]) -> Vec<u64> {
+    subsamples.iter().map(|of| of.stack.iter().sum()).collect()
+}
+
 /// The functions with the most time by the Oracle, of the processes added so far.
 #[derive(Default)]
 pub(super) struct Functions(Vec<Function>);
@@ -50,6 +57,9 @@ impl Functions {
         let oracle = keys.sum(rows.oracle.iter().copied().enumerate());
         let columns: Vec<Vec<u64>> =
             rows.columns.iter().map(|c| keys.sum(c.by_row.iter())).collect();
+        let subsamples: Vec<Vec<u64>> =
+            rows.subsamples.iter().map(|of| keys.sum(of.by_row.iter())).collect();
+        let whole = totals(&rows.subsamples);
         let mut stacks = vec![[0u64; 7]; keys.count];
         let mut store_queue = vec![0; keys.count];
         let mut ids = vec![FunctionId(0); keys.count];
@@ -69,6 +79,7 @@ impl Functions {
         }
         for key in 0..keys.count {
             let function = selection.symbols.function(ids[key]);
+            let by_subsample: Vec<u64> = subsamples.iter().map(|of| of[key]).collect();
             self.0.push(Function {
                 process,
                 id: ids[key],
@@ -79,6 +90,8 @@ impl Functions {
                     module: function.module.0 as usize,
                     cycles: oracle[key] as f64 / selection.units,
                     share: share(oracle[key], rows.oracle_total),
+                    margins: selection.subsampled.margins(&by_subsample, &whole),
+                    by_subsample,
                     total: None,
                     stack: stacks[key].map(|units| share(units, rows.oracle_total)),
                     store_queue: share(store_queue[key], rows.oracle_total),
@@ -229,6 +242,8 @@ impl<'a> RowBuilder<'a> {
         let at = &symbols.locations[place];
         let StaticInfo { raw, pc, .. } = evaluation.static_info[rows.insts[row].0 as usize];
         let text = self.text(raw, at.offset).to_owned();
+        let by_subsample: Vec<u64> = rows.subsamples.iter().map(|of| of.by_row.get(row)).collect();
+        let margins = self.selection.subsampled.margins(&by_subsample, &totals(&rows.subsamples));
         InstructionRow {
             process: process + 1,
             inst: rows.insts[row],
@@ -242,6 +257,7 @@ impl<'a> RowBuilder<'a> {
             text,
             cycles: rows.oracle[row] as f64 / units,
             share: share(rows.oracle[row], rows.oracle_total),
+            margins,
             stack: rows.stacks[row].map(|units| share(units, rows.oracle_total)),
             store_queue: share(rows.store_queue[row], rows.oracle_total),
             shares: rows.columns.iter().map(|c| share(c.by_row.get(row), c.totals.total)).collect(),

@@ -1,11 +1,12 @@
 //! The rows of the tables. All shares are fractions of the process's own total, unless said otherwise.
 
 use commit_trace::InstId;
-use profile::ProcessId;
+use profile::{Margin, ProcessId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::columns::{LevelError, Levels};
+use super::margins::Margins;
 
 /// One process, or all.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
@@ -28,6 +29,15 @@ pub struct ProcessReport {
     pub share: f64,
     /// Share of each category of [`profile::CATEGORIES`].
     pub stack: [f64; 7],
+    /// Margins of `share` and `cycles`, if the region was sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margins: Option<Margins>,
+    /// Margins of `stack`, if the region was sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stack_margins: Option<[Margin; 7]>,
+    /// Units by subsample of a sampled region, and category.
+    #[serde(skip)]
+    pub by_subsample: Vec<[u64; 7]>,
     /// `compute` if over half of the cycles commit, else `flush` if over 3 % are flush, else `stall`.
     pub class: &'static str,
     /// Samples per column that fell into the process.
@@ -52,6 +62,12 @@ pub struct CommandRow {
     pub share: f64,
     /// Share of each category of [`profile::CATEGORIES`].
     pub stack: [f64; 7],
+    /// Margins of `share` and `cycles`, if the region was sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margins: Option<Margins>,
+    /// Margins of `stack`, if the region was sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stack_margins: Option<[Margin; 7]>,
     /// The command's class by its cycle stack, in the words of [`ProcessReport::class`].
     pub class: &'static str,
 }
@@ -88,6 +104,12 @@ pub struct FunctionRow {
     pub cycles: f64,
     /// Share of the process by the Oracle.
     pub share: f64,
+    /// Margins of `share` and `cycles`, if the region was sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margins: Option<Margins>,
+    /// Units by subsample of a sampled region.
+    #[serde(skip)]
+    pub by_subsample: Vec<u64>,
     /// Share of the process's cycles that the function has with all that it calls, if calls were followed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<f64>,
@@ -131,6 +153,9 @@ pub struct InstructionRow {
     pub cycles: f64,
     /// Share of the process by the Oracle.
     pub share: f64,
+    /// Margins of `share` and `cycles`, if the region was sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margins: Option<Margins>,
     /// Share of the process by category; their sum is `share`.
     pub stack: [f64; 7],
     /// Share of the process in which a full store queue held dispatch back; it is part of `stack`.

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use commit_trace::InstId;
 use guest_samples::{GuestProfile, GuestSample};
-use profile::synthetic::{QUICKSTART, evaluation};
+use profile::synthetic::{QUICKSTART, evaluation, sampled_evaluation};
 use profile::{
     CycleStacks, Evaluation, Level, Profile, Profiler, Thread, ThreadId, UNITS_PER_CYCLE,
 };
@@ -59,6 +59,31 @@ fn text_is_as_blessed_and_fits() {
         assert!(line.chars().count() <= 120, "{line}");
     }
     golden("report.txt", &text);
+}
+
+#[test]
+fn a_sampled_run_has_margins() {
+    let evaluation = sampled_evaluation();
+    evaluation.check().unwrap();
+    let report = report_of(&evaluation, None);
+    let text = report.text(&Options::default());
+    for line in text.lines() {
+        assert!(line.chars().count() <= 120, "{line}");
+    }
+    golden("sampled.txt", &text);
+    let json = serde_json::to_value(&report).unwrap();
+    let hot = &json["instructions"][0];
+    // 6,000 of 11,000 cycles of one half, 2,000 of 7,000 of the other: by Student's t with one degree of freedom.
+    let share = 8.0 / 18.0;
+    let error = (6000.0 - share * 11_000.0) / 9000.0;
+    let margin = hot["margins"]["share"]["within_95"].as_f64().unwrap();
+    assert!((margin / (12.706 * error) - 1.0).abs() < 1e-3, "{margin} {error}");
+    // 6,000 and 2,000 cycles of equal halves.
+    let cycles = hot["margins"]["cycles"]["within_95"].as_f64().unwrap();
+    assert!((cycles / (12.706 * 4000.0) - 1.0).abs() < 1e-3, "{cycles}");
+    let plain = serde_json::to_value(report_of(&profile::synthetic::evaluation(), None)).unwrap();
+    assert!(plain["instructions"][0].get("margins").is_none());
+    assert!(plain["processes"][0].get("stack_margins").is_none());
 }
 
 #[test]

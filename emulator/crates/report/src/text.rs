@@ -5,8 +5,9 @@ mod hot;
 
 use std::fmt::Write;
 
-use profile::CATEGORIES;
+use profile::{CATEGORIES, Margin};
 
+use super::margins::Margins;
 use super::options::Options;
 use super::printable::printable_lines;
 use super::report::Report;
@@ -127,7 +128,12 @@ impl Report {
         writeln!(out)?;
         let mut hidden = 0;
         let all = &self.common.processes[0];
-        let mut lines = vec![(all.name.clone(), all.cycles, all.share, all.class, all.stack)];
+        let margins = |margins: &Option<Margins>, of_stack: &Option<[Margin; 7]>| {
+            Some((margins.as_ref()?.share, (*of_stack)?))
+        };
+        let of_all = margins(&all.margins, &all.stack_margins);
+        let mut lines =
+            vec![(all.name.clone(), all.cycles, all.share, all.class, all.stack, of_all)];
         for command in &self.common.commands {
             let asked = |index: &usize| {
                 Some(&self.common.processes[*index].name) == options.process.as_ref()
@@ -137,9 +143,10 @@ impl Report {
                 continue;
             }
             let CommandRow { cycles, share, class, stack, .. } = command;
-            lines.push((command.short_title(23), *cycles, *share, *class, *stack));
+            let own = margins(&command.margins, &command.stack_margins);
+            lines.push((command.short_title(23), *cycles, *share, *class, *stack, own));
         }
-        for (name, cycles, share, class, stack) in lines {
+        for (name, cycles, share, class, stack, margins) in lines {
             write!(
                 out,
                 "{:<24}{:>15}{:>8}  {:<8}",
@@ -152,6 +159,13 @@ impl Report {
                 write!(out, "{:>9}", percent(share))?;
             }
             writeln!(out)?;
+            if let Some((share, stack)) = margins {
+                write!(out, "{:<39}{:>8}  {:<8}", "  ± 95 %", percent(share.within_95), "")?;
+                for margin in stack {
+                    write!(out, "{:>9}", percent(margin.within_95))?;
+                }
+                writeln!(out)?;
+            }
         }
         if hidden > 0 {
             writeln!(out, "and {hidden} more below {} %", percent(options.min_share))?;

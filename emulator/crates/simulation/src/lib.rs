@@ -54,7 +54,7 @@ pub use laps::{Lap, Laps};
 pub use options::{MAX_HARTS, MachineOptions, Mode, Region, Threads, Translator};
 pub use recording::{Profilers, Recorded, Recording, RecordingError, TraceOutput};
 pub use region::{RegionState, RegionSummary, RunPosition, Stretch};
-pub use sampling::{Estimate, Interval, Sampled, SampledUnits, SamplingPlan, Scheme};
+pub use sampling::{Sampled, SampledUnits, SamplingPlan, Scheme};
 pub use session::{
     CollectedTruth, Finished, Flow, Goal, NoObserver, Observer, SLICE, Session, Stop,
 };

@@ -66,6 +66,8 @@ pub struct Profilers {
     pub detail: bool,
     /// Calls are followed.
     pub call_stacks: bool,
+    /// Counts are kept by subsample, too, as the region is sampled.
+    pub subsamples: bool,
 }
 
 /// Returns what excerpts say of a core.

@@ -4,12 +4,9 @@
 //! is timed only to fill the core's window, and before that one in which predictors learn from the path. All units have the same length and stand for as much, so that
 //! profiles of the recorded units are profiles of the region, and a ratio of sums is an estimate (Wunderlich et al., *SMARTS*, ISCA 2003).
 
-mod estimate;
-
+use profile::Estimate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-pub use estimate::{Estimate, Interval};
 
 /// Where units lie in their intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -117,16 +114,17 @@ impl Sampled {
                 "{sampled}: too few for an estimate, which a smaller run.sampling.every gives"
             );
         };
-        let percent = |interval: Interval| 100.0 * interval.half_width / cycles.value;
-        let few = match percent(cycles.within_95) > 20.0 {
+        let margin = cycles.margin();
+        let percent = |margin: f64| 100.0 * margin / cycles.value;
+        let few = match percent(margin.within_95) > 20.0 {
             true => "; more units make it narrower (run.sampling.every)",
             false => "",
         };
         format!(
             "{sampled}: {:.1} M cycles, not idle, ± {:.2} % (95 %), ± {:.2} % (99.7 %) by chance, {:.4} cycles per instruction{few}",
             cycles.value / 1e6,
-            percent(cycles.within_95),
-            percent(cycles.within_99_7),
+            percent(margin.within_95),
+            percent(margin.within_99_7),
             cpi.value
         )
     }
@@ -342,12 +340,15 @@ impl Sampler {
     pub fn finish(mut self) -> (Sampled, SampledUnits) {
         self.end_unit();
         let instructions = self.before;
-        let cpi = Estimate::of_ratio(&self.units, instructions);
+        let timed: u64 = self.units.iter().map(|unit| unit.instructions).sum();
+        let units = self.units.iter().map(|unit| (unit.cycles as f64, unit.instructions as f64));
+        let rest = 1.0 - timed as f64 / instructions.max(timed).max(1) as f64;
+        let cpi = Estimate::of_ratio(units, rest);
         let mut sampled = Sampled {
             in_words: String::new(),
             instructions,
             timed_instructions: self.timed,
-            unit_instructions: self.units.iter().map(|unit| unit.instructions).sum(),
+            unit_instructions: timed,
             units: self.units.len() as u64,
             cycles: cpi.map(|cpi| cpi.times(instructions as f64)),
             cpi,

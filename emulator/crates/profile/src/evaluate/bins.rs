@@ -38,6 +38,9 @@ impl Run {
             is_cold(process) && entity.is_some_and(|entity| entity.end_cycle.is_some())
         };
         self.oracle.pack_cold(newly, is_cold);
+        if let Some(subsamples) = &mut self.subsamples {
+            subsamples.pack_cold(newly, is_cold);
+        }
         if let Some(details) = &mut self.details {
             details.pack_cold(newly, is_cold);
         }

@@ -3,6 +3,7 @@
 use super::Run;
 use super::details::Details;
 use super::parts::Parts;
+use super::subsamples::Subsamples;
 use crate::oracle::Oracle;
 use crate::view::View;
 use crate::{Profile, Sampler};
@@ -75,6 +76,10 @@ impl Run {
         self.context.forget_cycles();
         self.parts = Parts::new(self.views.iter().map(View::filter));
         self.oracle = Oracle::new();
+        if let Some(subsamples) = &mut self.subsamples {
+            **subsamples = Subsamples::default();
+            subsamples.begin_unit(self.process);
+        }
         if let Some(width) = self.requested.width {
             self.oracle.count_commits();
             let mut details = Details::new(width);

@@ -26,6 +26,10 @@ impl SpanSink for Run {
             return Take::Spans(block.records.len());
         }
         self.parts.block(&block);
+        if let Some(subsamples) = &mut self.subsamples {
+            subsamples.block(&block);
+            subsamples.commit(block.records.len() as u64);
+        }
         let (details, static_info) = (&mut self.details, &self.static_info);
         let stalled = self.oracle.block(&block, |span| {
             if let Some(details) = details {
@@ -64,6 +68,9 @@ impl SpanSink for Run {
             }
             self.oracle.span(span);
             self.parts.span(span);
+            if let Some(subsamples) = &mut self.subsamples {
+                subsamples.span(span);
+            }
             if let Some(stacks) = &mut self.stacks {
                 stacks.charge(span, self.process);
             }
@@ -77,6 +84,9 @@ impl SpanSink for Run {
             self.pass(span);
             if span.state == State::Computing {
                 self.instructions += span.records.len() as u64;
+                if let Some(subsamples) = &mut self.subsamples {
+                    subsamples.commit(span.records.len() as u64);
+                }
             }
         } else if span.state == State::Computing {
             self.last = span.records.last().copied();
@@ -158,8 +168,11 @@ impl SpanSink for Run {
             }
             Event::Region(inside) => {
                 self.scripts.interrupt();
-                self.marked = *inside;
+                let begins = *inside && !std::mem::replace(&mut self.marked, *inside);
                 self.stretches.mark(cycle, *inside);
+                if let Some(subsamples) = self.subsamples.as_mut().filter(|_| begins) {
+                    subsamples.begin_unit(self.process);
+                }
                 if self.only_marked {
                     self.profiling = *inside;
                     if !inside {
@@ -175,6 +188,9 @@ impl SpanSink for Run {
         let marked = self.by_mark && self.marked;
         self.oracle.select(self.process, marked);
         let thread = &self.context.threads()[self.context.thread().0 as usize];
+        if let Some(subsamples) = &mut self.subsamples {
+            subsamples.select(self.process);
+        }
         self.parts.select(thread.name(), self.process, marked);
         self.enter();
     }

@@ -5,8 +5,10 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::oracle::UNITS_PER_CYCLE;
+use crate::subsample::SUBSAMPLES;
 use crate::{
-    Component, Filter, Privilege, Profiler, Schedule, Timeline, profile_error, sampling_error,
+    Component, CycleStack, Filter, Privilege, Profiler, Schedule, Timeline, profile_error,
+    sampling_error,
 };
 
 mod filters;
@@ -153,6 +155,26 @@ proptest! {
         let evaluation = evaluate(&batches, &samplers(period, 1), Region::Marked);
         check(&evaluation)?;
         prop_assert!(evaluation.cycles <= evaluation.stream_cycles);
+
+        let mut sampled = Evaluator::new(&[], Region::Marked).of_sampled_region();
+        let mut slow = Evaluator::new(&[], Region::Marked).of_sampled_region().span_by_span();
+        for batch in &batches {
+            sampled.batch(batch).unwrap();
+            slow.batch(batch).unwrap();
+        }
+        let sampled = sampled.finish();
+        prop_assert_eq!(sampled.check(), Ok(()));
+        prop_assert_eq!(&slow.finish(), &sampled);
+        let subsamples = || sampled.subsamples.iter();
+        let committed: u64 = subsamples().map(|of| of.instructions).sum();
+        prop_assert_eq!(committed, sampled.instructions);
+        for (process, inst, stack) in sampled.stacks.iter() {
+            let mut sum = CycleStack::default();
+            subsamples().for_each(|of| sum += of.stacks.get(process, inst));
+            prop_assert_eq!(sum, stack);
+        }
+        let units = sampled.scheduler.region.iter().filter(|unit| !unit.is_empty()).count();
+        prop_assert!(sampled.subsamples.len() <= units.min(SUBSAMPLES) + 1);
     }
 
     #[test]
@@ -188,7 +210,7 @@ proptest! {
             let of = |batches: &[Batch]| {
                 let mut evaluator = Evaluator::new(&samplers, region).keep_samples();
                 if region == Region::Marked {
-                    evaluator = evaluator.in_detail(4).with_call_stacks();
+                    evaluator = evaluator.in_detail(4).with_call_stacks().of_sampled_region();
                 }
                 batches.iter().for_each(|batch| evaluator.batch(batch).unwrap());
                 evaluator.finish()

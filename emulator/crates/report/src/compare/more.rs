@@ -7,10 +7,12 @@ use serde::Serialize;
 
 use super::text::{MIN_CHANGE_SHARE, TOTALS, relative, say_if_none, titled};
 use super::{Change, Comparison, Run, RunTitle, Totals};
-use crate::model::{part_line, sampled_line};
+use crate::model::{estimated_line, part_line};
 use crate::printable::printable_lines;
 use crate::widths::{fit, fit_name};
 
+/// Mark of a change that may be there by chance.
+pub(crate) const CHANCE: &str = "~";
 /// Runs that are beside the first in a block of the text.
 const BESIDE: usize = 3;
 
@@ -24,7 +26,7 @@ pub struct Compared {
     /// Why runs are not whole, a sentence each; none if all are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
-    /// What became of the sampling of runs whose region was sampled, a line each: their sums are of units.
+    /// What became of the sampling of runs whose region was sampled, a line each: their cycles are estimates.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sampled: Vec<String>,
     /// Totals by run.
@@ -46,6 +48,9 @@ pub struct ComparedRow {
     pub place: String,
     /// The Oracle's cycles by run; 0 in one that does not have it.
     pub cycles: Vec<f64>,
+    /// Runs, by index, whose change from the first run may be there by chance, as one of the two was sampled ([`Change::margin`]).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub within_chance: Vec<usize>,
 }
 
 impl ComparedRow {
@@ -100,13 +105,16 @@ impl Compared {
             writeln!(out, "{}\n", part_line(part))?;
         }
         for words in &self.sampled {
-            writeln!(out, "{}\n", sampled_line(words))?;
+            writeln!(out, "{}\n", estimated_line(words))?;
         }
         for (at, run) in self.runs.iter().enumerate() {
             titled(out, &format!("run {}", at + 1), &run.line())?;
             if !self.differences[at].is_empty() {
                 titled(out, "", &format!("differs in {}", self.differences[at].join(", ")))?;
             }
+        }
+        if !self.sampled.is_empty() {
+            writeln!(out, "{CHANCE} before a change: it may be there by chance (95 %)")?;
         }
         let others: Vec<usize> = (1..self.runs.len()).collect();
         for beside in others.chunks(BESIDE) {
@@ -115,7 +123,7 @@ impl Compared {
             for (name, value) in TOTALS {
                 let values: Option<Vec<f64>> = self.totals.iter().map(value).collect();
                 if let Some(values) = values {
-                    row(out, name, &values, beside)?;
+                    row(out, name, &values, beside, &[])?;
                 }
             }
             for (title, rows) in
@@ -126,7 +134,7 @@ impl Compared {
                 let mut written = 0;
                 for of in self.noticed(rows).take(limit) {
                     let values: Vec<f64> = of.cycles.iter().map(|cycles| cycles / 1e6).collect();
-                    row(out, &fit_name(&of.title(), 43), &values, beside)?;
+                    row(out, &fit_name(&of.title(), 43), &values, beside, &of.within_chance)?;
                     written += 1;
                 }
                 say_if_none(out, written)?;
@@ -153,32 +161,46 @@ fn heading(out: &mut String, title: &str, beside: &[usize]) -> fmt::Result {
     writeln!(out)
 }
 
-fn row(out: &mut String, name: &str, values: &[f64], beside: &[usize]) -> fmt::Result {
+/// Writes the values of all runs; changes of runs `within_chance` are marked.
+fn row(
+    out: &mut String,
+    name: &str,
+    values: &[f64],
+    beside: &[usize],
+    within_chance: &[usize],
+) -> fmt::Result {
     write!(out, "{:44}{:>11.3}", fit(name, 43), values[0])?;
-    for &run in beside {
-        write!(out, "{:>11.3}{}", values[run], relative(values[0], values[run]))?;
+    for run in beside {
+        let change = relative(values[0], values[*run]);
+        let mark = if within_chance.contains(run) { CHANCE } else { "" };
+        write!(out, "{:>11.3}{:>10}", values[*run], format!("{mark}{}", change.trim()))?;
     }
     writeln!(out)
 }
 
 /// The rows of all pairs, those with the largest change first.
 fn rows(pairs: &[Comparison], of: fn(&Comparison) -> &Vec<Change>) -> Vec<ComparedRow> {
-    let mut found: BTreeMap<(&str, &str, &str), Vec<f64>> = BTreeMap::new();
+    let mut found: BTreeMap<(&str, &str, &str), (Vec<f64>, Vec<usize>)> = BTreeMap::new();
     for (at, pair) in pairs.iter().enumerate() {
         for change in of(pair) {
             let key = (&*change.process, &*change.name, &*change.place);
-            let cycles = found.entry(key).or_insert_with(|| vec![0.0; 1 + pairs.len()]);
+            let none = || (vec![0.0; 1 + pairs.len()], Vec::new());
+            let (cycles, within_chance) = found.entry(key).or_insert_with(none);
             cycles[0] = change.before;
             cycles[1 + at] = change.after;
+            if change.is_within_chance() {
+                within_chance.push(1 + at);
+            }
         }
     }
     let rows = found.into_iter();
     let mut rows: Vec<ComparedRow> = rows
-        .map(|((process, name, place), cycles)| ComparedRow {
+        .map(|((process, name, place), (cycles, within_chance))| ComparedRow {
             process: process.to_owned(),
             name: name.to_owned(),
             place: place.to_owned(),
             cycles,
+            within_chance,
         })
         .collect();
     rows.sort_by(|a, b| b.change().total_cmp(&a.change()));

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::elapsed::Elapsed;
-use crate::model::sampled_words;
+use crate::margins::Margins;
+use crate::model::{sampled_scale, sampled_words};
 
 /// What a comparison needs of a run's `report.json`.
 #[derive(Clone, Debug, Deserialize)]
@@ -76,6 +77,16 @@ impl Run {
     /// Says which run it is: its folder, and when it was run.
     pub fn titled(self, folder: &str, when: Option<String>) -> Self {
         Self { folder: folder.to_owned(), when, ..self }
+    }
+
+    /// Returns how many times as long the region is as what was recorded of it: more than one time if it was sampled.
+    pub(super) fn scale(&self) -> f64 {
+        sampled_scale(&self.meta)
+    }
+
+    /// Returns the 95 % margin of the region's cycles, if they are an estimate.
+    pub(super) fn margin(&self) -> Option<f64> {
+        self.meta["sampling"]["cycles"]["within_95"]["half_width"].as_f64()
     }
 
     /// Why it is not of a whole run, if it is not.
@@ -153,7 +164,16 @@ impl Run {
 
     pub(super) fn totals(&self) -> Totals {
         let ReportTotals { cycles, idle, instructions } = self.totals;
-        Totals { elapsed: Elapsed::of(&self.meta), cycles, idle, instructions }
+        let scaled = |count: u64| match self.scale() {
+            1.0 => count,
+            scale => (count as f64 * scale).round() as u64,
+        };
+        Totals {
+            elapsed: Elapsed::of(&self.meta),
+            cycles: scaled(cycles),
+            idle: scaled(idle),
+            instructions: scaled(instructions),
+        }
     }
 }
 
@@ -210,6 +230,9 @@ pub(super) struct Process {
     pub(super) command: Option<String>,
     pub(super) cycles: f64,
     pub(super) stack: Vec<f64>,
+    /// Of a sampled run.
+    #[serde(default)]
+    pub(super) margins: Option<Margins>,
 }
 
 fn one() -> usize {
@@ -238,6 +261,9 @@ pub(super) struct Function {
     pub(super) module: usize,
     pub(super) cycles: f64,
     pub(super) stack: Vec<f64>,
+    /// Of a sampled run.
+    #[serde(default)]
+    pub(super) margins: Option<Margins>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -248,6 +274,9 @@ pub(super) struct Instruction {
     pub(super) source: Option<String>,
     pub(super) cycles: f64,
     pub(super) stack: Vec<f64>,
+    /// Of a sampled run.
+    #[serde(default)]
+    pub(super) margins: Option<Margins>,
 }
 
 /// The section *Waiting* of a report.

@@ -238,3 +238,46 @@ fn several_runs_are_beside_the_first() {
         assert!(page.contains(part), "{part}");
     }
 }
+
+/// A run of 4 M cycles that was sampled: a tenth of it in units.
+fn sampled(main: f64, margin: f64) -> Run {
+    let mut run = run(main / 10.0, Some(1e5));
+    run.meta = json!({ "sampling": {
+        "in_words": "40 units", "instructions": 10_000, "unit_instructions": 1000,
+        "cycles": { "within_95": { "half_width": 3e5 } },
+    }});
+    let margins = json!({
+        "share": { "within_95": 0.01, "within_99_7": 0.02 },
+        "cycles": { "within_95": margin / 10.0, "within_99_7": margin / 5.0 },
+    });
+    run.functions[0].margins = Some(serde_json::from_value(margins).unwrap());
+    run
+}
+
+#[test]
+fn cycles_of_sampled_runs_are_estimates_of_the_region() {
+    let comparison = Comparison::new(&sampled(3e6, 3e5), &sampled(2e6, 4e5), &[]).unwrap();
+    let [main, _] = &comparison.functions[..] else {
+        panic!("two functions");
+    };
+    assert_eq!((main.before.round(), main.after.round()), (3e6, 2e6));
+    assert!((main.margin.unwrap() - 5e5).abs() < 1.0, "{:?}", main.margin);
+    assert!(!main.is_within_chance());
+    assert!((comparison.margin.unwrap() - f64::hypot(3e5, 3e5)).abs() < 1.0);
+    assert_eq!(comparison.before.instructions, 10_000);
+    let text = comparison.text(10);
+    assert!(text.contains("SAMPLED: before: 40 units; its cycles below are estimates"), "{text}");
+    assert!(!text.contains("within chance"), "{text}");
+
+    let (before, after) = (sampled(3e6, 6e5), sampled(2.5e6, 6e5));
+    let by_chance = Comparison::new(&before, &after, &[]).unwrap();
+    assert!(by_chance.functions[0].is_within_chance());
+    assert!(by_chance.text(10).contains("within chance"));
+    let several = Compared::new(&[before, after, run(1e6, None)]);
+    assert_eq!(several.functions[0].within_chance, [1]);
+    assert!(several.text(10).contains("~-16.7 %"), "{}", several.text(10));
+
+    // A run that was timed from end to end is beside them as it is.
+    let comparison = Comparison::new(&run(3e6, Some(1e6)), &sampled(3e6, 3e5), &[]).unwrap();
+    assert!(comparison.functions.iter().all(|row| row.delta().abs() < 1.0));
+}

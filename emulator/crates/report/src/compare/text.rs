@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Change, Comparison, ThreadTime, Totals, WaitChange, WaitingChanges};
-use crate::model::{part_line, sampled_line};
+use crate::model::{estimated_line, part_line};
 use crate::printable::printable_lines;
 use crate::widths::{fit, fit_name, wrap};
 
@@ -24,7 +24,7 @@ impl Comparison {
             writeln!(out, "{}\n", part_line(part))?;
         }
         for words in &self.sampled {
-            writeln!(out, "{}\n", sampled_line(words))?;
+            writeln!(out, "{}\n", estimated_line(words))?;
         }
         for (which, run) in ["before", "after"].into_iter().zip(&self.runs) {
             titled(out, which, &run.line())?;
@@ -49,6 +49,13 @@ impl Comparison {
                 continue;
             };
             writeln!(out, "{name:22}{before:>12.3}{after:>12.3}{}", relative(before, after))?;
+        }
+        if let Some(margin) = self.margin {
+            writeln!(
+                out,
+                "By chance, the change of the cycles that are not idle is off by up to {:.3} M (95 %).",
+                margin / 1e6
+            )?;
         }
         if let Some(waiting) = &self.waiting {
             waiting.write(out, limit)?;
@@ -78,22 +85,34 @@ impl Comparison {
     ) -> std::fmt::Result {
         let total = (self.before.cycles + self.after.cycles) as f64 / 2.0;
         let noticed = rows.iter().filter(|row| row.delta().abs() > MIN_CHANGE_SHARE * total);
+        // Names make room for margins.
+        let sampled = !self.sampled.is_empty();
+        let width = if sampled { 41 } else { 52 };
         writeln!(
             out,
-            "\n{title:52}{:>11}{:>11}{:>11}{:>10}  mostly",
-            "M before", "M after", "M change", "change"
+            "\n{title:width$}{:>11}{:>11}{:>11}{}{:>10}  mostly",
+            "M before",
+            "M after",
+            "M change",
+            if sampled { format!("{:>11}", "± 95 %") } else { String::new() },
+            "change"
         )?;
         let mut written = 0;
         for row in noticed.take(limit) {
+            let margin = match row.margin {
+                Some(margin) => format!("{:>11.3}", margin / 1e6),
+                None if sampled => format!("{:>11}", "?"),
+                None => String::new(),
+            };
             writeln!(
                 out,
-                "{:52}{:>11.3}{:>11.3}{:>+11.3}{}  {}",
-                fit_name(&row.title(), 51),
+                "{:width$}{:>11.3}{:>11.3}{:>+11.3}{margin}{}  {}",
+                fit_name(&row.title(), width - 1),
                 row.before / 1e6,
                 row.after / 1e6,
                 row.delta() / 1e6,
                 relative(row.before, row.after),
-                self.mostly(row),
+                if row.is_within_chance() { "within chance" } else { self.mostly(row) },
             )?;
             written += 1;
         }

@@ -73,6 +73,10 @@ const changeColumns = (of) => [
   { name: "%", number: true, key: (row) => ratio(...of(row.parent ?? row)), width: "6rem" },
 ];
 
+// Cycles of a sampled run are estimates.
+const sampled = comparison.sampled?.length > 0;
+const isByChance = (row) => row.margin != null && Math.abs(row.after - row.before) <= row.margin;
+
 function changes(id, rows, name) {
   const wanted = rows.filter((row) => (!view.process || row.process === view.process) && ofWords([row.process, row.name, row.place].join(" ")));
   const most = rows.reduce((largest, row) => Math.max(largest, Math.abs(row.after - row.before)), 0) || 1;
@@ -100,11 +104,14 @@ function changes(id, rows, name) {
     ...(name ? [{ name, key: (row) => row.name }, { name: "Process", key: (row) => row.process, width: "7rem" }]
       : [{ name: "Process", key: (row) => (row.parent ?? row).process }]),
     ...changeColumns(of),
+    ...(sampled ? [{ name: "± 95 %", number: true, key: (row) => row.margin ?? 0, width: "7rem", title: "By chance, the change is off by no more for 95 % of seeds" }] : []),
     { name: "Mostly", width: "18rem" },
   ], (row) => {
     const line = make("tr", {}, make("td", { title: [row.name || row.process, row.place].join("\n") }, ...title(row)),
       name ? make("td", { title: row.process }, row.process) : null,
-      ...changeCells(row.before, row.after, most), make("td", { title: largest(row) }, largest(row)));
+      ...changeCells(row.before, row.after, most),
+      sampled ? make("td", { class: "number" }, row.margin == null ? "" : number(row.margin)) : null,
+      make("td", { title: largest(row) }, isByChance(row) ? "within chance" : largest(row)));
     line.addEventListener("click", () => toggle(row));
     return line;
   }, {
@@ -169,7 +176,8 @@ if (elapsed) {
     make("span", {}, `${known ? "" : "cycles "}elapsed: ${change(elapsed[0].cycles, elapsed[1].cycles)}`)));
 }
 for (const [name, was, is] of [["cycles, not idle", busy(before), busy(after)], ["instructions", before.instructions, after.instructions]]) {
-  byId("tiles").append(make("div", { class: "tile" }, make("b", {}, `${compact(was)} → ${compact(is)}`), make("span", {}, `${name}: ${change(was, is)}`)));
+  const margin = name === "cycles, not idle" && comparison.margin != null ? ` (± ${compact(comparison.margin)} by chance)` : "";
+  byId("tiles").append(make("div", { class: "tile" }, make("b", {}, `${compact(was)} → ${compact(is)}`), make("span", {}, `${name}: ${change(was, is)}${margin}`)));
 }
 if (comparison.renamed) {
   byId("subtitle").textContent = `${comparison.renamed[0]} and ${comparison.renamed[1]} may be the same program: --map ${comparison.renamed[0]}=${comparison.renamed[1]} compares them.`;

@@ -33,7 +33,7 @@ impl Comparison {
             "comparison": self,
             "categories": CATEGORIES,
             "names": names(),
-            "flame": Flame::merged(before, after, name_of),
+            "flame": Flame::merged(before, after, self.scales, name_of),
         });
         let page = filled(PAGE, |name| match name {
             "part" => part_notices(&self.parts, &self.sampled),

@@ -172,6 +172,8 @@ impl<'a> Rows<'a> {
             missing: self.numbers(&row.missing),
             // With all that it calls.
             total: row.total.map(digits),
+            // Margin of error of the share.
+            margin: row.margins.map(|margins| digits(margins.share.within_95)),
         }
     }
 
@@ -194,6 +196,8 @@ impl<'a> Rows<'a> {
             address: row.address,
             // Source of inlined library code.
             library: row.library_source.as_ref().map(|source| self.strings.number(source)),
+            // Margin of error of the share.
+            margin: row.margins.map(|margins| digits(margins.share.within_95)),
         }
     }
 

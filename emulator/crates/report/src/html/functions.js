@@ -10,6 +10,14 @@ function functionsOf() {
 }
 const path = (row) => data.modules[row[F.module]].path;
 
+// Margins of error of a sampled run, which are known of the whole run alone.
+const hasMargins = () => !chosen.range && data.functions.some((row) => row[F.margin] !== null);
+const marginOf = (row, fields) => scale(row) * row[fields.margin];
+const marginColumns = (fields) => hasMargins()
+  ? [{ name: "± 95 %", number: true, key: (row) => marginOf(row, fields), width: "4.5rem", title: "The share is off by no more, by chance, for 95 % of seeds" }]
+  : [];
+const marginCells = (row, fields) => hasMargins() ? [make("td", { class: "number" }, percent(marginOf(row, fields)))] : [];
+
 function functionTable() {
   const rows = functionsOf().filter((row) => hasTime(row, F));
   const shares = rows.map((row) => shareOf(row, F));
@@ -26,6 +34,7 @@ function functionTable() {
     { name: "Module", key: path, width: "10rem" },
     { name: "Cycles", number: true, key: (row) => cyclesOf(row, F), sorted: true, width: "8rem" },
     { name: "Oracle, %", number: true, key: (row) => shareOf(row, F), width: "5.5rem" },
+    ...marginColumns(F),
     ...(followed ? [{ name: "Below, %", number: true, key: below, width: "5.5rem", title: "With all that it calls" }] : []),
     { name: "Cycle stack", width: "6.8rem" },
     ...profilerColumns(F),
@@ -38,6 +47,7 @@ function functionTable() {
       make("td", { class: "path", title: path(row) }, make("bdi", {}, file(path(row)))),
       make("td", { class: "number" }, number(cyclesOf(row, F))),
       oracleCell(shareOf(row, F), largest),
+      ...marginCells(row, F),
       followed ? make("td", { class: "number" }, percent(below(row))) : null,
       make("td", {}, miniStack(row[F.stack])),
       ...profilerCells(row, F, largest));
@@ -84,6 +94,7 @@ function instructionTable() {
     { name: "Source", key: (row) => file(row[I.source]), width: "9rem" },
     { name: "Cycles", number: true, key: (row) => cyclesOf(row, I), sorted: true, width: "8rem" },
     { name: "Oracle, %", number: true, key: (row) => shareOf(row, I), width: "5.5rem" },
+    ...marginColumns(I),
     { name: "Cycle stack", width: "6.8rem" },
     ...profilerColumns(I),
   ], (row) => make("tr", {},
@@ -93,6 +104,7 @@ function instructionTable() {
     sourceCell(row),
     make("td", { class: "number" }, number(cyclesOf(row, I))),
     oracleCell(shareOf(row, I), largest),
+    ...marginCells(row, I),
     make("td", {}, miniStack(row[I.stack])),
     ...profilerCells(row, I, largest)),
   { label: "Instructions", keydown: (event, row) => { if (event.key === "Enter") go(row); } }).show(rows);

@@ -53,9 +53,9 @@ interface TreeNode {
 }
 
 interface Names {
-  function: ("process" | "name" | "module" | "cycles" | "share" | "stack" | "shares" | "missing" | "total")[];
+  function: ("process" | "name" | "module" | "cycles" | "share" | "stack" | "shares" | "missing" | "total" | "margin")[];
   instruction: ("process" | "pc" | "label" | "function" | "inlined" | "source" | "text" | "cycles" | "share" | "stack" | "shares"
-    | "item" | "address" | "library")[];
+    | "item" | "address" | "library" | "margin")[];
   node: ("above" | "kind" | "name" | "module" | "stack" | "columns")[];
   kinds: ("process" | "thread" | "module" | "function" | "inlined" | "line")[];
   parts: string[];

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{part_notices, policy, style};
-use crate::compare::{Compared, ComparedRow, TOTALS, relative};
+use crate::compare::{CHANCE, Compared, ComparedRow, TOTALS, relative};
 use crate::markup::{document, filled, words};
 use crate::widths::fit_name;
 
@@ -24,7 +24,8 @@ impl Compared {
             "totals" => {
                 let rows = TOTALS.iter().filter_map(|(name, value)| {
                     let values = self.totals.iter().map(value);
-                    Some(((*name).to_owned(), String::new(), values.collect::<Option<_>>()?))
+                    let values = values.collect::<Option<_>>()?;
+                    Some(((*name).to_owned(), String::new(), values, &[][..]))
                 });
                 table("", self.runs.len(), rows)
             }
@@ -55,18 +56,17 @@ impl Compared {
     fn cycles_table(&self, title: &str, rows: &[ComparedRow]) -> Markup {
         let rows = self.noticed(rows).take(MAX_ROWS).map(|row| {
             let cycles = row.cycles.iter().map(|cycles| cycles / 1e6).collect();
-            (row.title(), row.place.clone(), cycles)
+            (row.title(), row.place.clone(), cycles, &*row.within_chance)
         });
         table(title, self.runs.len(), rows)
     }
 }
 
-/// Returns a table with a value of each run in a row, and its change from the first run's. A row is a name, its place, and its values.
-fn table(
-    title: &str,
-    runs: usize,
-    rows: impl Iterator<Item = (String, String, Vec<f64>)>,
-) -> Markup {
+/// A row of a table: its name, its place, its values by run, and the runs whose change may be there by chance.
+type Row<'a> = (String, String, Vec<f64>, &'a [usize]);
+
+/// Returns a table with a value of each run in a row, and its change from the first run's.
+fn table<'a>(title: &str, runs: usize, rows: impl Iterator<Item = Row<'a>>) -> Markup {
     html! {
         div class="scroll changes" {
             table {
@@ -81,13 +81,18 @@ fn table(
                     }
                 }
                 tbody {
-                    @for (name, place, values) in rows {
+                    @for (name, place, values, within_chance) in rows {
                         tr {
                             td class="wide" title=([&*name, &*place].join("\n")) { (fit_name(&name, NAME)) }
                             td class="number" { (format_args!("{:.3}", values[0])) }
-                            @for value in &values[1..] {
+                            @for (run, value) in values.iter().enumerate().skip(1) {
                                 td class="number" { (format_args!("{value:.3}")) }
-                                td class="number" { (words(relative(values[0], *value).trim())) }
+                                td class="number" {
+                                    @if within_chance.contains(&run) {
+                                        span title="It may be there by chance (95 %)." { (CHANCE) }
+                                    }
+                                    (words(relative(values[0], *value).trim()))
+                                }
                             }
                         }
                     }

@@ -39,7 +39,7 @@ fn runs_are_merged_by_name() {
     let mut after: Flame = serde_json::from_str(&json).unwrap();
     let length = after.names.iter().position(|name| name == "length").unwrap();
     after.names[length] = "size".to_owned();
-    let merged = Flame::merged(&flame, &after, |_, _, name| name.to_owned());
+    let merged = Flame::merged(&flame, &after, [1.0; 2], |_, _, name| name.to_owned());
     let mut moved = (0, 0);
     for (at, FlameNode(.., is, was)) in merged.lines.iter().enumerate() {
         let names = path(&merged, &merged.lines, at);
@@ -61,6 +61,6 @@ fn a_file_of_another_kind_is_refused() {
     // Nodes that lead nowhere do no harm.
     let text = r#"{"names":[],"columns":[],"lines":[[7,3,5,0,[1],[]]],"callers":[]}"#;
     let flame: Flame = serde_json::from_str(text).unwrap();
-    let merged = Flame::merged(&flame, &Flame::default(), |_, _, name| name.to_owned());
+    let merged = Flame::merged(&flame, &Flame::default(), [1.0, 2.5], |_, _, name| name.to_owned());
     assert_eq!((merged.lines[0].0, &*merged.names[0]), (0, "?"));
 }

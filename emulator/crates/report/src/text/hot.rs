@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use profile::{CATEGORIES, Profiler};
+use profile::{CATEGORIES, Margin, Profiler};
 
 use super::short;
 use crate::columns::Column;
 use crate::disagreements::Disagreement;
+use crate::margins::{add, margin_of_all};
 use crate::model::Common;
 use crate::options::Options;
 use crate::places::short as short_path;
@@ -51,9 +52,13 @@ fn functions(
 ) -> std::fmt::Result {
     writeln!(out)?;
     let followed = common.functions.iter().any(|row| row.total.is_some());
-    let name_width = if followed { 37 } else { 44 };
+    let sampled = common.is_sampled();
+    let name_width = 44 - 7 * (usize::from(followed) + usize::from(sampled));
     let title_of = "Function, % of the cycles";
     write!(out, "{title_of:<name_width$}{:>7}", "Oracle")?;
+    if sampled {
+        write!(out, "{:>7}", MARGIN)?;
+    }
     if followed {
         write!(out, "{:>7}", "below")?;
     }
@@ -70,6 +75,7 @@ fn functions(
             .map(|row| FunctionLine {
                 name: row.name.clone(),
                 share: row.share,
+                margin: row.margins.map(|margins| margins.share),
                 total: row.total,
                 shares: row.shares.clone(),
                 missing: &row.missing,
@@ -81,6 +87,9 @@ fn functions(
     for row in rows.into_iter().take(limit) {
         let name = fit_name(&row.name, name_width - 1);
         write!(out, "{name:<name_width$}{:>7}", percent(row.share))?;
+        if sampled {
+            write!(out, "{:>7}", margin(row.margin))?;
+        }
         if followed {
             write!(out, "{:>7}", percent(row.total.unwrap_or(row.share)))?;
         }
@@ -105,6 +114,8 @@ fn functions(
 struct FunctionLine<'a> {
     name: String,
     share: f64,
+    /// Margin of the share, if the region was sampled.
+    margin: Option<Margin>,
     /// Share of the function with all that it calls, if calls were followed.
     total: Option<f64>,
     /// Share by column.
@@ -115,6 +126,7 @@ struct FunctionLine<'a> {
 /// Functions of all processes: of those of one command together. Shares are of all cycles.
 fn by_command(common: &Common) -> Vec<FunctionLine<'_>> {
     let mut rows: Vec<FunctionLine<'_>> = Vec::new();
+    let mut by_subsample: Vec<Vec<u64>> = Vec::new();
     let mut known: HashMap<(&str, &str, usize), usize> = HashMap::new();
     for function in &common.functions {
         let process = &common.processes[function.process];
@@ -123,12 +135,15 @@ fn by_command(common: &Common) -> Vec<FunctionLine<'_>> {
             rows.push(FunctionLine {
                 name: format!("{}: {}", process.command, function.name),
                 share: 0.0,
+                margin: None,
                 total: function.total.map(|_| 0.0),
                 shares: vec![0.0; function.shares.len()],
                 missing: &function.missing,
             });
+            by_subsample.push(Vec::new());
             rows.len() - 1
         });
+        add(&mut by_subsample[at], &function.by_subsample);
         // Rows have shares of their process.
         rows[at].share += process.share * function.share;
         if let (Some(sum), Some(total)) = (&mut rows[at].total, function.total) {
@@ -138,8 +153,19 @@ fn by_command(common: &Common) -> Vec<FunctionLine<'_>> {
             *sum += process.share * share;
         }
     }
+    for (row, part) in rows.iter_mut().zip(&by_subsample) {
+        row.margin = margin_of_all(part, &common.processes[0].by_subsample);
+    }
     rows.sort_by(|a, b| b.share.total_cmp(&a.share));
     rows
+}
+
+/// Title of the column that has margins of error.
+const MARGIN: &str = "± 95 %";
+
+/// A margin of error, in per cent; nothing if it is not known.
+fn margin(margin: Option<Margin>) -> String {
+    margin.map_or_else(String::new, |margin| percent(margin.within_95))
 }
 
 /// Column titles of at most six characters.
@@ -162,7 +188,11 @@ fn instructions(
         .flatten()
         .filter_map(|p| common.columns.iter().position(|c| c.profiler == Some(*p)))
         .collect();
+    let sampled = common.is_sampled();
     write!(out, "\n{:<31}{:<26}{:>6}", "Instruction", "", "Oracle")?;
+    if sampled {
+        write!(out, "{MARGIN:>7}")?;
+    }
     for column in &shown {
         write!(out, "{:>6}", title(common, *column))?;
     }
@@ -176,10 +206,13 @@ fn instructions(
             fit(&text, 25),
             percent(row.share)
         )?;
+        if sampled {
+            write!(out, "{:>7}", margin(row.margins.map(|margins| margins.share)))?;
+        }
         for column in &shown {
             write!(out, "{:>6}", percent(row.shares[*column]))?;
         }
-        let room = 120 - 31 - 26 - 6 - 6 * shown.len() - 2 - 9;
+        let room = 120 - 31 - 26 - 6 - 7 * usize::from(sampled) - 6 * shown.len() - 2 - 9;
         let source = match (&row.source, &row.library_source) {
             // The program's own line comes first, and is not cut.
             (Some(source), Some(library)) => {

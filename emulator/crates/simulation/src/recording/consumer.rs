@@ -203,6 +203,9 @@ impl StreamConsumer {
                 if profilers.call_stacks {
                     evaluator = evaluator.with_call_stacks();
                 }
+                if profilers.subsamples {
+                    evaluator = evaluator.of_sampled_region();
+                }
                 evaluator
             };
             (0..harts).map(|_| evaluator()).collect()

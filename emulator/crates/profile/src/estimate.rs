@@ -1,10 +1,10 @@
-//! Estimates from units, with intervals.
+//! Estimates from a part of what is estimated, with their intervals.
+//!
+//! An interval tells of chance alone: what is timed in another state than it would have comes on top.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
-
-use super::Unit;
 
 /// An estimate. Its intervals are those of chance alone: what the state is off in which units begin comes on top.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -24,37 +24,46 @@ pub struct Interval {
     pub half_width: f64,
 }
 
+/// Margins of error of an estimate: how far it may be off by chance, either way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub struct Margin {
+    /// The estimate is off by no more for 95 % of seeds.
+    pub within_95: f64,
+    /// The estimate is off by no more for 99.7 % of seeds.
+    pub within_99_7: f64,
+}
+
 impl Estimate {
-    /// Returns the cycles for each instruction of a region of `instructions`, as a ratio of sums (Cochran, *Sampling Techniques*, 6.4).
-    /// `None` without two units.
-    pub(crate) fn of_ratio(units: &[Unit], instructions: u64) -> Option<Self> {
-        let count = units.len() as f64;
-        if units.len() < 2 {
+    /// Returns the ratio of two sums over units, each of which has a part of both, as a ratio of sums (Cochran, *Sampling Techniques*,
+    /// 6.4). `rest` is the share of all that there is which is in no unit: what is known has no error. `None` without two units.
+    pub fn of_ratio(units: impl Iterator<Item = (f64, f64)> + Clone, rest: f64) -> Option<Self> {
+        let count = units.clone().count() as f64;
+        if count < 2.0 {
             return None;
         }
-        let (timed, cycles) = units.iter().fold((0, 0), |(timed, cycles), unit| {
-            (timed + unit.instructions, cycles + unit.cycles)
-        });
-        let value = cycles as f64 / timed as f64;
-        let residual = |unit: &Unit| unit.cycles as f64 - value * unit.instructions as f64;
-        let squares: f64 = units.iter().map(|unit| residual(unit).powi(2)).sum();
-        let mean = timed as f64 / count;
-        // What is timed has no error.
-        let rest = 1.0 - timed as f64 / (instructions.max(timed)) as f64;
-        let error = (rest * squares / (count - 1.0) / count).sqrt() / mean;
+        let (part, whole) =
+            units.clone().fold((0.0, 0.0), |sums, unit| (sums.0 + unit.0, sums.1 + unit.1));
+        let value = part / whole;
+        let squares: f64 = units.map(|(part, whole)| (part - value * whole).powi(2)).sum();
+        let error = (rest * squares / (count - 1.0) / count).sqrt() / (whole / count);
         let interval =
             |confidence| Interval { half_width: error * student(confidence, count - 1.0) };
         Some(Self { value, within_95: interval(0.95), within_99_7: interval(0.997) })
     }
 
     /// Returns the estimate of a multiple.
-    pub(crate) fn times(self, factor: f64) -> Self {
+    pub fn times(self, factor: f64) -> Self {
         let times = |interval: Interval| Interval { half_width: factor * interval.half_width };
         Self {
             value: factor * self.value,
             within_95: times(self.within_95),
             within_99_7: times(self.within_99_7),
         }
+    }
+
+    /// Returns the margins of error.
+    pub fn margin(self) -> Margin {
+        Margin { within_95: self.within_95.half_width, within_99_7: self.within_99_7.half_width }
     }
 }
 
@@ -82,14 +91,14 @@ mod tests {
 
     #[test]
     fn an_interval_is_as_wide_as_units_differ() {
-        let unit = |cycles| Unit { at: 0, instructions: 1000, cycles };
-        let units = [unit(1000), unit(3000), unit(1000), unit(3000)];
-        let estimate = Estimate::of_ratio(&units, u64::MAX).unwrap();
+        let units = [1000.0, 3000.0, 1000.0, 3000.0].map(|cycles| (cycles, 1000.0));
+        let estimate = Estimate::of_ratio(units.into_iter(), 1.0).unwrap();
         // Standard deviation 2/√3, divided by √4.
         let error = 2.0 / 3f64.sqrt() / 2.0;
         assert_eq!(estimate.value, 2.0);
-        assert!((estimate.within_95.half_width / (3.1824 * error) - 1.0).abs() < 1e-3);
-        assert_eq!(Estimate::of_ratio(&units, 4000).unwrap().within_95.half_width, 0.0);
-        assert_eq!(Estimate::of_ratio(&units[..1], 4000), None);
+        assert!((estimate.margin().within_95 / (3.1824 * error) - 1.0).abs() < 1e-3);
+        let known = Estimate::of_ratio(units.into_iter(), 0.0).unwrap();
+        assert_eq!(known.margin().within_95, 0.0);
+        assert_eq!(Estimate::of_ratio(units[..1].iter().copied(), 1.0), None);
     }
 }

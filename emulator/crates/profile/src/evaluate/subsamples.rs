@@ -1,0 +1,79 @@
+//! Deals out the units of a sampled region to subsamples.
+
+use commit_trace::Span;
+
+use crate::ProcessId;
+use crate::block::Block;
+use crate::oracle::Oracle;
+use crate::subsample::{SUBSAMPLES, Subsample};
+
+/// The Oracle's part in each subsample so far.
+#[derive(Default)]
+pub(super) struct Subsamples {
+    parts: Vec<Part>,
+    /// Index of the subsample that has the present unit, once there has been one.
+    open: usize,
+}
+
+#[derive(Default)]
+struct Part {
+    oracle: Oracle,
+    instructions: u64,
+}
+
+impl Subsamples {
+    /// Begins a unit, in which a process runs.
+    pub fn begin_unit(&mut self, process: ProcessId) {
+        if self.parts.len() < SUBSAMPLES {
+            self.parts.push(Part::default());
+            self.open = self.parts.len() - 1;
+        } else {
+            self.open = (self.open + 1) % SUBSAMPLES;
+        }
+        self.select(process);
+    }
+
+    /// A process runs from here on.
+    pub fn select(&mut self, process: ProcessId) {
+        if let Some(part) = self.parts.get_mut(self.open) {
+            part.oracle.select(process, false);
+        }
+    }
+
+    #[inline]
+    pub fn span(&mut self, span: &Span<'_>) {
+        if let Some(part) = self.parts.get_mut(self.open) {
+            part.oracle.span(span);
+        }
+    }
+
+    #[inline]
+    pub fn block(&mut self, block: &Block<'_>) {
+        if let Some(part) = self.parts.get_mut(self.open) {
+            part.oracle.block(block, |_| ());
+        }
+    }
+
+    /// Counts instructions that committed.
+    #[inline]
+    pub fn commit(&mut self, instructions: u64) {
+        if let Some(part) = self.parts.get_mut(self.open) {
+            part.instructions += instructions;
+        }
+    }
+
+    /// Packs the counts of processes that have not run for a while; `newly` are those since the last call.
+    pub fn pack_cold(&mut self, newly: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
+        for part in &mut self.parts {
+            part.oracle.pack_cold(newly, &is_cold);
+        }
+    }
+
+    pub fn finish(self) -> Vec<Subsample> {
+        let finished = |part: Part| Subsample {
+            instructions: part.instructions,
+            stacks: part.oracle.finish().stacks,
+        };
+        self.parts.into_iter().map(finished).collect()
+    }
+}

@@ -1,0 +1,89 @@
+//! How far the numbers of a sampled run may be off by chance.
+
+use profile::{Evaluation, Margin, ratio_of_subsamples};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Margins of error of what a sampled run says of some code: chance alone, as if few of the region's instructions were timed.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
+pub struct Margins {
+    /// Margin of the share by the Oracle, as a fraction of the same whole.
+    pub share: Margin,
+    /// Margin of the Oracle's cycles.
+    pub cycles: Margin,
+}
+
+/// What each subsample of a sampled region has of the whole.
+#[derive(Default)]
+pub(crate) struct Subsampled {
+    /// Instructions by subsample.
+    instructions: Vec<u64>,
+    /// Units of all processes by subsample.
+    totals: Vec<u64>,
+    units_per_cycle: f64,
+}
+
+impl Subsampled {
+    /// Returns what the subsamples of an evaluation have; nothing if its region was not sampled.
+    pub fn new(evaluation: &Evaluation) -> Self {
+        let subsamples = || evaluation.subsamples.iter();
+        let total =
+            |stacks: &profile::CycleStacks| stacks.iter().map(|(.., stack)| stack.total()).sum();
+        Self {
+            instructions: subsamples().map(|subsample| subsample.instructions).collect(),
+            totals: subsamples().map(|subsample| total(&subsample.stacks)).collect(),
+            units_per_cycle: evaluation.oracle.units_per_cycle().max(1) as f64,
+        }
+    }
+
+    /// Returns the margins of a part, of which each subsample has so many units, and so many of the whole that the part's share is of;
+    /// `None` if there are no two subsamples with any of the whole.
+    pub fn margins(&self, part: &[u64], whole: &[u64]) -> Option<Margins> {
+        let share = ratio_of_subsamples(part, whole)?.margin();
+        let instructions: u64 = self.instructions.iter().sum();
+        let per_instruction = ratio_of_subsamples(part, &self.instructions)?;
+        let cycles = per_instruction.times(instructions as f64 / self.units_per_cycle).margin();
+        Some(Margins { share, cycles })
+    }
+
+    /// Returns the margins of processes beside all processes; each subsample has so many of their units by category.
+    pub fn margins_of_stacks(&self, by_subsample: &[[u64; 7]]) -> Option<Margins> {
+        self.margins(&sums(by_subsample), &self.totals)
+    }
+}
+
+/// Sums the units of all categories, by subsample.
+fn sums(by_subsample: &[[u64; 7]]) -> Vec<u64> {
+    by_subsample.iter().map(|stack| stack.iter().sum()).collect()
+}
+
+/// Returns the margin of the share of all processes' cycles that a part has, of which each subsample has so many units; `all` are the
+/// units of all processes by subsample and category.
+pub(crate) fn margin_of_all(part: &[u64], all: &[[u64; 7]]) -> Option<Margin> {
+    Some(ratio_of_subsamples(part, &sums(all))?.margin())
+}
+
+/// Returns the margin of each category's share of a whole, whose units by category each subsample has.
+pub(crate) fn stack_margins(by_subsample: &[[u64; 7]]) -> Option<[Margin; 7]> {
+    let whole = sums(by_subsample);
+    let mut margins = [Margin::default(); 7];
+    for (category, margin) in margins.iter_mut().enumerate() {
+        let part: Vec<u64> = by_subsample.iter().map(|stack| stack[category]).collect();
+        *margin = ratio_of_subsamples(&part, &whole)?.margin();
+    }
+    Some(margins)
+}
+
+/// Adds units by subsample and category to sums of such.
+pub(crate) fn add_stacks(sums: &mut Vec<[u64; 7]>, more: &[[u64; 7]]) {
+    sums.resize(sums.len().max(more.len()), [0; 7]);
+    for (sum, stack) in sums.iter_mut().zip(more) {
+        sum.iter_mut().zip(stack).for_each(|(sum, units)| *sum += units);
+    }
+}
+
+/// Adds amounts by subsample to sums of such.
+pub(crate) fn add(sums: &mut Vec<u64>, amounts: &[u64]) {
+    sums.resize(sums.len().max(amounts.len()), 0);
+    sums.iter_mut().zip(amounts).for_each(|(sum, amount)| *sum += amount);
+}
