@@ -83,11 +83,51 @@ fn a_program_takes_as_long_as_when_all_of_it_is_timed() {
     assert!((recorded / in_units - 1.0).abs() < 0.01, "{recorded} of {in_units}");
     let report = stdout(&tipsim().arg("report").arg(sampled.join("out")).output().unwrap());
     assert!(report.contains("SAMPLED: "), "{report}");
+    margins_hold(&json(&all.join("out/report.json")), &json(&sampled.join("out/report.json")));
+
+    // A comparison knows that both are the same program, and that all differences are within chance or nearly so.
+    let compared = tipsim()
+        .args(["report", "--format", "json"])
+        .args([all.join("out"), sampled.join("out")])
+        .output()
+        .unwrap();
+    let compared: Value = serde_json::from_slice(&compared.stdout).unwrap();
+    let changes = compared["processes"].as_array().unwrap();
+    let work = changes.iter().find(|row| row["process"] == "work").unwrap();
+    let number = |key: &str| work[key].as_f64().unwrap();
+    let change = number("after") - number("before");
+    assert!(change.abs() < 1.5 * number("margin") + 0.01 * number("before"), "{work}");
+}
+
+/// Checks that shares of functions are within their margins of what they are when all is timed.
+fn margins_hold(whole: &Value, part: &Value) {
+    let rows = |report: &Value| {
+        let processes = report["processes"].as_array().unwrap();
+        let work = processes.iter().position(|process| process["name"] == "work").unwrap();
+        let functions = report["functions"].as_array().unwrap().iter();
+        let own = functions.filter(|row| row["process"] == work);
+        own.map(|row| (row["name"].as_str().unwrap().to_owned(), row.clone()))
+            .collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let (whole, part) = (rows(whole), rows(part));
+    let large = whole.iter().filter(|(_, row)| row["share"].as_f64().unwrap() > 0.02);
+    let mut checked = 0;
+    for (name, row) in large {
+        let found = &part[name];
+        let share = |row: &Value| row["share"].as_f64().unwrap();
+        let margin = found["margins"]["share"]["within_99_7"].as_f64().unwrap();
+        let error = (share(found) - share(row)).abs();
+        // The state in which units begin is off by little beside chance.
+        assert!(margin > 0.0 && margin < 0.1 && error < margin + 0.005, "{name}: {error} {margin}");
+        checked += 1;
+    }
+    assert!(checked >= 3, "{whole:?}");
 }
 
 #[test]
 fn nothing_of_the_host_changes_what_is_sampled() {
-    let plan = "[run.sampling]\nunit = 2000\nwarm_up = 3000\nevery = 100000\n";
+    // Between units, first nothing is kept warm, then caches are, and then predictors too.
+    let plan = "[run.sampling]\nunit = 2000\nwarm_up = 3000\npredictors = 15000\ncaches = 40000\nevery = 100000\n";
     let found = |name: &str, of_run: &str| {
         let dir = scratch(name);
         let part = run_with(&dir, of_run, plan);
@@ -139,6 +179,10 @@ fn plans_that_cannot_be_are_refused() {
         (
             "boot = \"functional\"\nregion = \"command\"\n[run.sampling]\nevery = 2000\n",
             ["run.sampling.every", "at least the unit", "2000"],
+        ),
+        (
+            "boot = \"functional\"\nregion = \"command\"\n[run.sampling]\ncaches = 5000\n",
+            ["run.sampling.caches", "at least run.sampling.predictors, 1000000", "5000"],
         ),
         (
             "region = \"command\"\n[run.sampling]\n",

@@ -119,7 +119,9 @@ def compared_profiles(everything: pathlib.Path, sampled: pathlib.Path) -> Row:
     def shares(report: Row, table: str, *names: str) -> dict[tuple[str, ...], Row]:
         processes = [at for at, process in enumerate(report["processes"]) if at > 0 and process["command"] == command]
         hottest = max(processes, key=lambda at: report["processes"][at]["cycles"])
-        return {tuple(str(row[name]) for name in names): row for row in report[table] if row["process"] == hottest}
+        modules = [module["path"] for module in report["modules"]]
+        rows = [row for row in report[table] if row["process"] == hottest]
+        return {tuple(str(modules[row[name]] if name == "module" else row[name]) for name in names): row for row in rows}
 
     truth, found = (shares(report, "instructions", "label", "text") for report in (whole, part))
     hottest = sorted(truth, key=lambda key: -truth[key]["share"])[:HOTTEST]

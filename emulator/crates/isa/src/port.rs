@@ -260,6 +260,8 @@ pub trait TimingModel {
     /// The model keeps caches, TLBs and predictors warm while nothing is timed: it gets [`Self::warm_access`], [`Self::warm_fetch`] and
     /// [`Self::take_path_log`]. Only for models that do not [time](Self::TIMED).
     const WARMS: bool = false;
+    /// The model says how many cycles an instruction takes while nothing is timed ([`Self::warm_rate`]), as all do that [warm](Self::WARMS).
+    const PACED: bool = Self::WARMS;
 
     /// Announces a static instruction.
     fn define(&mut self, inst: &StaticInst);
@@ -304,7 +306,7 @@ pub trait TimingModel {
     /// Sleeps until `cycle` after a `wfi` that was retired; nothing happens if that is in the past.
     fn idle_until(&mut self, cycle: u64);
 
-    /// Sleeps until `cycle` after a stretch in which a model that [warms](Self::WARMS) stood for this one, which knows where fetch goes on.
+    /// Sleeps until `cycle` after a stretch in which [paced](Self::PACED) models stood for this one, which knows where fetch goes on if they warmed.
     fn wake_at(&mut self, cycle: u64) {
         self.idle_until(cycle);
     }
@@ -350,7 +352,7 @@ pub trait TimingModel {
         None
     }
 
-    /// Returns the cycles that the model takes each instruction to need, in units of 2^-16. Only for models that [warm](Self::WARMS).
+    /// Returns the cycles that the model takes each instruction to need, in units of 2^-16. Only for [paced](Self::PACED) models.
     fn warm_rate(&self) -> u64 {
         1 << 16
     }
@@ -370,7 +372,7 @@ pub trait TimingModel {
     /// Takes what [`Self::path_log`] has, and leaves it empty. The hart calls it once the log is [full](PathLog::is_full).
     fn take_path_log(&mut self) {}
 
-    /// `fence.i` was executed without timing.
+    /// `fence.i` was executed without timing. Only for [paced](Self::PACED) models.
     fn warm_fence_i(&mut self) {}
 
     /// Puts a side-band record of the simulator's own into the stream, after all that has been retired. Nothing that the guest can see depends

@@ -8,11 +8,13 @@ use machine::{Hart, Limit, RunExit, run_timed_together};
 use sampling_units::SharedUnits;
 use snapshot::{Archive, Snapshot};
 use timing::{
-    Ahead, Core, CoreWiring, Learning, Preset, SharedMemory, Stats, Warming, run_ahead, run_apart,
+    Ahead, Core, CoreWiring, Learning, Preset, SharedMemory, Skipping, Stats, Warming, run_ahead,
+    run_apart,
 };
 use truth::{Collector, SharedLines};
 
 use crate::commit_stage::{SharedTip, Stream, StreamClosed};
+use crate::engine::{BetweenUnits, Warms};
 use crate::options::Threads;
 use crate::recording::SpareWorker;
 
@@ -20,15 +22,13 @@ use crate::recording::SpareWorker;
 pub trait TimingCores {
     /// Runs the harts with their cores, up to a limit.
     fn run(&mut self, harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit;
-    /// Runs a single hart without timing up to a limit, and keeps the caches of its core warm, and its predictors if they are to learn (`learns`); the
-    /// core sleeps meanwhile. To the guest, each instruction takes `rate` cycles, in units of 2^-16.
-    fn warm(
+    /// Runs a single hart without timing up to a limit; its core sleeps meanwhile, and is kept warm as far as `how` says.
+    fn run_between_units(
         &mut self,
         hart: &mut Hart,
         bus: &mut Bus,
         limit: Limit,
-        rate: u64,
-        learns: bool,
+        how: BetweenUnits,
     ) -> RunExit;
     /// Ends the warming of cores, if it goes on: counts are then those of timed parts alone.
     fn end_warming(&mut self);
@@ -202,25 +202,23 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
         run_timed_together(&mut pairs, bus, limit)
     }
 
-    fn warm(
+    fn run_between_units(
         &mut self,
         hart: &mut Hart,
         bus: &mut Bus,
         limit: Limit,
-        rate: u64,
-        learns: bool,
+        BetweenUnits { rate, warms }: BetweenUnits,
     ) -> RunExit {
-        match self.cores.first_mut() {
-            Some(Timing { core, .. }) => {
-                let learning = match self.host.threads {
-                    _ if !learns => Learning::Off,
-                    Threads::One => Learning::Here,
-                    Threads::Auto | Threads::Two => Learning::Apart(self.host.on_core_thread),
-                };
-                hart.run(bus, &mut Warming::new(core, rate, learning), limit)
-            }
-            None => hart.run(bus, &mut isa::Untimed, limit),
-        }
+        let Some(Timing { core, .. }) = self.cores.first_mut() else {
+            return hart.run(bus, &mut isa::Untimed, limit);
+        };
+        let learning = match (warms, self.host.threads) {
+            (Warms::Nothing, _) => return hart.run(bus, &mut Skipping::new(core, rate), limit),
+            (Warms::Caches, _) => Learning::Off,
+            (_, Threads::One) => Learning::Here,
+            (_, Threads::Auto | Threads::Two) => Learning::Apart(self.host.on_core_thread),
+        };
+        hart.run(bus, &mut Warming::new(core, rate, learning), limit)
     }
 
     fn end_warming(&mut self) {

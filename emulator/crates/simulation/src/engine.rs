@@ -14,28 +14,36 @@ pub struct Engine {
 pub(crate) enum Rest {
     /// The cores' caches stay as they are.
     Cold,
-    /// The cores' caches are kept warm, with a single hart, and each instruction takes as many cycles, in units of 2^-16.
-    Warm {
-        /// Cycles for each instruction.
-        rate: u64,
-        /// The cores' predictors are kept warm, too.
-        learns: bool,
-    },
+    /// The single hart goes on between units of a sampled region.
+    BetweenUnits(BetweenUnits),
+}
+
+/// How a hart executes between units of a sampled region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BetweenUnits {
+    /// Cycles that each instruction takes to the guest, in units of 2^-16.
+    pub rate: u64,
+    /// What of the core learns from what is executed.
+    pub warms: Warms,
+}
+
+/// What of a core is kept warm while its hart executes without timing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Warms {
+    /// Nothing: all stays as it is.
+    Nothing,
+    /// Caches and TLBs.
+    Caches,
+    /// Caches, TLBs and predictors.
+    CachesAndPredictors,
 }
 
 /// What executes the next slice.
 pub(crate) enum Executor<'a> {
     /// The functional harts alone.
     Functional,
-    /// The functional harts, which keep the caches of these cores warm.
-    Warming {
-        /// The cores.
-        cores: &'a mut (dyn TimingCores + 'static),
-        /// Cycles for each instruction, in units of 2^-16.
-        rate: u64,
-        /// The cores' predictors are kept warm, too.
-        learns: bool,
-    },
+    /// The functional hart, between units that these cores time.
+    BetweenUnits(&'a mut (dyn TimingCores + 'static), BetweenUnits),
     /// The timing cores.
     Timing(&'a mut (dyn TimingCores + 'static)),
 }
@@ -84,9 +92,7 @@ impl Engine {
     pub(crate) fn executor(&mut self) -> Executor<'_> {
         match (self.cores.as_deref_mut(), self.resting) {
             (None, _) | (_, Some(Rest::Cold)) => Executor::Functional,
-            (Some(cores), Some(Rest::Warm { rate, learns })) => {
-                Executor::Warming { cores, rate, learns }
-            }
+            (Some(cores), Some(Rest::BetweenUnits(how))) => Executor::BetweenUnits(cores, how),
             (Some(cores), None) => Executor::Timing(cores),
         }
     }

@@ -24,7 +24,7 @@ pub enum Scheme {
 #[serde(
     default,
     deny_unknown_fields,
-    expecting = "a table of keys (unit, warm_up, predictors, every, scheme, seed)"
+    expecting = "a table of keys (unit, warm_up, predictors, caches, every, scheme, seed)"
 )]
 pub struct SamplingPlan {
     /// Where units lie.
@@ -33,9 +33,12 @@ pub struct SamplingPlan {
     pub unit: u64,
     /// Instructions that are timed before a unit, and are no part of it.
     pub warm_up: u64,
-    /// Instructions before the warm-up from which predictors learn, though nothing is timed. Before those, predictors stay as they are; caches and TLBs are
-    /// always kept warm.
+    /// Instructions before the warm-up from which predictors learn, though nothing is timed. Before those, predictors stay as they are.
     pub predictors: u64,
+    /// Instructions before the warm-up in which caches and TLBs are kept warm, though nothing is timed; before those, they stay as they are.
+    /// Without it they are always kept warm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caches: Option<u64>,
     /// Instructions of an interval, in which there is one unit.
     pub every: u64,
     /// Number that the places of units follow from.
@@ -49,6 +52,7 @@ impl Default for SamplingPlan {
             unit: 50_000,
             warm_up: 30_000,
             predictors: 1_000_000,
+            caches: None,
             every: 2_000_000,
             seed: 0,
         }
@@ -62,6 +66,10 @@ impl SamplingPlan {
             Self { unit, .. } if *unit < 1000 => Some(("unit", "at least 1000".to_owned(), *unit)),
             Self { every, unit, .. } if every < unit => {
                 Some(("every", format!("at least the unit, {unit}"), *every))
+            }
+            Self { caches: Some(caches), predictors, .. } if caches < predictors => {
+                let expected = format!("at least run.sampling.predictors, {predictors}");
+                Some(("caches", expected, *caches))
             }
             _ => None,
         }
@@ -116,12 +124,21 @@ impl Sampled {
         };
         let margin = cycles.margin();
         let percent = |margin: f64| 100.0 * margin / cycles.value;
+        let timed = self.timed_instructions as f64 / (*instructions).max(1) as f64;
+        // Units without gaps are asked for; warm-ups without gaps hardly are.
+        let all_timed = match timed > 0.5 && plan.warm_up > 0 {
+            true => format!(
+                "; {:.0} % of all was timed, as run.sampling.every is short beside unit and warm_up",
+                100.0 * timed
+            ),
+            false => String::new(),
+        };
         let few = match percent(margin.within_95) > 20.0 {
             true => "; more units make it narrower (run.sampling.every)",
             false => "",
         };
         format!(
-            "{sampled}: {:.1} M cycles, not idle, ± {:.2} % (95 %), ± {:.2} % (99.7 %) by chance, {:.4} cycles per instruction{few}",
+            "{sampled}: {:.1} M cycles, not idle, ± {:.2} % (95 %), ± {:.2} % (99.7 %) by chance, {:.4} cycles per instruction{few}{all_timed}",
             cycles.value / 1e6,
             percent(margin.within_95),
             percent(margin.within_99_7),
@@ -163,6 +180,8 @@ impl SampledUnits {
 pub(crate) enum Phase {
     /// No region is open.
     Outside,
+    /// The functional hart, and the timing core's caches stay as they are.
+    Skipping,
     /// The functional hart, which keeps caches warm.
     Warming,
     /// The functional hart, which keeps caches and predictors warm.
@@ -304,7 +323,10 @@ impl Sampler {
         }
         let warm_up_at = self.unit_at.saturating_sub(self.plan.warm_up);
         let learning_at = warm_up_at.saturating_sub(self.plan.predictors);
+        let caches = self.plan.caches.unwrap_or(u64::MAX);
+        let warming_at = warm_up_at.saturating_sub(caches);
         (self.phase, self.until) = match place {
+            _ if place < warming_at => (Phase::Skipping, warming_at),
             _ if place < learning_at => (Phase::Warming, learning_at),
             _ if place < warm_up_at => (Phase::Learning, warm_up_at),
             _ if place < self.unit_at => (Phase::WarmUp, self.unit_at),
@@ -406,6 +428,7 @@ mod tests {
                 predictors: 3000,
                 every: 10_000,
                 seed: 7,
+                ..SamplingPlan::default()
             };
             // In one stretch, and in many that are shorter than a unit.
             for stretches in [vec![100_000], vec![500; 200], vec![100_000, 0]] {
@@ -461,6 +484,36 @@ mod tests {
     }
 
     #[test]
+    fn caches_are_kept_warm_before_each_warm_up_alone_if_the_plan_says_so() {
+        let plan = SamplingPlan {
+            unit: 1000,
+            warm_up: 500,
+            predictors: 1500,
+            caches: Some(4000),
+            every: 10_000,
+            ..SamplingPlan::default()
+        };
+        let mut sampler = Sampler::new(&plan);
+        sampler.open(0, 0);
+        let (mut retired, mut phases) = (0, Vec::new());
+        while retired < 30_000 {
+            let left = sampler.left(retired);
+            phases.push((sampler.phase(), left));
+            retired += left;
+            sampler.advance(retired, 0);
+        }
+        let from_a_unit = phases.iter().skip_while(|(phase, _)| *phase != Phase::Unit).take(5);
+        let expected = [
+            (Phase::Unit, 1000),
+            (Phase::Skipping, 4500),
+            (Phase::Warming, 2500),
+            (Phase::Learning, 1500),
+            (Phase::WarmUp, 500),
+        ];
+        assert!(from_a_unit.eq(&expected), "{phases:?}");
+    }
+
+    #[test]
     fn a_region_that_ends_in_a_unit_cuts_it() {
         let plan = SamplingPlan { unit: 5000, warm_up: 0, every: 5000, ..SamplingPlan::default() };
         let (summary, units) = sampled(&plan, &[12_000], |_| 1).finish();
@@ -503,6 +556,8 @@ mod tests {
         assert_eq!(plan.fault().unwrap().0, "unit");
         let plan = SamplingPlan { every: 9000, ..SamplingPlan::default() };
         assert_eq!(plan.fault().unwrap().0, "every");
+        let plan = SamplingPlan { caches: Some(9000), ..SamplingPlan::default() };
+        assert_eq!(plan.fault().unwrap().0, "caches");
         assert_eq!(SamplingPlan::default().fault(), None);
     }
 }

@@ -16,7 +16,7 @@ use crate::checkpoint::{self, CheckpointContext};
 use crate::commit_stage::StreamClosed;
 use crate::cores::StreamOptions;
 use crate::counts::{RegionCounts, totals};
-use crate::engine::{Engine, Rest};
+use crate::engine::{BetweenUnits, Engine, Rest, Warms};
 use crate::error::SimulationError;
 use crate::laps::Laps;
 use crate::options::Mode;
@@ -295,8 +295,9 @@ impl Session {
             self.record_region(&Event::Region(false), self.position())?;
         }
         match phase {
-            Phase::Outside | Phase::Warming => self.warm(false),
-            Phase::Learning => self.warm(true),
+            Phase::Skipping => self.rest_between_units(Warms::Nothing),
+            Phase::Outside | Phase::Warming => self.rest_between_units(Warms::Caches),
+            Phase::Learning => self.rest_between_units(Warms::CachesAndPredictors),
             Phase::WarmUp => self.timing(),
             Phase::Unit => {
                 self.timing()?;
@@ -322,14 +323,14 @@ impl Session {
         Ok(())
     }
 
-    /// Lets the functional hart execute from now on, and keep the timing core's caches warm; its predictors too, if it `learns`.
-    fn warm(&mut self, learns: bool) -> Result<(), SimulationError> {
+    /// Lets the functional hart execute from now on, and keep the timing core warm as far as `warms` says.
+    fn rest_between_units(&mut self, warms: Warms) -> Result<(), SimulationError> {
         self.laps.lap(&self.system, self.engine.is_timing());
         if self.engine.cores().is_none() {
             self.start_cores()?;
         }
         let rate = self.sampler.as_ref().map_or(1 << 16, Sampler::rate);
-        self.engine.rest(Rest::Warm { rate, learns });
+        self.engine.rest(Rest::BetweenUnits(BetweenUnits { rate, warms }));
         Ok(())
     }
 

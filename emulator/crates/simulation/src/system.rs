@@ -365,8 +365,8 @@ impl System {
         match engine.executor() {
             Executor::Timing(cores) => cores.run(&mut self.harts.all(), bus, limit),
             _ if self.harts.len() > 1 => run_together(&mut self.harts.all(), bus, limit),
-            Executor::Warming { cores, rate, learns } => {
-                cores.warm(self.harts.first_mut(), bus, limit, rate, learns)
+            Executor::BetweenUnits(cores, how) => {
+                cores.run_between_units(self.harts.first_mut(), bus, limit, how)
             }
             Executor::Functional => self.harts.first_mut().run(bus, &mut isa::Untimed, limit),
         }

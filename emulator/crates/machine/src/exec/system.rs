@@ -77,7 +77,7 @@ impl Hart {
         inst: &Slot,
         at: InstPosition,
     ) -> Next {
-        if T::WARMS {
+        if T::PACED {
             env.timing.warm_fence_i();
         }
         following(inst, at)

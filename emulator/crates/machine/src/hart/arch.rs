@@ -93,11 +93,11 @@ pub(crate) struct Progress {
     pub cycle: u64,
     /// True if the run, or between runs the last one, is timed.
     pub timed: bool,
-    /// True if the run, or between runs the last one, kept caches warm.
-    pub warmed: bool,
+    /// True if the run, or between runs the last one, had a pace of its own ([`isa::TimingModel::PACED`]).
+    pub paced: bool,
 }
 
-snapshot::snapshot!(Progress { count, not_retired, cycle, timed } keeps { warmed });
+snapshot::snapshot!(Progress { count, not_retired, cycle, timed } keeps { paced });
 
 impl Progress {
     /// Returns the number of instructions retired since reset.

@@ -32,7 +32,7 @@ impl<T: TimingModel> Totals for HartTotals<'_, T> {
 impl Hart {
     /// The current cycle, as a serialising instruction sees it. `count` as in [`super::InstPosition`].
     pub(crate) fn now<T: TimingModel>(&self, env: &Env<'_, T>, count: u64) -> u64 {
-        match (T::TIMED, T::WARMS) {
+        match (T::TIMED, T::PACED) {
             (true, _) => env.timing.now(),
             (false, true) => self.deadlines.pace.cycle_at(count),
             (false, false) => count,
@@ -274,7 +274,7 @@ impl Hart {
                 } else {
                     let slept = until - now;
                     self.progress.sleep(slept);
-                    if T::WARMS {
+                    if T::PACED {
                         self.deadlines.pace = self.deadlines.pace.from(self.progress.count, until);
                     }
                     self.deadlines.stop_count = self.deadlines.stop_count.saturating_add(slept);

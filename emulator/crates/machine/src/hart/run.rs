@@ -118,7 +118,7 @@ impl Hart {
         if T::TIMED {
             // A timed run that goes on from a timed one leaves no trace in the timing.
             if !was_timed {
-                match self.progress.warmed {
+                match self.progress.paced {
                     true => env.timing.wake_at(self.progress.cycle),
                     false => env.timing.idle_until(self.progress.cycle),
                 }
@@ -128,10 +128,10 @@ impl Hart {
         } else {
             // `count` is the cycle again, as `Progress::count` says.
             let Progress { count, cycle, .. } = self.progress;
-            let rate = if T::WARMS { env.timing.warm_rate() } else { 0 };
-            // One warming run after another goes on to the fraction of a cycle: where runs end changes nothing.
-            let goes_on = T::WARMS && !was_timed && self.progress.warmed;
-            self.deadlines.pace = match (T::WARMS, goes_on && self.deadlines.pace.has_rate(rate)) {
+            let rate = if T::PACED { env.timing.warm_rate() } else { 0 };
+            // One paced run after another goes on to the fraction of a cycle: where runs end changes nothing.
+            let goes_on = T::PACED && !was_timed && self.progress.paced;
+            self.deadlines.pace = match (T::PACED, goes_on && self.deadlines.pace.has_rate(rate)) {
                 (false, _) => Pace::PLAIN,
                 (true, true) => self.deadlines.pace.renamed(count, cycle),
                 (true, false) => Pace::new(cycle, cycle, rate),
@@ -141,7 +141,7 @@ impl Hart {
             let ahead = cycle.wrapping_sub(count);
             self.progress.not_retired = self.progress.not_retired.wrapping_add(ahead);
         }
-        self.progress.warmed = T::WARMS;
+        self.progress.paced = T::PACED;
         self.resume_reservation(&mut env.bus.ram);
         self.rebase_counters(env, was_timed);
     }

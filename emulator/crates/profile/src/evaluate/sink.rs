@@ -168,9 +168,11 @@ impl SpanSink for Run {
             }
             Event::Region(inside) => {
                 self.scripts.interrupt();
-                let begins = *inside && !std::mem::replace(&mut self.marked, *inside);
+                let was_marked = std::mem::replace(&mut self.marked, *inside);
                 self.stretches.mark(cycle, *inside);
-                if let Some(subsamples) = self.subsamples.as_mut().filter(|_| begins) {
+                if let Some(subsamples) =
+                    self.subsamples.as_mut().filter(|_| *inside && !was_marked)
+                {
                     subsamples.begin_unit(self.process);
                 }
                 if self.only_marked {

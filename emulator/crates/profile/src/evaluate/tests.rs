@@ -173,8 +173,7 @@ proptest! {
             subsamples().for_each(|of| sum += of.stacks.get(process, inst));
             prop_assert_eq!(sum, stack);
         }
-        let units = sampled.scheduler.region.iter().filter(|unit| !unit.is_empty()).count();
-        prop_assert!(sampled.subsamples.len() <= units.min(SUBSAMPLES) + 1);
+        prop_assert_eq!(sampled.subsamples.len(), sampled.scheduler.region.len().min(SUBSAMPLES));
     }
 
     #[test]

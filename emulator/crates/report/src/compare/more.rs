@@ -180,29 +180,25 @@ fn row(
 
 /// The rows of all pairs, those with the largest change first.
 fn rows(pairs: &[Comparison], of: fn(&Comparison) -> &Vec<Change>) -> Vec<ComparedRow> {
-    let mut found: BTreeMap<(&str, &str, &str), (Vec<f64>, Vec<usize>)> = BTreeMap::new();
+    let mut found: BTreeMap<(&str, &str, &str), ComparedRow> = BTreeMap::new();
     for (at, pair) in pairs.iter().enumerate() {
         for change in of(pair) {
             let key = (&*change.process, &*change.name, &*change.place);
-            let none = || (vec![0.0; 1 + pairs.len()], Vec::new());
-            let (cycles, within_chance) = found.entry(key).or_insert_with(none);
-            cycles[0] = change.before;
-            cycles[1 + at] = change.after;
+            let row = found.entry(key).or_insert_with(|| ComparedRow {
+                process: change.process.clone(),
+                name: change.name.clone(),
+                place: change.place.clone(),
+                cycles: vec![0.0; 1 + pairs.len()],
+                within_chance: Vec::new(),
+            });
+            row.cycles[0] = change.before;
+            row.cycles[1 + at] = change.after;
             if change.is_within_chance() {
-                within_chance.push(1 + at);
+                row.within_chance.push(1 + at);
             }
         }
     }
-    let rows = found.into_iter();
-    let mut rows: Vec<ComparedRow> = rows
-        .map(|((process, name, place), (cycles, within_chance))| ComparedRow {
-            process: process.to_owned(),
-            name: name.to_owned(),
-            place: place.to_owned(),
-            cycles,
-            within_chance,
-        })
-        .collect();
+    let mut rows: Vec<ComparedRow> = found.into_values().collect();
     rows.sort_by(|a, b| b.change().total_cmp(&a.change()));
     rows
 }

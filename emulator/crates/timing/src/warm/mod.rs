@@ -38,6 +38,10 @@ pub struct Warming<'a, S> {
     rate: u64,
 }
 
+/// Stands for a core while its hart executes without timing, and leaves caches, TLBs and predictors as they are, but for what the guest itself
+/// drops of them. The hart executes as fast as without a core.
+pub struct Skipping<'a, S>(Warming<'a, S>);
+
 /// What a core keeps from the first [`Warming`] to [`Core::end_warming`].
 pub(crate) struct WarmState {
     /// Cycle of the last access, in a time of its own.
@@ -189,6 +193,33 @@ impl<'a, S: CommitSink> Warming<'a, S> {
             }
         }
     }
+}
+
+impl<'a, S: CommitSink> Skipping<'a, S> {
+    /// Stands for `core` from now on. To the guest, each instruction takes `rate` cycles, in units of 2^-16.
+    pub fn new(core: &'a mut Core<S>, rate: u64) -> Self {
+        Self(Warming::new(core, rate, Learning::Off))
+    }
+}
+
+impl<S: CommitSink> TimingModel for Skipping<'_, S> {
+    const TIMED: bool = false;
+    const PACED: bool = true;
+
+    fn warm_rate(&self) -> u64 {
+        self.0.rate
+    }
+
+    fn warm_fence_i(&mut self) {
+        self.0.warm_fence_i();
+    }
+
+    fn flush_tlb(&mut self) {
+        self.0.flush_tlb();
+    }
+
+    isa::methods_without_timing!();
+    fn privilege(&mut self, _: Privilege) {}
 }
 
 impl<S: CommitSink> TimingModel for Warming<'_, S> {
