@@ -307,17 +307,17 @@ fn several_tip_events_take_turns_or_are_refused_with_the_reason() {
 fn a_guest_passes_perfs_own_test_of_tip_units() {
     let dir = scratch("driver-perf-test");
     let command = "\
-        export PERF=$(command -v perf) PATH=/tmp/bin:$PATH; mkdir /tmp/bin\n\
-        cat > /tmp/bin/perf << 'END'\n\
+        perf=$(command -v perf); mv $perf $perf.timed\n\
+        cat > $perf << 'END'\n\
 #!/bin/sh\n\
-case $1 in script | report | list | evlist) ;; *) exec $PERF \"$@\" ;; esac\n\
+case $1 in script | report | list | evlist) ;; *) exec $0.timed \"$@\" ;; esac\n\
 tipsim-region stop\n\
-$PERF \"$@\"\n\
+$0.timed \"$@\"\n\
 status=$?\n\
 tipsim-region start\n\
 exit $status\n\
 END\n\
-        chmod +x /tmp/bin/perf\n\
+        chmod +x $perf\n\
         perf test 'TIP PMU' 2>&1; perf test list 2>&1 | grep TIP";
     let said = console(&dir, 1, command, &[]);
     assert!(said.contains("TIP PMU: samples, counts and errors"), "{said}");

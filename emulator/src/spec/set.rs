@@ -99,9 +99,33 @@ pub(super) fn apply(table: &mut toml::Table, assignment: &str) -> Result<(), Bad
     Ok(())
 }
 
+/// Returns an error about a value of the wrong type as all errors here are: what is expected, in a user's words, and what was found.
+fn as_here(message: &str) -> String {
+    let wrong = ["invalid type: ", "invalid value: "]
+        .iter()
+        .find_map(|start| message.strip_prefix(start)?.split_once(", expected "));
+    let (found, expected) = match (wrong, message) {
+        (Some((found, expected)), _) => (found, expected),
+        (None, "wanted string or table") => ("another value", "string only"),
+        (None, _) => return message.to_owned(),
+    };
+    let expected = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 up",
+        "i32" | "i64" => "a whole number",
+        "f64" => "a number",
+        "string only" => "a name in quotes",
+        other => other,
+    };
+    match found {
+        // serde's name of a number where one of several names is wanted.
+        "unit variant" => format!("expected {expected}"),
+        found => format!("expected {expected}, found {found}"),
+    }
+}
+
 /// One line for a TOML error: line number, message, nearest known key.
 pub fn toml_message(error: &toml::de::Error, text: &str) -> String {
-    let message = error.message().replace('\n', " ");
+    let message = as_here(&error.message().replace('\n', " "));
     let line = error
         .span()
         .filter(|_| !text.is_empty())
@@ -125,8 +149,12 @@ pub fn toml_message(error: &toml::de::Error, text: &str) -> String {
             && value.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
         (is_word && !["true", "false", "inf", "nan"].contains(&value)).then(|| (key.trim(), value))
     });
-    match bare {
-        Some((key, value)) => format!("{at}{message}; a text wants quotes: {key} = \"{value}\""),
-        None => format!("{at}{message}"),
+    let key = in_line.split_once('=').map(|(key, _)| key.trim());
+    match (bare, key) {
+        (Some((key, value)), _) => {
+            format!("{at}{message}; a text wants quotes: {key} = \"{value}\"")
+        }
+        (None, Some(key)) if message.starts_with("expected ") => format!("{at}{key}: {message}"),
+        (None, _) => format!("{at}{message}"),
     }
 }

@@ -180,7 +180,8 @@ def text(rows: list[Row]) -> str:
             f"{row['program']:<18}{row['instructions'] / 1e6:9.0f}{row['cycles'] / row['instructions']:7.3f}{sampled['units']:7d}"
             f"{100 * sampled['error']:+8.2f}%{'±':>3}{100 * sampled['within_95']:5.2f}%"
             f"{100 * sampled['error_by_chance']:+8.2f}%{100 * sampled['error_by_state']:+8.2f}%"
-            f"{100 * profile['hottest_instructions_off']:10.2f}%{100 * profile['largest_function_error']:9.2f}%{sampled['host_seconds']:7.1f}s"
+            f"{100 * profile['hottest_instructions_off']:10.2f}%{100 * profile['largest_function_error']:9.2f}%"
+            f"{sampled['host_seconds']:7.1f}s"
         )
     errors = [abs(row["sampled"]["error"]) for row in rows]
     states = [abs(row["sampled"]["error_by_state"]) for row in rows]

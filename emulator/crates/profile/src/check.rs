@@ -252,6 +252,9 @@ impl Evaluation {
             let stacks = &subsample.stacks.by_process;
             let units = known.by_process(FIELD, stacks, COMPONENT_BITS, Component::COUNT)?;
             sums = (added(FIELD, sums.0, units)?, added(FIELD, sums.1, subsample.instructions)?);
+            expect(subsample.units <= subsample.instructions.max(1), || {
+                format!("{FIELD}: expected no more units than instructions")
+            })?;
         }
         Ok(())
     }

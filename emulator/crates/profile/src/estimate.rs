@@ -34,8 +34,7 @@ pub struct Margin {
 }
 
 impl Estimate {
-    /// Returns the ratio of two sums over units, each of which has a part of both, as a ratio of sums (Cochran, *Sampling Techniques*,
-    /// 6.4). `rest` is the share of all that there is which is in no unit: what is known has no error. `None` without two units.
+    /// Returns the ratio of two sums over units, each of which has a part of both (Cochran, *Sampling Techniques*, 6.4). `rest` is the share of all that there is which is in no unit: what is known has no error. `None` without two units.
     pub fn of_ratio(units: impl Iterator<Item = (f64, f64)> + Clone, rest: f64) -> Option<Self> {
         let count = units.clone().count() as f64;
         if count < 2.0 {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CycleStacks, Estimate};
+use crate::{CycleStacks, Estimate, Margin};
 
 /// Number of subsamples of a region that has as many units.
 pub(crate) const SUBSAMPLES: usize = 32;
@@ -14,17 +14,31 @@ pub(crate) const SUBSAMPLES: usize = 32;
 /// differs between them by chance alone, whatever it is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Subsample {
+    /// Number of units.
+    pub units: u64,
     /// Instructions that committed in the units.
     pub instructions: u64,
     /// The Oracle's cycle stacks of the units.
     pub stacks: CycleStacks,
 }
 
-/// Returns the ratio of two sums over a region, of both of which each subsample has a part; `None` without two subsamples.
+/// Subsamples that must have something of a whole: of fewer nobody can say how much they differ.
+const LEAST_SUBSAMPLES: usize = 5;
+
+/// Returns the ratio of two sums over a region, of both of which each subsample has a part; `None` if fewer than five subsamples have any of the
+/// whole.
 pub fn ratio_of_subsamples(part: &[u64], whole: &[u64]) -> Option<Estimate> {
+    if whole.iter().filter(|whole| **whole > 0).count() < LEAST_SUBSAMPLES {
+        return None;
+    }
     let parts = part.iter().zip(whole).map(|(part, whole)| (*part as f64, *whole as f64));
-    let estimate = Estimate::of_ratio(parts, 1.0)?;
-    estimate.value.is_finite().then_some(estimate)
+    Estimate::of_ratio(parts, 1.0)
+}
+
+/// Returns how large a part of a region may be, by chance, that none of so many units saw (the *rule of three* for a confidence of 95 %).
+pub fn unseen_by(units: u64) -> Margin {
+    let most = |confidence: f64| 1.0 - (1.0 - confidence).powf(1.0 / units.max(1) as f64);
+    Margin { within_95: most(0.95), within_99_7: most(0.997) }
 }
 
 #[cfg(test)]
@@ -69,9 +83,18 @@ mod tests {
 
     #[test]
     fn what_does_not_differ_has_no_error() {
-        let estimate = ratio_of_subsamples(&[1, 2, 3], &[2, 4, 6]).unwrap();
+        let estimate = ratio_of_subsamples(&[1, 2, 3, 4, 5], &[2, 4, 6, 8, 10]).unwrap();
         assert_eq!((estimate.value, estimate.margin().within_99_7), (0.5, 0.0));
-        assert_eq!(ratio_of_subsamples(&[1], &[2]), None);
-        assert_eq!(ratio_of_subsamples(&[0, 0], &[0, 0]), None);
+        // Four subsamples with something of the whole say too little.
+        assert_eq!(ratio_of_subsamples(&[1, 2, 3, 4, 0], &[2, 4, 6, 8, 0]), None);
+        assert_eq!(ratio_of_subsamples(&[], &[]), None);
+    }
+
+    #[test]
+    fn what_no_unit_saw_is_about_three_units_long() {
+        let Margin { within_95, within_99_7 } = unseen_by(1000);
+        assert!((within_95 * 1000.0 - 3.0).abs() < 0.01, "{within_95}");
+        assert!((within_99_7 * 1000.0 - 5.8).abs() < 0.1, "{within_99_7}");
+        assert!((unseen_by(1).within_95 - 0.95).abs() < 1e-9);
     }
 }

@@ -106,27 +106,26 @@ const TRUTH: [(ProcessId, u32, u64); 12] = [
     (SHELL, 10, 500),
 ];
 
-/// The evaluation of [`evaluation`] as of a sampled region: in one subsample some code took more, in the other less.
+/// The evaluation of [`evaluation`] as of a sampled region of 200 units: in every other subsample some code took longer.
 pub fn sampled_evaluation() -> Evaluation {
     let whole = evaluation();
     let part = |more: bool| {
         let mut stacks = CycleStacks::default();
         for process in [QUICKSTART, SHELL] {
             let units = whole.stacks.of(process).flat_map(|(inst, stack)| {
-                // Instruction 0 takes three quarters of its time in one subsample; all other time is halved.
+                // Instruction 0 takes three times as long in one kind of subsample as in the other.
                 let of = |units: u64| match (inst.0, more) {
-                    (0, true) => units - units / 4,
-                    (0, false) => units / 4,
-                    (_, true) => units - units / 2,
-                    (_, false) => units / 2,
+                    (0, true) => units * 3 / 16,
+                    (0, false) => units / 16,
+                    _ => units / 8,
                 };
                 Component::ALL.map(|component| (number(inst, component), of(stack[component])))
             });
             stacks.set(process, units.collect());
         }
-        Subsample { instructions: whole.instructions / 2, stacks }
+        Subsample { units: 25, instructions: whole.instructions / 8, stacks }
     };
-    let subsamples = vec![part(true), part(false)];
+    let subsamples = (0..8).map(|number| part(number % 2 == 0)).collect();
     Evaluation { subsamples, ..whole }
 }
 

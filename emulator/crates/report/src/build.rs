@@ -114,6 +114,7 @@ impl Report {
             listings,
             flame,
             over_time,
+            subsampled: subsampled.clone(),
             disagreements,
             warnings,
         };
@@ -291,10 +292,12 @@ impl ProcessParts {
             }
         }
         let (flame, placed) = flame.finish();
-        let everyone = ProcessReport {
-            count: processes.iter().map(|process| process.count).sum(),
-            ..all.finish("all", 1.0, units, selection.subsampled)
-        };
+        let mut everyone = all.finish("all", 1.0, units, selection.subsampled);
+        everyone.count = processes.iter().map(|process| process.count).sum();
+        if let Some(margins) = &mut everyone.margins {
+            // All processes are all of it, whatever was sampled.
+            (margins.share, margins.of_all) = Default::default();
+        }
         processes.insert(0, everyone);
         Self {
             names,

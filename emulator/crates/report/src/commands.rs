@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::margins::{Subsampled, add_stacks, stack_margins};
+use super::margins::{Subsampled, add_stacks};
 use super::parts::class;
 use super::tables::{CommandRow, ProcessReport};
 
@@ -43,7 +43,7 @@ pub(super) fn commands(processes: &[ProcessReport], subsampled: &Subsampled) -> 
             add_stacks(&mut by_subsample, &processes[*member].by_subsample);
         }
         row.margins = subsampled.margins_of_stacks(&by_subsample);
-        row.stack_margins = stack_margins(&by_subsample);
+        row.stack_margins = subsampled.stack_margins(&by_subsample);
     }
     rows.sort_by(|a, b| b.cycles.total_cmp(&a.cycles).then(a.members.cmp(&b.members)));
     rows

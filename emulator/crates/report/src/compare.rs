@@ -26,6 +26,7 @@ pub(crate) use more::CHANCE;
 pub use more::{Compared, ComparedRow};
 use renamed::known;
 pub(crate) use renamed::{file_now, now};
+use run::Uncertainty;
 pub use run::{Run, RunTitle, Totals};
 pub(crate) use text::{TOTALS, relative};
 pub use waiting::{ThreadChange, ThreadTime, WaitChange, WaitTime, WaitingChanges};
@@ -48,6 +49,9 @@ pub struct Change {
     /// Margin of the change, if one of the runs was sampled: by chance alone it is off by no more for 95 % of seeds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
+    /// What makes up the margin, before and after; `None` where a run does not have the row.
+    #[serde(skip)]
+    uncertainty: [Option<Uncertainty>; 2],
     /// Number of processes that the command has before and after; `None` for functions and instructions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<[usize; 2]>,
@@ -140,7 +144,7 @@ impl Changes {
         cycles: f64,
         stack: impl Iterator<Item = f64>,
         sign: f64,
-        margin: Option<f64>,
+        uncertainty: Uncertainty,
     ) {
         let change = self.0.entry(key.clone()).or_insert_with(|| Change {
             process: key.0,
@@ -153,10 +157,8 @@ impl Changes {
         } else {
             change.after += cycles;
         }
-        // Two runs are independent; of several processes of one command this is about right.
-        if let Some(margin) = margin {
-            change.margin = Some(change.margin.map_or(margin, |before| before.hypot(margin)));
-        }
+        let side = &mut change.uncertainty[usize::from(sign > 0.0)];
+        *side = Some(side.unwrap_or_default().and(uncertainty));
         for (n, cycles) in stack.enumerate() {
             if change.stack.len() <= n {
                 change.stack.push(0.0);
@@ -165,8 +167,17 @@ impl Changes {
         }
     }
 
-    fn ranked(self) -> Vec<Change> {
+    /// Returns the changes, the largest first. A run says nothing of what it does not have but that it may have been in no unit.
+    fn ranked(self, absent: [Uncertainty; 2]) -> Vec<Change> {
         let mut changes: Vec<Change> = self.0.into_values().collect();
+        for change in &mut changes {
+            let [before, after] = change.uncertainty;
+            let both = before.unwrap_or(absent[0]).and(after.unwrap_or(absent[1]));
+            change.margin = match both {
+                Uncertainty::Within(margin) => Some(margin),
+                Uncertainty::None | Uncertainty::Unknown => None,
+            };
+        }
         changes.sort_by(|a, b| b.delta().abs().total_cmp(&a.delta().abs()));
         changes
     }
@@ -234,9 +245,7 @@ impl Comparison {
                 false => name.to_owned(),
             };
             let scale = run.scale();
-            let margin = |margins: &Option<Margins>| {
-                margins.as_ref().map(|margins| scale * margins.cycles.within_95)
-            };
+            let margin = |margins: &Option<Margins>| run.margin(margins.as_ref());
             // Shares are those of the process.
             let total =
                 |process: usize| run.processes.get(process).map_or(0.0, |p| scale * p.cycles);
@@ -267,7 +276,8 @@ impl Comparison {
             }
         }
         let (totals_before, totals_after) = (before.totals(), after.totals());
-        let mut processes = processes.ranked();
+        let absent = [before.margin_of_absent(), after.margin_of_absent()];
+        let mut processes = processes.ranked(absent);
         for change in &mut processes {
             change.take_members(before, after, &map);
         }
@@ -278,7 +288,7 @@ impl Comparison {
         let renamed = gone.zip(new);
         let sampled: Vec<String> = [("before", before), ("after", after)]
             .into_iter()
-            .filter_map(|(which, run)| Some(format!("{which}: {}", run.sampled()?)))
+            .filter_map(|(which, run)| run.sampled(which))
             .collect();
         Ok(Self {
             runs: [before.title(), after.title()],
@@ -288,7 +298,7 @@ impl Comparison {
                 true => waiting::changes(before, after, &map),
                 false => None,
             },
-            margin: [before.margin(), after.margin()].into_iter().flatten().reduce(f64::hypot),
+            margin: processes.iter().find(|row| row.process == "all").and_then(|all| all.margin),
             scales: [before.scale(), after.scale()],
             categories: after.categories.clone(),
             before: totals_before,
@@ -302,8 +312,8 @@ impl Comparison {
             harts: (harts.0.max(harts.1) > 1).then_some(harts),
             commands: [before, after].map(Run::commands),
             processes,
-            functions: functions.ranked(),
-            instructions: instructions.ranked(),
+            functions: functions.ranked(absent),
+            instructions: instructions.ranked(absent),
         })
     }
 

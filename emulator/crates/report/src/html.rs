@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::loops::PIPELINE_SCRIPT;
 use super::markup::{document, drawn, embed, filled, own, script};
-use super::model::{estimated_line, part_line};
+use super::model::part_line;
 use super::options::Options;
 use super::report::Report;
 use super::section::TextPosition;
@@ -82,8 +82,7 @@ impl Report {
 /// Returns what a page of runs that are not whole, or whose regions were sampled, says above everything else.
 fn part_notices(parts: &[String], sampled: &[String]) -> Markup {
     let parts = parts.iter().map(|part| part_line(part));
-    let lines: Vec<String> =
-        parts.chain(sampled.iter().map(|words| estimated_line(words))).collect();
+    let lines: Vec<String> = parts.chain(sampled.iter().cloned()).collect();
     notices(&lines)
 }
 

@@ -1,26 +1,31 @@
 //! How far the numbers of a sampled run may be off by chance.
 
-use profile::{Evaluation, Margin, ratio_of_subsamples};
+use profile::{Estimate, Evaluation, Margin, ratio_of_subsamples, unseen_by};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Margins of error of what a sampled run says of some code: chance alone, as if few of the region's instructions were timed.
+/// Margins of error of what a sampled run says of some code: chance alone, as if few of the region's instructions were timed. They hold two
+/// parts: how much subsamples differ, and what may have been in no unit, which makes every share of what was in units too large.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 pub struct Margins {
     /// Margin of the share by the Oracle, as a fraction of the same whole.
     pub share: Margin,
+    /// Margin of the share of all processes' cycles.
+    pub of_all: Margin,
     /// Margin of the Oracle's cycles.
     pub cycles: Margin,
 }
 
 /// What each subsample of a sampled region has of the whole.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Subsampled {
     /// Instructions by subsample.
     instructions: Vec<u64>,
     /// Units of all processes by subsample.
     totals: Vec<u64>,
     units_per_cycle: f64,
+    /// Share of the region that may have been in no unit.
+    unseen: Margin,
 }
 
 impl Subsampled {
@@ -33,17 +38,51 @@ impl Subsampled {
             instructions: subsamples().map(|subsample| subsample.instructions).collect(),
             totals: subsamples().map(|subsample| total(&subsample.stacks)).collect(),
             units_per_cycle: evaluation.oracle.units_per_cycle().max(1) as f64,
+            unseen: unseen_by(subsamples().map(|subsample| subsample.units).sum()),
         }
     }
 
+    /// Returns whether the region was sampled.
+    pub fn is_of_any(&self) -> bool {
+        !self.totals.is_empty()
+    }
+
     /// Returns the margins of a part, of which each subsample has so many units, and so many of the whole that the part's share is of;
-    /// `None` if there are no two subsamples with any of the whole.
+    /// `None` if the whole is in too few subsamples.
     pub fn margins(&self, part: &[u64], whole: &[u64]) -> Option<Margins> {
-        let share = ratio_of_subsamples(part, whole)?.margin();
+        let share = self.margin(ratio_of_subsamples(part, whole)?);
+        let of_all = self.margin_of_all(part)?;
         let instructions: u64 = self.instructions.iter().sum();
         let per_instruction = ratio_of_subsamples(part, &self.instructions)?;
-        let cycles = per_instruction.times(instructions as f64 / self.units_per_cycle).margin();
-        Some(Margins { share, cycles })
+        let scale = instructions as f64 / self.units_per_cycle;
+        let cycles = self.margin(per_instruction.times(scale));
+        Some(Margins { share, of_all, cycles })
+    }
+
+    /// Returns the margin of the share of all processes' cycles that a part has, of which each subsample has so many units.
+    pub fn margin_of_all(&self, part: &[u64]) -> Option<Margin> {
+        Some(self.margin(ratio_of_subsamples(part, &self.totals)?))
+    }
+
+    /// Returns the margin of a part: by how much subsamples differ, and what was in no unit.
+    fn margin(&self, estimate: Estimate) -> Margin {
+        let Margin { within_95, within_99_7 } = estimate.margin();
+        let unseen = self.unseen;
+        Margin {
+            within_95: within_95.hypot(estimate.value * unseen.within_95),
+            within_99_7: within_99_7.hypot(estimate.value * unseen.within_99_7),
+        }
+    }
+
+    /// Returns the margin of each category's share of a whole, whose units by category each subsample has.
+    pub fn stack_margins(&self, by_subsample: &[[u64; 7]]) -> Option<[Margin; 7]> {
+        let whole = sums(by_subsample);
+        let mut margins = [Margin::default(); 7];
+        for (category, margin) in margins.iter_mut().enumerate() {
+            let part: Vec<u64> = by_subsample.iter().map(|stack| stack[category]).collect();
+            *margin = self.margin(ratio_of_subsamples(&part, &whole)?);
+        }
+        Some(margins)
     }
 
     /// Returns the margins of processes beside all processes; each subsample has so many of their units by category.
@@ -55,23 +94,6 @@ impl Subsampled {
 /// Sums the units of all categories, by subsample.
 fn sums(by_subsample: &[[u64; 7]]) -> Vec<u64> {
     by_subsample.iter().map(|stack| stack.iter().sum()).collect()
-}
-
-/// Returns the margin of the share of all processes' cycles that a part has, of which each subsample has so many units; `all` are the
-/// units of all processes by subsample and category.
-pub(crate) fn margin_of_all(part: &[u64], all: &[[u64; 7]]) -> Option<Margin> {
-    Some(ratio_of_subsamples(part, &sums(all))?.margin())
-}
-
-/// Returns the margin of each category's share of a whole, whose units by category each subsample has.
-pub(crate) fn stack_margins(by_subsample: &[[u64; 7]]) -> Option<[Margin; 7]> {
-    let whole = sums(by_subsample);
-    let mut margins = [Margin::default(); 7];
-    for (category, margin) in margins.iter_mut().enumerate() {
-        let part: Vec<u64> = by_subsample.iter().map(|stack| stack[category]).collect();
-        *margin = ratio_of_subsamples(&part, &whole)?.margin();
-    }
-    Some(margins)
 }
 
 /// Adds units by subsample and category to sums of such.

@@ -11,6 +11,7 @@ use crate::columns::Column;
 use crate::disagreements::Disagreement;
 use crate::elapsed::Elapsed;
 use crate::flame::Flame;
+use crate::margins::Subsampled;
 use crate::over_time::OverTime;
 use crate::tables::{CommandRow, FunctionRow, InstructionRow, Listing, ModuleRow, ProcessReport};
 
@@ -37,11 +38,12 @@ pub fn sampled_words(meta: &Value) -> Option<String> {
     }
 }
 
-/// Returns how many times as long a run's region is as what was recorded of it, from the run's metadata: one time if all of it was timed.
-pub(crate) fn sampled_scale(meta: &Value) -> f64 {
+/// Returns how many times as long a run's region is as what was recorded of it, from the run's metadata; `None` if all of it was
+/// timed, or if a run that was killed does not say.
+pub(crate) fn sampled_scale(meta: &Value) -> Option<f64> {
     let count = |key: &str| meta.get("sampling").and_then(|found| found.get(key)?.as_f64());
     let scale = count("instructions").zip(count("unit_instructions"));
-    scale.map(|(all, timed)| all / timed).filter(|scale| scale.is_finite()).unwrap_or(1.0)
+    scale.map(|(all, timed)| all / timed).filter(|scale| scale.is_finite() && *scale > 0.0)
 }
 
 /// Returns what says of anything made from a run that it is of units alone; `words`: of [`sampled_words`].
@@ -85,6 +87,9 @@ pub struct Common {
     /// The Oracle over time, if that was counted; the page has it.
     #[serde(skip)]
     pub over_time: OverTime,
+    /// What the subsamples of a sampled region have of the whole.
+    #[serde(skip)]
+    pub(crate) subsampled: Subsampled,
     /// Disagreements in words: time that profilers charge to the wrong instruction; the largest of each process first.
     pub disagreements: Vec<Disagreement>,
     /// The files that names came from.
@@ -110,7 +115,7 @@ impl Common {
 
     /// Returns whether the region was sampled, and margins of error are known.
     pub(crate) fn is_sampled(&self) -> bool {
-        self.processes.first().is_some_and(|all| all.margins.is_some())
+        self.subsampled.is_of_any()
     }
 
     /// Returns the row of a process of the evaluation.

@@ -4,7 +4,7 @@ use profile::{ErrorSums, ErrorTotals, Level, OracleWeights};
 
 use super::columns::{LevelError, Levels};
 use super::gather::{Rows, Summary};
-use super::margins::{Subsampled, add_stacks, stack_margins};
+use super::margins::{Subsampled, add_stacks};
 use super::parts::class;
 use super::tables::ProcessReport;
 
@@ -93,7 +93,7 @@ impl ProcessSums {
             class: class(&stack),
             stack,
             margins: subsampled.margins_of_stacks(&self.by_subsample),
-            stack_margins: stack_margins(&self.by_subsample),
+            stack_margins: subsampled.stack_margins(&self.by_subsample),
             by_subsample: self.by_subsample,
             samples: self.samples,
             errors: self.errors.into_iter().map(|errors| errors.map(error)).collect(),

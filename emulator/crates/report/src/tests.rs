@@ -73,14 +73,20 @@ fn a_sampled_run_has_margins() {
     golden("sampled.txt", &text);
     let json = serde_json::to_value(&report).unwrap();
     let hot = &json["instructions"][0];
-    // 6,000 of 11,000 cycles of one half, 2,000 of 7,000 of the other: by Student's t with one degree of freedom.
+    // Four subsamples have 1500 of 2750 cycles each, the other four 500 of 1750: by Student's t with seven degrees of freedom.
     let share = 8.0 / 18.0;
-    let error = (6000.0 - share * 11_000.0) / 9000.0;
+    let residual = 1500.0 - share * 2750.0;
+    let error = f64::sqrt(8.0 * residual * residual / 7.0 / 8.0) / (18_000.0 / 8.0);
+    // Some 3 / 200 of the region may have been in no unit.
+    let unseen = 1.0 - 0.05f64.powf(1.0 / 200.0);
     let margin = hot["margins"]["share"]["within_95"].as_f64().unwrap();
-    assert!((margin / (12.706 * error) - 1.0).abs() < 1e-3, "{margin} {error}");
-    // 6,000 and 2,000 cycles of equal halves.
+    let expected = f64::hypot(2.3646 * error, share * unseen);
+    assert!((margin / expected - 1.0).abs() < 1e-3, "{margin} {expected}");
+    // 1500 and 500 cycles of as many instructions.
     let cycles = hot["margins"]["cycles"]["within_95"].as_f64().unwrap();
-    assert!((cycles / (12.706 * 4000.0) - 1.0).abs() < 1e-3, "{cycles}");
+    let error = f64::sqrt(8.0 * 500.0 * 500.0 / 7.0 / 8.0) * 8.0;
+    let expected = f64::hypot(2.3646 * error, 8000.0 * unseen);
+    assert!((cycles / expected - 1.0).abs() < 1e-3, "{cycles} {expected}");
     let plain = serde_json::to_value(report_of(&profile::synthetic::evaluation(), None)).unwrap();
     assert!(plain["instructions"][0].get("margins").is_none());
     assert!(plain["processes"][0].get("stack_margins").is_none());

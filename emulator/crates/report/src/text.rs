@@ -159,10 +159,16 @@ impl Report {
                 write!(out, "{:>9}", percent(share))?;
             }
             writeln!(out)?;
-            if let Some((share, stack)) = margins {
-                write!(out, "{:<39}{:>8}  {:<8}", "  ± 95 %", percent(share.within_95), "")?;
-                for margin in stack {
-                    write!(out, "{:>9}", percent(margin.within_95))?;
+            if self.common.is_sampled() {
+                let shown = |margin: Option<Margin>| match margin {
+                    Some(margin) => fixed(margin.within_95),
+                    None => "?".to_owned(),
+                };
+                let share = shown(margins.map(|(share, _)| share));
+                write!(out, "{:<39}{share:>8}  {:<8}", "  ± 95 %", "")?;
+                for category in 0..stack.len() {
+                    let margin = shown(margins.map(|(_, stack)| stack[category]));
+                    write!(out, "{margin:>9}")?;
                 }
                 writeln!(out)?;
             }

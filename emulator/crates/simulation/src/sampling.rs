@@ -135,6 +135,9 @@ impl Sampled {
         };
         let few = match percent(margin.within_95) > 20.0 {
             true => "; more units make it narrower (run.sampling.every)",
+            false if *units < FEW_UNITS => {
+                "; so few units say little of chance (run.sampling.every)"
+            }
             false => "",
         };
         format!(
@@ -192,6 +195,8 @@ pub(crate) enum Phase {
     Unit,
 }
 
+/// Fewer units than these say little of how much units differ.
+const FEW_UNITS: u64 = 30;
 /// Number of the last units that say how fast time goes on between units.
 const RECENT_UNITS: usize = 8;
 

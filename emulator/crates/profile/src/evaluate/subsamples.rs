@@ -17,6 +17,7 @@ pub(super) struct Subsamples {
 
 #[derive(Default)]
 struct Part {
+    units: u64,
     oracle: Oracle,
     instructions: u64,
 }
@@ -30,6 +31,7 @@ impl Subsamples {
         } else {
             self.open = (self.open + 1) % SUBSAMPLES;
         }
+        self.parts[self.open].units += 1;
         self.select(process);
     }
 
@@ -71,6 +73,7 @@ impl Subsamples {
 
     pub fn finish(self) -> Vec<Subsample> {
         let finished = |part: Part| Subsample {
+            units: part.units,
             instructions: part.instructions,
             stacks: part.oracle.finish().stacks,
         };

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::text::{MIN_CHANGE_SHARE, TOTALS, relative, say_if_none, titled};
 use super::{Change, Comparison, Run, RunTitle, Totals};
-use crate::model::{estimated_line, part_line};
+use crate::model::part_line;
 use crate::printable::printable_lines;
 use crate::widths::{fit, fit_name};
 
@@ -83,7 +83,7 @@ impl Compared {
                 .filter_map(|(at, run)| Some(format!("run {}: {}", at + 1, run.part()?)))
                 .collect(),
             sampled: sampled
-                .filter_map(|(at, run)| Some(format!("run {}: {}", at + 1, run.sampled()?)))
+                .filter_map(|(at, run)| run.sampled(&format!("run {}", at + 1)))
                 .collect(),
             totals: runs.iter().map(Run::totals).collect(),
             processes: rows(&pairs, |pair| &pair.processes),
@@ -105,7 +105,7 @@ impl Compared {
             writeln!(out, "{}\n", part_line(part))?;
         }
         for words in &self.sampled {
-            writeln!(out, "{}\n", estimated_line(words))?;
+            writeln!(out, "{words}\n")?;
         }
         for (at, run) in self.runs.iter().enumerate() {
             titled(out, &format!("run {}", at + 1), &run.line())?;

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use profile::unseen_by;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::elapsed::Elapsed;
 use crate::margins::Margins;
-use crate::model::{sampled_scale, sampled_words};
+use crate::model::{estimated_line, sampled_line, sampled_scale, sampled_words};
 
 /// What a comparison needs of a run's `report.json`.
 #[derive(Clone, Debug, Deserialize)]
@@ -34,6 +35,30 @@ pub struct Run {
     /// When it was run, if that is known.
     #[serde(skip)]
     pub(super) when: Option<String>,
+}
+
+/// How far cycles of a run may be off by chance.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) enum Uncertainty {
+    /// The cycles are exact.
+    #[default]
+    None,
+    /// The cycles are off by at most as many, for 95 % of seeds.
+    Within(f64),
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Uncertainty {
+    /// Returns that of a sum or difference of two amounts that chance makes independent; of several processes of one command that is about
+    /// right.
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
+            (Self::None, one) | (one, Self::None) => one,
+            (Self::Within(one), Self::Within(other)) => Self::Within(one.hypot(other)),
+        }
+    }
 }
 
 /// What identifies a run in the header of a comparison.
@@ -81,22 +106,44 @@ impl Run {
 
     /// Returns how many times as long the region is as what was recorded of it: more than one time if it was sampled.
     pub(super) fn scale(&self) -> f64 {
-        sampled_scale(&self.meta)
+        sampled_scale(&self.meta).unwrap_or(1.0)
     }
 
-    /// Returns the 95 % margin of the region's cycles, if they are an estimate.
-    pub(super) fn margin(&self) -> Option<f64> {
-        self.meta["sampling"]["cycles"]["within_95"]["half_width"].as_f64()
+    /// Returns the line that says that the run's cycles are estimates, if its region was sampled.
+    pub(super) fn sampled(&self, which: &str) -> Option<String> {
+        let words = format!("{which}: {}", sampled_words(&self.meta)?);
+        Some(match sampled_scale(&self.meta) {
+            Some(_) => estimated_line(&words),
+            None => sampled_line(&words),
+        })
+    }
+
+    /// Returns the margin of what the run says of some code, from the margin in its report: none if all of the region was timed.
+    pub(super) fn margin(&self, margins: Option<&Margins>) -> Uncertainty {
+        match (sampled_words(&self.meta), sampled_scale(&self.meta), margins) {
+            (None, ..) => Uncertainty::None,
+            (Some(_), Some(scale), Some(margins)) => {
+                Uncertainty::Within(scale * margins.cycles.within_95)
+            }
+            _ => Uncertainty::Unknown,
+        }
+    }
+
+    /// Returns the margin of code that the run says nothing of: it may have been in no unit.
+    pub(super) fn margin_of_absent(&self) -> Uncertainty {
+        let units = self.meta["sampling"]["units"].as_u64();
+        match (sampled_words(&self.meta), sampled_scale(&self.meta), units) {
+            (None, ..) => Uncertainty::None,
+            (Some(_), Some(_), Some(units)) if units > 0 => {
+                Uncertainty::Within(unseen_by(units).within_95 * self.totals().busy() as f64)
+            }
+            _ => Uncertainty::Unknown,
+        }
     }
 
     /// Why it is not of a whole run, if it is not.
     pub fn part(&self) -> Option<&str> {
         self.meta["part"].as_str()
-    }
-
-    /// What became of the sampling of its region, in words, if the region was sampled.
-    pub(super) fn sampled(&self) -> Option<String> {
-        sampled_words(&self.meta)
     }
 
     /// Harts that it is of.
@@ -169,7 +216,11 @@ impl Run {
             scale => (count as f64 * scale).round() as u64,
         };
         Totals {
-            elapsed: Elapsed::of(&self.meta),
+            // Between units of a sampled run, time goes on by estimates.
+            elapsed: match sampled_words(&self.meta) {
+                Some(_) => None,
+                None => Elapsed::of(&self.meta),
+            },
             cycles: scaled(cycles),
             idle: scaled(idle),
             instructions: scaled(instructions),
@@ -230,7 +281,7 @@ pub(super) struct Process {
     pub(super) command: Option<String>,
     pub(super) cycles: f64,
     pub(super) stack: Vec<f64>,
-    /// Of a sampled run.
+    /// Margins of error, if the run was sampled.
     #[serde(default)]
     pub(super) margins: Option<Margins>,
 }
@@ -261,7 +312,7 @@ pub(super) struct Function {
     pub(super) module: usize,
     pub(super) cycles: f64,
     pub(super) stack: Vec<f64>,
-    /// Of a sampled run.
+    /// Margins of error, if the run was sampled.
     #[serde(default)]
     pub(super) margins: Option<Margins>,
 }
@@ -274,7 +325,7 @@ pub(super) struct Instruction {
     pub(super) source: Option<String>,
     pub(super) cycles: f64,
     pub(super) stack: Vec<f64>,
-    /// Of a sampled run.
+    /// Margins of error, if the run was sampled.
     #[serde(default)]
     pub(super) margins: Option<Margins>,
 }

@@ -243,14 +243,16 @@ fn several_runs_are_beside_the_first() {
 fn sampled(main: f64, margin: f64) -> Run {
     let mut run = run(main / 10.0, Some(1e5));
     run.meta = json!({ "sampling": {
-        "in_words": "40 units", "instructions": 10_000, "unit_instructions": 1000,
-        "cycles": { "within_95": { "half_width": 3e5 } },
+        "in_words": "40 units", "units": 40, "instructions": 10_000, "unit_instructions": 1000,
     }});
-    let margins = json!({
-        "share": { "within_95": 0.01, "within_99_7": 0.02 },
-        "cycles": { "within_95": margin / 10.0, "within_99_7": margin / 5.0 },
-    });
-    run.functions[0].margins = Some(serde_json::from_value(margins).unwrap());
+    let margins = |margin: f64| {
+        let margins = json!({ "within_95": margin / 10.0, "within_99_7": margin / 5.0 });
+        json!({ "share": margins, "of_all": margins, "cycles": margins })
+    };
+    let of = |margin: f64| Some(serde_json::from_value(margins(margin)).unwrap());
+    run.functions[0].margins = of(margin);
+    run.functions[1].margins = of(1e5);
+    run.processes.iter_mut().for_each(|process| process.margins = of(3e5));
     run
 }
 
@@ -263,7 +265,9 @@ fn cycles_of_sampled_runs_are_estimates_of_the_region() {
     assert_eq!((main.before.round(), main.after.round()), (3e6, 2e6));
     assert!((main.margin.unwrap() - 5e5).abs() < 1.0, "{:?}", main.margin);
     assert!(!main.is_within_chance());
+    // One margin, wherever it stands.
     assert!((comparison.margin.unwrap() - f64::hypot(3e5, 3e5)).abs() < 1.0);
+    assert_eq!(comparison.margin, comparison.processes[0].margin);
     assert_eq!(comparison.before.instructions, 10_000);
     let text = comparison.text(10);
     assert!(text.contains("SAMPLED: before: 40 units; its cycles below are estimates"), "{text}");
@@ -280,4 +284,38 @@ fn cycles_of_sampled_runs_are_estimates_of_the_region() {
     // A run that was timed from end to end is beside them as it is.
     let comparison = Comparison::new(&run(3e6, Some(1e6)), &sampled(3e6, 3e5), &[]).unwrap();
     assert!(comparison.functions.iter().all(|row| row.delta().abs() < 1.0));
+}
+
+#[test]
+fn what_a_sampled_run_does_not_have_may_have_been_in_no_unit() {
+    // `other` takes 0.2 M cycles, and some three fortieths of the 3 M of the sampled run may be in no unit.
+    let mut without = sampled(3e6, 3e5);
+    without.functions.truncate(1);
+    let comparison = Comparison::new(&run(3e6, Some(2e5)), &without, &[]).unwrap();
+    let other = comparison.functions.iter().find(|row| row.name == "other").unwrap();
+    assert!(other.is_within_chance(), "{other:?}");
+    let unseen = 1.0 - 0.05f64.powf(1.0 / 40.0);
+    let cycles = without.totals().busy() as f64;
+    assert!((other.margin.unwrap() / (unseen * cycles) - 1.0).abs() < 1e-6, "{other:?}");
+}
+
+#[test]
+fn what_nobody_knows_has_no_margin() {
+    // Too few units.
+    let mut few = sampled(3e6, 3e5);
+    few.processes.iter_mut().for_each(|process| process.margins = None);
+    let comparison = Comparison::new(&few, &sampled(3e6, 3e5), &[]).unwrap();
+    assert_eq!(comparison.margin, None);
+    assert!(comparison.processes.iter().all(|row| row.margin.is_none()));
+    // A run that was killed knows its plan, and not how long its region is.
+    let mut killed = sampled(3e6, 3e5);
+    killed.meta = json!({ "spec": { "run": { "sampling": { "unit": 1000 } } } });
+    let comparison = Comparison::new(&killed, &sampled(3e6, 3e5), &[]).unwrap();
+    let text = comparison.text(10);
+    assert!(
+        text.contains("SAMPLED: before: units alone were timed; what follows is of the units"),
+        "{text}"
+    );
+    assert!(comparison.functions.iter().all(|row| row.margin.is_none()));
+    assert!(text.contains(" ? "), "{text}");
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Change, Comparison, ThreadTime, Totals, WaitChange, WaitingChanges};
-use crate::model::{estimated_line, part_line};
+use crate::model::part_line;
 use crate::printable::printable_lines;
 use crate::widths::{fit, fit_name, wrap};
 
@@ -24,7 +24,7 @@ impl Comparison {
             writeln!(out, "{}\n", part_line(part))?;
         }
         for words in &self.sampled {
-            writeln!(out, "{}\n", estimated_line(words))?;
+            writeln!(out, "{words}\n")?;
         }
         for (which, run) in ["before", "after"].into_iter().zip(&self.runs) {
             titled(out, which, &run.line())?;

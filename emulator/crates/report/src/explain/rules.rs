@@ -42,6 +42,23 @@ fn rule_of(path: &ReportPath<'_>) -> Rule {
         return (section.rule)(path, below);
     }
     match path.keys[..] {
+        [
+            "commands" | "processes" | "functions" | "instructions",
+            _,
+            "margins" | "stack_margins",
+            ..,
+        ] => rule(
+            "How far the number beside it may be off by chance, as the region was sampled: by no more, for 95 or 99.7 % of seeds. The state in which units begin is not in it.",
+            "√((Student's t · standard error of a ratio, from 32 subsamples)² + (number · share that may have been in no unit)²)",
+            "report/src/margins.rs, profile/src/subsample.rs",
+            "Wolter, Introduction to Variance Estimation, 2.4",
+        ),
+        ["meta", "sampling", ..] => rule(
+            "A fact about the sampling of the region, or an estimate of the whole region from its units.",
+            "ratio of sums over all units, with Student's t for its intervals",
+            "simulation/src/sampling.rs, profile/src/estimate.rs",
+            "Cochran, Sampling Techniques, 6.4",
+        ),
         ["format"] => rule(
             "Version of report.json: within one, keys may be added, and none goes away or changes its meaning, unit or type.",
             "REPORT_FORMAT",

@@ -172,8 +172,9 @@ impl<'a> Rows<'a> {
             missing: self.numbers(&row.missing),
             // With all that it calls.
             total: row.total.map(digits),
-            // Margin of error of the share.
+            // Margin of error of the share, and of the share of all processes' cycles.
             margin: row.margins.map(|margins| digits(margins.share.within_95)),
+            margin_of_all: row.margins.map(|margins| digits(margins.of_all.within_95)),
         }
     }
 
@@ -196,8 +197,9 @@ impl<'a> Rows<'a> {
             address: row.address,
             // Source of inlined library code.
             library: row.library_source.as_ref().map(|source| self.strings.number(source)),
-            // Margin of error of the share.
+            // Margin of error of the share, and of the share of all processes' cycles.
             margin: row.margins.map(|margins| digits(margins.share.within_95)),
+            margin_of_all: row.margins.map(|margins| digits(margins.of_all.within_95)),
         }
     }
 

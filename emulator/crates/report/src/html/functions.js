@@ -12,11 +12,13 @@ const path = (row) => data.modules[row[F.module]].path;
 
 // Margins of error of a sampled run, which are known of the whole run alone.
 const hasMargins = () => !chosen.range && data.functions.some((row) => row[F.margin] !== null);
-const marginOf = (row, fields) => scale(row) * row[fields.margin];
+const marginOf = (row, fields) => row[chosen.process === 0 ? fields.margin_of_all : fields.margin];
 const marginColumns = (fields) => hasMargins()
-  ? [{ name: "± 95 %", number: true, key: (row) => marginOf(row, fields), width: "4.5rem", title: "The share is off by no more, by chance, for 95 % of seeds" }]
+  ? [{ name: "± 95 %", number: true, key: (row) => marginOf(row, fields) ?? 0, width: "4.5rem", title: "The share is off by no more, by chance, for 95 % of seeds" }]
   : [];
-const marginCells = (row, fields) => hasMargins() ? [make("td", { class: "number" }, percent(marginOf(row, fields)))] : [];
+const marginCells = (row, fields) => hasMargins()
+  ? [make("td", { class: "number" }, marginOf(row, fields) === null ? "?" : percent(marginOf(row, fields)))]
+  : [];
 
 function functionTable() {
   const rows = functionsOf().filter((row) => hasTime(row, F));

@@ -53,9 +53,10 @@ interface TreeNode {
 }
 
 interface Names {
-  function: ("process" | "name" | "module" | "cycles" | "share" | "stack" | "shares" | "missing" | "total" | "margin")[];
+  function: ("process" | "name" | "module" | "cycles" | "share" | "stack" | "shares" | "missing" | "total" | "margin"
+    | "margin_of_all")[];
   instruction: ("process" | "pc" | "label" | "function" | "inlined" | "source" | "text" | "cycles" | "share" | "stack" | "shares"
-    | "item" | "address" | "library" | "margin")[];
+    | "item" | "address" | "library" | "margin" | "margin_of_all")[];
   node: ("above" | "kind" | "name" | "module" | "stack" | "columns")[];
   kinds: ("process" | "thread" | "module" | "function" | "inlined" | "line")[];
   parts: string[];

@@ -8,12 +8,12 @@ use profile::{CATEGORIES, Margin, Profiler};
 use super::short;
 use crate::columns::Column;
 use crate::disagreements::Disagreement;
-use crate::margins::{add, margin_of_all};
+use crate::margins::add;
 use crate::model::Common;
 use crate::options::Options;
 use crate::places::short as short_path;
 use crate::tables::InstructionRow;
-use crate::widths::{fit, fit_end, fit_label, fit_name, percent, wrap};
+use crate::widths::{fit, fit_end, fit_label, fit_name, fixed, percent, wrap};
 
 /// Columns of profilers that fit beside the Oracle's.
 const MAX_COLUMNS: usize = 9;
@@ -154,7 +154,7 @@ fn by_command(common: &Common) -> Vec<FunctionLine<'_>> {
         }
     }
     for (row, part) in rows.iter_mut().zip(&by_subsample) {
-        row.margin = margin_of_all(part, &common.processes[0].by_subsample);
+        row.margin = common.subsampled.margin_of_all(part);
     }
     rows.sort_by(|a, b| b.share.total_cmp(&a.share));
     rows
@@ -163,9 +163,9 @@ fn by_command(common: &Common) -> Vec<FunctionLine<'_>> {
 /// Title of the column that has margins of error.
 const MARGIN: &str = "± 95 %";
 
-/// A margin of error, in per cent; nothing if it is not known.
+/// A margin of error, in per cent; `?` if it is not known.
 fn margin(margin: Option<Margin>) -> String {
-    margin.map_or_else(String::new, |margin| percent(margin.within_95))
+    margin.map_or_else(|| "?".to_owned(), |margin| fixed(margin.within_95))
 }
 
 /// Column titles of at most six characters.

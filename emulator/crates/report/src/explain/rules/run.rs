@@ -41,7 +41,7 @@ pub(super) fn meta(path: &ReportPath<'_>) -> Rule {
         .from("meta.cycles", path.at(&["meta", "cycles"]))
         .check(path.ratio(&["meta", "instructions"], &["meta", "cycles"])),
         _ => rule(
-            "A fact that the run recorded about itpath.",
+            "A fact that the run recorded about itself.",
             "as measured on the host or read from the guest",
             RUN,
             "none",
