@@ -196,8 +196,8 @@ pub const FUNCTIONS: Table = Table {
         "module": Name, "", "guest path of its file";
         "cycles": F64, "cycles", "cycles by the Oracle";
         "oracle": F64, "share", "share by the Oracle";
-        "oracle_margin_95": F64? null, "share", "margin of error of that share, by chance, for 95 % of seeds; null if the region was not sampled";
-        "oracle_margin_99_7": F64? null, "share", "the same for 99.7 % of seeds";
+        "oracle_margin_95": F64? null, "share", "margin of error of that share, by chance, for 95 % of seeds; null if the region was not sampled, or the process is in too few units";
+        "oracle_margin_99_7": F64? null, "share", "margin of error of the share by the Oracle, by chance, for 99.7 % of seeds";
         "total": F64? null, "share", "that share with all that it calls; null if calls were not followed";
         "store_queue": F64, "share", "of it, cycles in which a full store queue held dispatch back: part of the cycle stack, too";
     },
@@ -221,8 +221,8 @@ pub const INSTRUCTIONS: Table = Table {
         "instruction": Text, "", "disassembly";
         "cycles": F64, "cycles", "cycles by the Oracle";
         "oracle": F64, "share", "share by the Oracle";
-        "oracle_margin_95": F64? null, "share", "margin of error of that share, by chance, for 95 % of seeds; null if the region was not sampled";
-        "oracle_margin_99_7": F64? null, "share", "the same for 99.7 % of seeds";
+        "oracle_margin_95": F64? null, "share", "margin of error of that share, by chance, for 95 % of seeds; null if the region was not sampled, or the process is in too few units";
+        "oracle_margin_99_7": F64? null, "share", "margin of error of the share by the Oracle, by chance, for 99.7 % of seeds";
         "store_queue": F64, "share", "of it, cycles in which a full store queue held dispatch back: part of the cycle stack, too";
     },
     has_cycle_stack: true,

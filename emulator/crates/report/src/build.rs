@@ -45,9 +45,14 @@ impl Report {
         let gathered = Gathered::new(evaluation, symbolizer, &matched);
         let columns = columns(evaluation, guests, &matched);
         let units = evaluation.oracle.units_per_cycle().max(1) as f64;
-        let subsampled = &gathered.subsampled;
-        let selection =
-            Selection { evaluation, symbols: &gathered.symbols, disassemble, units, subsampled };
+        let subsample_totals = &gathered.subsample_totals;
+        let selection = Selection {
+            evaluation,
+            symbols: &gathered.symbols,
+            disassemble,
+            units,
+            subsample_totals,
+        };
         let ProcessParts {
             names,
             focus,
@@ -74,7 +79,7 @@ impl Report {
         let shown = over_time::shown(&instructions, &listings);
         let over_time = OverTime::new(evaluation, &gathered, &placed, &functions, &shown);
         let mut warnings = warnings(evaluation, &gathered, &matched, units);
-        let is_sampled = !evaluation.subsamples.is_empty();
+        let is_sampled = subsample_totals.are_of_any();
         if is_sampled && inputs.of_all_harts {
             warnings.push(
                 "the region was sampled: what threads wait for between units is not known".into(),
@@ -87,7 +92,7 @@ impl Report {
         }
         let top_down = super::topdown::top_down(evaluation, &gathered, &names, &functions);
         let mut functions: Vec<FunctionRow> = functions.into_iter().map(|f| f.row).collect();
-        let commands = super::commands::commands(&processes, subsampled);
+        let commands = super::commands::commands(&processes, subsample_totals);
         let command_of =
             |verdict: &Verdict| commands.iter().find(|row| row.name == verdict.command);
         for of_command in &mut verdict {
@@ -114,7 +119,7 @@ impl Report {
             listings,
             flame,
             over_time,
-            subsampled: subsampled.clone(),
+            subsample_totals: subsample_totals.clone(),
             disagreements,
             warnings,
         };
@@ -268,7 +273,7 @@ impl ProcessParts {
                 command: commands[at].clone(),
                 count: stands_for.map_or(1, |others| others as usize),
                 pid: process.and_then(|process| process.pid),
-                ..own.finish(name, share(rows.oracle_total), units, selection.subsampled)
+                ..own.finish(name, share(rows.oracle_total), units, selection.subsample_totals)
             });
             functions.add(selection, at, &rows);
             flame.add(name, &rows);
@@ -292,7 +297,7 @@ impl ProcessParts {
             }
         }
         let (flame, placed) = flame.finish();
-        let mut everyone = all.finish("all", 1.0, units, selection.subsampled);
+        let mut everyone = all.finish("all", 1.0, units, selection.subsample_totals);
         everyone.count = processes.iter().map(|process| process.count).sum();
         if let Some(margins) = &mut everyone.margins {
             // All processes are all of it, whatever was sampled.

@@ -2,12 +2,15 @@
 
 use std::collections::HashMap;
 
-use super::margins::{Subsampled, add_stacks};
+use super::margins::{SubsampleTotals, add_stacks};
 use super::parts::class;
 use super::tables::{CommandRow, ProcessReport};
 
 /// Returns the commands of some processes, whose first is the sum of all.
-pub(super) fn commands(processes: &[ProcessReport], subsampled: &Subsampled) -> Vec<CommandRow> {
+pub(super) fn commands(
+    processes: &[ProcessReport],
+    subsample_totals: &SubsampleTotals,
+) -> Vec<CommandRow> {
     let mut rows: Vec<CommandRow> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
     for (index, process) in processes.iter().enumerate().skip(1) {
@@ -42,8 +45,8 @@ pub(super) fn commands(processes: &[ProcessReport], subsampled: &Subsampled) -> 
         for member in &row.members {
             add_stacks(&mut by_subsample, &processes[*member].by_subsample);
         }
-        row.margins = subsampled.margins_of_stacks(&by_subsample);
-        row.stack_margins = subsampled.stack_margins(&by_subsample);
+        row.margins = subsample_totals.margins_of_stacks(&by_subsample);
+        row.stack_margins = subsample_totals.stack_margins(&by_subsample);
     }
     rows.sort_by(|a, b| b.cycles.total_cmp(&a.cycles).then(a.members.cmp(&b.members)));
     rows

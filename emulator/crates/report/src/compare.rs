@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use crate::margins::Margins;
 
-pub(crate) use more::CHANCE;
+pub(crate) use more::BY_CHANCE;
 pub use more::{Compared, ComparedRow};
 use renamed::known;
 pub(crate) use renamed::{file_now, now};

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use symbols::{Place, Symbolizer, Symbols, place};
 
 use super::guest::Matched;
-use super::margins::Subsampled;
+use super::margins::SubsampleTotals;
 use super::parts::Parts;
 
 /// Every process that has any weight. Their rows together take much memory: they are made when they are asked for, one
@@ -21,7 +21,7 @@ pub(super) struct Gathered<'a> {
     /// The most expensive by the Oracle first.
     pub processes: Vec<Summary>,
     /// What the subsamples of a sampled region have.
-    pub subsampled: Subsampled,
+    pub subsample_totals: SubsampleTotals,
 }
 
 /// The part of a process's rows that is kept.
@@ -196,7 +196,7 @@ impl<'a> Gathered<'a> {
             symbols: Symbols::default(),
             leaders: Vec::new(),
             processes: Vec::new(),
-            subsampled: Subsampled::new(evaluation),
+            subsample_totals: SubsampleTotals::new(evaluation),
         };
         let profiles = evaluation.samplers.iter().map(|result| &result.profile);
         let profiles = std::iter::once(&evaluation.oracle).chain(profiles);

@@ -4,6 +4,8 @@ use profile::{Estimate, Evaluation, Margin, ratio_of_subsamples, unseen_by};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::widths::fixed;
+
 /// Margins of error of what a sampled run says of some code: chance alone, as if few of the region's instructions were timed. They hold two
 /// parts: how much subsamples differ, and what may have been in no unit, which makes every share of what was in units too large.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
@@ -18,7 +20,7 @@ pub struct Margins {
 
 /// What each subsample of a sampled region has of the whole.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Subsampled {
+pub(crate) struct SubsampleTotals {
     /// Instructions by subsample.
     instructions: Vec<u64>,
     /// Units of all processes by subsample.
@@ -28,7 +30,7 @@ pub(crate) struct Subsampled {
     unseen: Margin,
 }
 
-impl Subsampled {
+impl SubsampleTotals {
     /// Returns what the subsamples of an evaluation have; nothing if its region was not sampled.
     pub fn new(evaluation: &Evaluation) -> Self {
         let subsamples = || evaluation.subsamples.iter();
@@ -43,7 +45,7 @@ impl Subsampled {
     }
 
     /// Returns whether the region was sampled.
-    pub fn is_of_any(&self) -> bool {
+    pub fn are_of_any(&self) -> bool {
         !self.totals.is_empty()
     }
 
@@ -89,6 +91,14 @@ impl Subsampled {
     pub fn margins_of_stacks(&self, by_subsample: &[[u64; 7]]) -> Option<Margins> {
         self.margins(&sums(by_subsample), &self.totals)
     }
+}
+
+/// Title of a column or row of margins.
+pub(crate) const MARGIN_TITLE: &str = "± 95 %";
+
+/// Returns a margin in per cent, `?` if it is not known.
+pub(crate) fn percent(margin: Option<Margin>) -> String {
+    margin.map_or_else(|| "?".to_owned(), |margin| fixed(margin.within_95))
 }
 
 /// Sums the units of all categories, by subsample.

@@ -11,7 +11,7 @@ use crate::columns::Column;
 use crate::disagreements::Disagreement;
 use crate::elapsed::Elapsed;
 use crate::flame::Flame;
-use crate::margins::Subsampled;
+use crate::margins::SubsampleTotals;
 use crate::over_time::OverTime;
 use crate::tables::{CommandRow, FunctionRow, InstructionRow, Listing, ModuleRow, ProcessReport};
 
@@ -89,7 +89,7 @@ pub struct Common {
     pub over_time: OverTime,
     /// What the subsamples of a sampled region have of the whole.
     #[serde(skip)]
-    pub(crate) subsampled: Subsampled,
+    pub(crate) subsample_totals: SubsampleTotals,
     /// Disagreements in words: time that profilers charge to the wrong instruction; the largest of each process first.
     pub disagreements: Vec<Disagreement>,
     /// The files that names came from.
@@ -115,7 +115,7 @@ impl Common {
 
     /// Returns whether the region was sampled, and margins of error are known.
     pub(crate) fn is_sampled(&self) -> bool {
-        self.subsampled.is_of_any()
+        self.subsample_totals.are_of_any()
     }
 
     /// Returns the row of a process of the evaluation.

@@ -4,7 +4,7 @@ use profile::{ErrorSums, ErrorTotals, Level, OracleWeights};
 
 use super::columns::{LevelError, Levels};
 use super::gather::{Rows, Summary};
-use super::margins::{Subsampled, add_stacks};
+use super::margins::{SubsampleTotals, add_stacks};
 use super::parts::class;
 use super::tables::ProcessReport;
 
@@ -74,7 +74,7 @@ impl ProcessSums {
         name: &str,
         share: f64,
         units: f64,
-        subsampled: &Subsampled,
+        subsample_totals: &SubsampleTotals,
     ) -> ProcessReport {
         let total = self.stack.iter().sum::<u64>().max(1) as f64;
         let stack = self.stack.map(|part| part as f64 / total);
@@ -92,8 +92,8 @@ impl ProcessSums {
             share,
             class: class(&stack),
             stack,
-            margins: subsampled.margins_of_stacks(&self.by_subsample),
-            stack_margins: subsampled.stack_margins(&self.by_subsample),
+            margins: subsample_totals.margins_of_stacks(&self.by_subsample),
+            stack_margins: subsample_totals.stack_margins(&self.by_subsample),
             by_subsample: self.by_subsample,
             samples: self.samples,
             errors: self.errors.into_iter().map(|errors| errors.map(error)).collect(),

@@ -9,7 +9,7 @@ use profile::topdown::Slots;
 use symbols::{FunctionId, Location, Source, Symbols};
 
 use super::gather::{Gathered, Rows, SubsampleRows};
-use super::margins::Subsampled;
+use super::margins::SubsampleTotals;
 use super::tables::{FunctionRow, InstructionRow};
 
 /// Rows that a report keeps: more than anybody reads, few enough for a page.
@@ -22,7 +22,7 @@ pub(super) struct Selection<'a> {
     pub symbols: &'a Symbols,
     pub disassemble: &'a dyn Fn(u32, u64) -> String,
     pub units: f64,
-    pub subsampled: &'a Subsampled,
+    pub subsample_totals: &'a SubsampleTotals,
 }
 
 /// A function row and where it came from.
@@ -90,7 +90,7 @@ impl Functions {
                     module: function.module.0 as usize,
                     cycles: oracle[key] as f64 / selection.units,
                     share: share(oracle[key], rows.oracle_total),
-                    margins: selection.subsampled.margins(&by_subsample, &whole),
+                    margins: selection.subsample_totals.margins(&by_subsample, &whole),
                     by_subsample,
                     total: None,
                     stack: stacks[key].map(|units| share(units, rows.oracle_total)),
@@ -243,7 +243,8 @@ impl<'a> RowBuilder<'a> {
         let StaticInfo { raw, pc, .. } = evaluation.static_info[rows.insts[row].0 as usize];
         let text = self.text(raw, at.offset).to_owned();
         let by_subsample: Vec<u64> = rows.subsamples.iter().map(|of| of.by_row.get(row)).collect();
-        let margins = self.selection.subsampled.margins(&by_subsample, &totals(&rows.subsamples));
+        let margins =
+            self.selection.subsample_totals.margins(&by_subsample, &totals(&rows.subsamples));
         InstructionRow {
             process: process + 1,
             inst: rows.insts[row],

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use profile::{CATEGORIES, Margin};
 
-use super::margins::Margins;
+use super::margins::{self, MARGIN_TITLE, Margins};
 use super::options::Options;
 use super::printable::printable_lines;
 use super::report::Report;
@@ -160,14 +160,10 @@ impl Report {
             }
             writeln!(out)?;
             if self.common.is_sampled() {
-                let shown = |margin: Option<Margin>| match margin {
-                    Some(margin) => fixed(margin.within_95),
-                    None => "?".to_owned(),
-                };
-                let share = shown(margins.map(|(share, _)| share));
-                write!(out, "{:<39}{share:>8}  {:<8}", "  ± 95 %", "")?;
+                let share = margins::percent(margins.map(|(share, _)| share));
+                write!(out, "  {MARGIN_TITLE:<37}{share:>8}  {:<8}", "")?;
                 for category in 0..stack.len() {
-                    let margin = shown(margins.map(|(_, stack)| stack[category]));
+                    let margin = margins::percent(margins.map(|(_, stack)| stack[category]));
                     write!(out, "{margin:>9}")?;
                 }
                 writeln!(out)?;

@@ -8,13 +8,13 @@ use machine::{Hart, Limit, RunExit, run_timed_together};
 use sampling_units::SharedUnits;
 use snapshot::{Archive, Snapshot};
 use timing::{
-    Ahead, Core, CoreWiring, Learning, Preset, SharedMemory, Skipping, Stats, Warming, run_ahead,
-    run_apart,
+    Ahead, Core, CoreWiring, FastForward, Learning, Preset, SharedMemory, Stats, Warming,
+    run_ahead, run_apart,
 };
 use truth::{Collector, SharedLines};
 
 use crate::commit_stage::{SharedTip, Stream, StreamClosed};
-use crate::engine::{BetweenUnits, Warms};
+use crate::engine::{BetweenUnits, KeptWarm};
 use crate::options::Threads;
 use crate::recording::SpareWorker;
 
@@ -207,14 +207,16 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
         hart: &mut Hart,
         bus: &mut Bus,
         limit: Limit,
-        BetweenUnits { rate, warms }: BetweenUnits,
+        BetweenUnits { rate, kept_warm }: BetweenUnits,
     ) -> RunExit {
         let Some(Timing { core, .. }) = self.cores.first_mut() else {
             return hart.run(bus, &mut isa::Untimed, limit);
         };
-        let learning = match (warms, self.host.threads) {
-            (Warms::Nothing, _) => return hart.run(bus, &mut Skipping::new(core, rate), limit),
-            (Warms::Caches, _) => Learning::Off,
+        let learning = match (kept_warm, self.host.threads) {
+            (KeptWarm::Nothing, _) => {
+                return hart.run(bus, &mut FastForward::new(core, rate), limit);
+            }
+            (KeptWarm::Caches, _) => Learning::Off,
             (_, Threads::One) => Learning::Here,
             (_, Threads::Auto | Threads::Two) => Learning::Apart(self.host.on_core_thread),
         };

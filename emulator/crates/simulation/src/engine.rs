@@ -24,12 +24,12 @@ pub struct BetweenUnits {
     /// Cycles that each instruction takes to the guest, in units of 2^-16.
     pub rate: u64,
     /// What of the core learns from what is executed.
-    pub warms: Warms,
+    pub kept_warm: KeptWarm,
 }
 
 /// What of a core is kept warm while its hart executes without timing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Warms {
+pub enum KeptWarm {
     /// Nothing: all stays as it is.
     Nothing,
     /// Caches and TLBs.

@@ -184,7 +184,7 @@ pub(crate) enum Phase {
     /// No region is open.
     Outside,
     /// The functional hart, and the timing core's caches stay as they are.
-    Skipping,
+    FastForward,
     /// The functional hart, which keeps caches warm.
     Warming,
     /// The functional hart, which keeps caches and predictors warm.
@@ -331,7 +331,7 @@ impl Sampler {
         let caches = self.plan.caches.unwrap_or(u64::MAX);
         let warming_at = warm_up_at.saturating_sub(caches);
         (self.phase, self.until) = match place {
-            _ if place < warming_at => (Phase::Skipping, warming_at),
+            _ if place < warming_at => (Phase::FastForward, warming_at),
             _ if place < learning_at => (Phase::Warming, learning_at),
             _ if place < warm_up_at => (Phase::Learning, warm_up_at),
             _ if place < self.unit_at => (Phase::WarmUp, self.unit_at),
@@ -460,6 +460,32 @@ mod tests {
         }
     }
 
+    /// Returns the phases of 30,000 instructions, and how long each is.
+    fn phases(plan: &SamplingPlan) -> Vec<(Phase, u64)> {
+        let mut sampler = Sampler::new(plan);
+        sampler.open(0, 0);
+        let (mut retired, mut phases) = (0, Vec::new());
+        while retired < 30_000 {
+            let left = sampler.left(retired);
+            phases.push((sampler.phase(), left));
+            retired += left;
+            sampler.advance(retired, 0);
+        }
+        phases
+    }
+
+    #[test]
+    fn plans_that_say_little_or_time_most_of_it_are_told() {
+        let plan =
+            |every| SamplingPlan { unit: 1000, warm_up: 2000, every, ..SamplingPlan::default() };
+        let words =
+            |every, instructions| sampled(&plan(every), &[instructions], |_| 1).finish().0.in_words;
+        assert!(words(10_000, 100_000).contains("so few units say little"));
+        assert!(!words(10_000, 1_000_000).contains("so few units"));
+        assert!(words(2500, 1_000_000).contains("100 % of all was timed"));
+        assert!(!words(10_000, 1_000_000).contains("was timed"));
+    }
+
     #[test]
     fn predictors_learn_before_each_warm_up() {
         let plan = SamplingPlan {
@@ -469,15 +495,7 @@ mod tests {
             every: 10_000,
             ..SamplingPlan::default()
         };
-        let mut sampler = Sampler::new(&plan);
-        sampler.open(0, 0);
-        let (mut retired, mut phases) = (0, Vec::new());
-        while retired < 30_000 {
-            let left = sampler.left(retired);
-            phases.push((sampler.phase(), left));
-            retired += left;
-            sampler.advance(retired, 0);
-        }
+        let phases = phases(&plan);
         let of = |phase| phases.iter().filter(move |found| found.0 == phase).map(|found| found.1);
         assert!(of(Phase::Learning).skip(1).all(|left| left == 3000), "{phases:?}");
         assert!(of(Phase::Warming).skip(1).all(|left| left == 4000), "{phases:?}");
@@ -498,19 +516,11 @@ mod tests {
             every: 10_000,
             ..SamplingPlan::default()
         };
-        let mut sampler = Sampler::new(&plan);
-        sampler.open(0, 0);
-        let (mut retired, mut phases) = (0, Vec::new());
-        while retired < 30_000 {
-            let left = sampler.left(retired);
-            phases.push((sampler.phase(), left));
-            retired += left;
-            sampler.advance(retired, 0);
-        }
+        let phases = phases(&plan);
         let from_a_unit = phases.iter().skip_while(|(phase, _)| *phase != Phase::Unit).take(5);
         let expected = [
             (Phase::Unit, 1000),
-            (Phase::Skipping, 4500),
+            (Phase::FastForward, 4500),
             (Phase::Warming, 2500),
             (Phase::Learning, 1500),
             (Phase::WarmUp, 500),

@@ -16,7 +16,7 @@ use crate::checkpoint::{self, CheckpointContext};
 use crate::commit_stage::StreamClosed;
 use crate::cores::StreamOptions;
 use crate::counts::{RegionCounts, totals};
-use crate::engine::{BetweenUnits, Engine, Rest, Warms};
+use crate::engine::{BetweenUnits, Engine, KeptWarm, Rest};
 use crate::error::SimulationError;
 use crate::laps::Laps;
 use crate::options::Mode;
@@ -295,9 +295,9 @@ impl Session {
             self.record_region(&Event::Region(false), self.position())?;
         }
         match phase {
-            Phase::Skipping => self.rest_between_units(Warms::Nothing),
-            Phase::Outside | Phase::Warming => self.rest_between_units(Warms::Caches),
-            Phase::Learning => self.rest_between_units(Warms::CachesAndPredictors),
+            Phase::FastForward => self.rest_between_units(KeptWarm::Nothing),
+            Phase::Outside | Phase::Warming => self.rest_between_units(KeptWarm::Caches),
+            Phase::Learning => self.rest_between_units(KeptWarm::CachesAndPredictors),
             Phase::WarmUp => self.timing(),
             Phase::Unit => {
                 self.timing()?;
@@ -323,14 +323,14 @@ impl Session {
         Ok(())
     }
 
-    /// Lets the functional hart execute from now on, and keep the timing core warm as far as `warms` says.
-    fn rest_between_units(&mut self, warms: Warms) -> Result<(), SimulationError> {
+    /// Lets the functional hart execute from now on, and keep the timing core warm as far as `kept_warm` says.
+    fn rest_between_units(&mut self, kept_warm: KeptWarm) -> Result<(), SimulationError> {
         self.laps.lap(&self.system, self.engine.is_timing());
         if self.engine.cores().is_none() {
             self.start_cores()?;
         }
         let rate = self.sampler.as_ref().map_or(1 << 16, Sampler::rate);
-        self.engine.rest(Rest::BetweenUnits(BetweenUnits { rate, warms }));
+        self.engine.rest(Rest::BetweenUnits(BetweenUnits { rate, kept_warm }));
         Ok(())
     }
 

@@ -50,5 +50,5 @@ pub use ahead::{Ahead, CoreWiring, SpareWork, run_ahead, run_apart};
 pub use mem::{Origin, SharedMemory, UncoreCount, UncoreCounts, refresh_period};
 pub use preset::{Preset, PresetError};
 pub use stats::{JumpTotals, Stalls, Stats};
-pub use warm::{Learning, Skipping, Warming};
+pub use warm::{FastForward, Learning, Warming};
 pub use without::{Cause, Select, Without};

@@ -131,7 +131,7 @@ proptest! {
         let batch = Batch { hart, first_seq, start_cycle, static_info, records, events, ..Batch::default() };
         let all = Profiler::ALL.map(|profiler| Sampler::new(profiler, Schedule::every(1 << 30)));
         for region in [Region::Whole, Region::Marked] {
-            let mut evaluator = Evaluator::new(&all, region);
+            let mut evaluator = Evaluator::new(&all, region).of_sampled_region();
             let _ = evaluator.batch(&batch);
             let _ = evaluator.batch(&batch);
             check(&evaluator.finish())?;
@@ -246,6 +246,19 @@ fn random_sampling_of_every_cycle_state_is_unbiased() {
             assert!(error < 3.0 * expected, "{:?}: {error} {expected}", result.sampler);
         }
     }
+}
+
+#[test]
+fn units_in_which_nothing_commits_are_units() {
+    let mut batch = synthetic::batches(&[0; 3], 1).remove(0);
+    let marks = (0..200).map(|n| (0, Event::Region(n % 2 == 0)));
+    batch.events = marks.chain([(3, Event::End)]).collect();
+    let mut evaluator = Evaluator::new(&[], Region::Marked).of_sampled_region();
+    evaluator.batch(&batch).unwrap();
+    let evaluation = evaluator.finish();
+    assert_eq!(evaluation.check(), Ok(()));
+    assert_eq!(evaluation.subsamples.iter().map(|of| of.units).sum::<u64>(), 100);
+    assert_eq!(evaluation.instructions, 0);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::printable::printable_lines;
 use crate::widths::{fit, fit_name};
 
 /// Mark of a change that may be there by chance.
-pub(crate) const CHANCE: &str = "~";
+pub(crate) const BY_CHANCE: &str = "~";
 /// Runs that are beside the first in a block of the text.
 const BESIDE: usize = 3;
 
@@ -114,7 +114,7 @@ impl Compared {
             }
         }
         if !self.sampled.is_empty() {
-            writeln!(out, "{CHANCE} before a change: it may be there by chance (95 %)")?;
+            writeln!(out, "{BY_CHANCE} before a change: it may be there by chance (95 %)")?;
         }
         let others: Vec<usize> = (1..self.runs.len()).collect();
         for beside in others.chunks(BESIDE) {
@@ -172,7 +172,7 @@ fn row(
     write!(out, "{:44}{:>11.3}", fit(name, 43), values[0])?;
     for run in beside {
         let change = relative(values[0], values[*run]);
-        let mark = if within_chance.contains(run) { CHANCE } else { "" };
+        let mark = if within_chance.contains(run) { BY_CHANCE } else { "" };
         write!(out, "{:>11.3}{:>10}", values[*run], format!("{mark}{}", change.trim()))?;
     }
     writeln!(out)

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::{Change, Comparison, ThreadTime, Totals, WaitChange, WaitingChanges};
+use crate::margins::MARGIN_TITLE;
 use crate::model::part_line;
 use crate::printable::printable_lines;
 use crate::widths::{fit, fit_name, wrap};
@@ -94,7 +95,7 @@ impl Comparison {
             "M before",
             "M after",
             "M change",
-            if sampled { format!("{:>11}", "± 95 %") } else { String::new() },
+            if sampled { format!("{MARGIN_TITLE:>11}") } else { String::new() },
             "change"
         )?;
         let mut written = 0;

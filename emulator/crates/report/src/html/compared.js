@@ -110,7 +110,7 @@ function changes(id, rows, name) {
     const line = make("tr", {}, make("td", { title: [row.name || row.process, row.place].join("\n") }, ...title(row)),
       name ? make("td", { title: row.process }, row.process) : null,
       ...changeCells(row.before, row.after, most),
-      sampled ? make("td", { class: "number" }, row.margin == null ? "" : number(row.margin)) : null,
+      sampled ? make("td", { class: "number" }, row.parent ? "" : row.margin == null ? "?" : number(row.margin)) : null,
       make("td", { title: largest(row) }, isByChance(row) ? "within chance" : largest(row)));
     line.addEventListener("click", () => toggle(row));
     return line;

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{part_notices, policy, style};
-use crate::compare::{CHANCE, Compared, ComparedRow, TOTALS, relative};
+use crate::compare::{BY_CHANCE, Compared, ComparedRow, TOTALS, relative};
 use crate::markup::{document, filled, words};
 use crate::widths::fit_name;
 
@@ -89,7 +89,7 @@ fn table<'a>(title: &str, runs: usize, rows: impl Iterator<Item = Row<'a>>) -> M
                                 td class="number" { (format_args!("{value:.3}")) }
                                 td class="number" {
                                     @if within_chance.contains(&run) {
-                                        span title="It may be there by chance (95 %)." { (CHANCE) }
+                                        span title="It may be there by chance (95 %)." { (BY_CHANCE) }
                                     }
                                     (words(relative(values[0], *value).trim()))
                                 }

@@ -8,12 +8,12 @@ use profile::{CATEGORIES, Margin, Profiler};
 use super::short;
 use crate::columns::Column;
 use crate::disagreements::Disagreement;
-use crate::margins::add;
+use crate::margins::{self, MARGIN_TITLE, add};
 use crate::model::Common;
 use crate::options::Options;
 use crate::places::short as short_path;
 use crate::tables::InstructionRow;
-use crate::widths::{fit, fit_end, fit_label, fit_name, fixed, percent, wrap};
+use crate::widths::{fit, fit_end, fit_label, fit_name, percent, wrap};
 
 /// Columns of profilers that fit beside the Oracle's.
 const MAX_COLUMNS: usize = 9;
@@ -57,7 +57,7 @@ fn functions(
     let title_of = "Function, % of the cycles";
     write!(out, "{title_of:<name_width$}{:>7}", "Oracle")?;
     if sampled {
-        write!(out, "{:>7}", MARGIN)?;
+        write!(out, "{MARGIN_TITLE:>7}")?;
     }
     if followed {
         write!(out, "{:>7}", "below")?;
@@ -88,7 +88,7 @@ fn functions(
         let name = fit_name(&row.name, name_width - 1);
         write!(out, "{name:<name_width$}{:>7}", percent(row.share))?;
         if sampled {
-            write!(out, "{:>7}", margin(row.margin))?;
+            write!(out, "{:>7}", margins::percent(row.margin))?;
         }
         if followed {
             write!(out, "{:>7}", percent(row.total.unwrap_or(row.share)))?;
@@ -154,18 +154,10 @@ fn by_command(common: &Common) -> Vec<FunctionLine<'_>> {
         }
     }
     for (row, part) in rows.iter_mut().zip(&by_subsample) {
-        row.margin = common.subsampled.margin_of_all(part);
+        row.margin = common.subsample_totals.margin_of_all(part);
     }
     rows.sort_by(|a, b| b.share.total_cmp(&a.share));
     rows
-}
-
-/// Title of the column that has margins of error.
-const MARGIN: &str = "± 95 %";
-
-/// A margin of error, in per cent; `?` if it is not known.
-fn margin(margin: Option<Margin>) -> String {
-    margin.map_or_else(|| "?".to_owned(), |margin| fixed(margin.within_95))
 }
 
 /// Column titles of at most six characters.
@@ -191,7 +183,7 @@ fn instructions(
     let sampled = common.is_sampled();
     write!(out, "\n{:<31}{:<26}{:>6}", "Instruction", "", "Oracle")?;
     if sampled {
-        write!(out, "{MARGIN:>7}")?;
+        write!(out, "{MARGIN_TITLE:>7}")?;
     }
     for column in &shown {
         write!(out, "{:>6}", title(common, *column))?;
@@ -207,7 +199,7 @@ fn instructions(
             percent(row.share)
         )?;
         if sampled {
-            write!(out, "{:>7}", margin(row.margins.map(|margins| margins.share)))?;
+            write!(out, "{:>7}", margins::percent(row.margins.map(|of| of.share)))?;
         }
         for column in &shown {
             write!(out, "{:>6}", percent(row.shares[*column]))?;

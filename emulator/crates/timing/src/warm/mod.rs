@@ -40,7 +40,7 @@ pub struct Warming<'a, S> {
 
 /// Stands for a core while its hart executes without timing, and leaves caches, TLBs and predictors as they are, but for what the guest itself
 /// drops of them. The hart executes as fast as without a core.
-pub struct Skipping<'a, S>(Warming<'a, S>);
+pub struct FastForward<'a, S>(Warming<'a, S>);
 
 /// What a core keeps from the first [`Warming`] to [`Core::end_warming`].
 pub(crate) struct WarmState {
@@ -195,14 +195,14 @@ impl<'a, S: CommitSink> Warming<'a, S> {
     }
 }
 
-impl<'a, S: CommitSink> Skipping<'a, S> {
+impl<'a, S: CommitSink> FastForward<'a, S> {
     /// Stands for `core` from now on. To the guest, each instruction takes `rate` cycles, in units of 2^-16.
     pub fn new(core: &'a mut Core<S>, rate: u64) -> Self {
         Self(Warming::new(core, rate, Learning::Off))
     }
 }
 
-impl<S: CommitSink> TimingModel for Skipping<'_, S> {
+impl<S: CommitSink> TimingModel for FastForward<'_, S> {
     const TIMED: bool = false;
     const PACED: bool = true;
 
