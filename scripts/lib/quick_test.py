@@ -1,9 +1,12 @@
 """Tests of scripts/lib that need neither a guest nor a simulator: `python3 scripts/lib/quick_test.py`."""
 
 import ast
+import collections
 import importlib
+import os
 import pkgutil
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -16,6 +19,8 @@ import report_terms
 from bench.common import chosen, geometric_mean, on_processors
 from places import LIB, REPO
 from suites.commands import write_specs
+from suites.common import read_table
+from suites.spec import joined
 
 # Scripts that are called by their users, each with what asks it for help.
 SCRIPTS = [["fleet"], ["study"], ["run-spec"], ["profile"], ["dev"], ["test"], ["fuzz"], ["fuzz-input"], ["bench"], ["bench", "functional"],
@@ -59,7 +64,7 @@ class Modules(unittest.TestCase):
     def test_each_can_be_imported_and_says_what_it_is_for(self) -> None:
         names = {found.name for found in pkgutil.walk_packages([str(LIB)])}
         self.assertIn("fleet.task", names)
-        # The first of these runs another module. The second is a program that is copied into the stand-in for SPEC CPU2017.
+        # The first of these runs another module. The second is a program that is copied into the stand-ins for SPEC CPU.
         for name in sorted(names - {"__main__", "suites.test.standin_runcpu"}):
             self.assertTrue(importlib.import_module(name).__doc__, name)
 
@@ -125,10 +130,41 @@ class Comments(unittest.TestCase):
 
 
 class Specs(unittest.TestCase):
-    """The run specs of SPEC CPU2017 and PARSEC 3.0."""
+    """The run specs of SPEC CPU2017, SPEC CPU 2026 and PARSEC 3.0."""
 
     def test_they_are_as_the_tables_of_programs_say(self) -> None:
         write_specs(check=True)
+
+    def test_all_programs_of_spec_cpu_2026_have_one(self) -> None:
+        kinds = collections.Counter(row["kind"] for row in read_table(REPO / "workloads/spec2026"))
+        self.assertEqual(kinds, {"intrate": 14, "fprate": 12, "intspeed": 13, "fpspeed": 13})
+
+
+class SuitesCommands(unittest.TestCase):
+    """What a run of a suite's program executes."""
+
+    def test_commands_that_do_not_wait_become_one(self) -> None:
+        commands = joined(["true", "echo first &", "exit 3 &", "true &", "wait", "true", "wait", "exit 4 &"])
+        self.assertEqual(commands[::2], ["true", "true"])
+        ends = [subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False) for command in commands]
+        self.assertEqual([(end.returncode, end.stdout) for end in ends], [(0, ""), (3, "first\n"), (0, ""), (4, "")])
+
+    def test_sampled_is_handed_on_as_a_setting(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            # A clone in which nothing is built: the guest, cargo and the simulator are scripts.
+            clone = Path(folder)
+            built = {"guest-sw/build": "echo guest", "bin/cargo": "true", "target/release/tipsim": 'printf "%s\\n" "$@"'}
+            for name, command in built.items():
+                (clone / name).parent.mkdir(parents=True, exist_ok=True)
+                (clone / name).write_text(f"#!/bin/sh\n{command}\n")
+                (clone / name).chmod(0o755)
+            (clone / "scripts/lib").mkdir(parents=True)
+            (clone / "scripts/lib/toolchain.sh").write_text("need_toolchain() { :; }\n")
+            shutil.copy(REPO / "scripts/run-spec", clone / "scripts")
+            (clone / "one.toml").touch()
+            done = subprocess.run([clone / "scripts/run-spec", clone / "one.toml", "--sampled", "--out", "a folder"],
+                                  env={"PATH": f"{clone / 'bin'}:{os.environ['PATH']}"}, check=True, capture_output=True, text=True)
+            self.assertEqual(done.stdout.splitlines()[4:], ["--set", 'run.sampling.scheme="systematic"', "--out", "a folder"])
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def run(
     """
     out = Path("out") / Path(spec).stem if out is None else Path(out)
     # The programs of suites that users have are built by the clone's script, each time.
-    is_of_suite = Path(spec).resolve().parent.name in ("spec2017", "parsec")
+    is_of_suite = Path(spec).resolve().parent.name in ("spec2017", "spec2026", "parsec")
     return _results(_simulator("run", is_of_suite), [os.fspath(spec), *_settings(set), *options], out)
 
 

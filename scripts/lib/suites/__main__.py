@@ -1,4 +1,4 @@
-"""Programs of SPEC CPU2017 and PARSEC 3.0, from the user's own copy: what `scripts/run-spec` does with their run specs.
+"""Programs of SPEC CPU2017, SPEC CPU 2026 and PARSEC 3.0, from the user's own copy: what `scripts/run-spec` does with their run specs.
 
   python3 scripts/lib suites prepare SPEC [options] [options of tipsim run]
         builds the program and sets up its input; the last line is a folder with both, and with prepared.json

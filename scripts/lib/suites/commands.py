@@ -1,4 +1,7 @@
-"""What `scripts/run-spec` does with the run specs of SPEC CPU2017 and PARSEC 3.0: prepares a program of the user's copy, and runs it."""
+"""What `scripts/run-spec` does with run specs of SPEC CPU2017, SPEC CPU 2026 and PARSEC 3.0.
+
+It prepares a program of the user's copy of the suite, and runs it.
+"""
 
 import argparse
 import json
@@ -9,10 +12,11 @@ import subprocess
 
 import places
 from places import REPO
-from suites import parsec, spec2017
+from suites import parsec
 from suites.common import BadTree, Prepared, Row, Suite, locked, read_table, say
+from suites.spec import SPEC2017, SPEC2026
 
-SUITES: dict[str, Suite] = {"spec2017": spec2017, "parsec": parsec}
+SUITES: dict[str, Suite] = {**{suite.workloads: suite for suite in (SPEC2017, SPEC2026)}, "parsec": parsec}
 # What the study of the profilers (scripts/study) calls the tables' kinds.
 GROUPS = {
     "intrate": "integer", "intspeed": "integer", "fprate": "floating-point", "fpspeed": "floating-point",
@@ -114,6 +118,9 @@ def prepare(arguments: argparse.Namespace, further: list[str]) -> None:
     size = arguments.size or suite.SIZES[0]
     if size not in suite.SIZES:
         raise BadTree(f"--size: expected {', '.join(suite.SIZES)}, found {size}")
+    if arguments.threads > 1 and any("run.sampling" in word for word in further):
+        raise BadTree("--sampled: expected one thread, since a guest with several harts cannot be sampled, "
+                      f"found --threads {arguments.threads}")
     tree = suite.find_tree(arguments)
     with locked(builds_folder() / name):
         prepared = suite.prepare(tree, row, size, arguments.threads, builds_folder() / name)

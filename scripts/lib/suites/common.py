@@ -1,4 +1,4 @@
-"""What both suites need: the table of programs, errors, commands with a log, files of the host for the guest."""
+"""What all suites need: the table of programs, errors, commands with a log, files of the host for the guest."""
 
 import argparse
 import contextlib
@@ -49,7 +49,7 @@ class Prepared:
 
 
 class Suite(Protocol):
-    """What the module of a suite has."""
+    """What a suite has: the module parsec, or an edition of SPEC CPU."""
 
     TITLE: str
     SIZES: list[str]

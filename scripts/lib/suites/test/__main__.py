@@ -1,5 +1,5 @@
-"""Test of the package suites: programs of a small stand-in for SPEC CPU2017 and PARSEC 3.0 are built, run in the guest and
-compared; and what is missing in a tree is said."""
+"""Test of the package suites: programs of small stand-ins for SPEC CPU2017, SPEC CPU 2026 and PARSEC 3.0 are built, run in the guest,
+also sampled, and compared; and what is missing in a tree is said."""
 
 import argparse
 import json
@@ -12,13 +12,18 @@ import tempfile
 from places import program
 from suites import commands
 from suites.common import LOG_LINES, BadTree, read_table
-from suites.test.standin import make_parsec, make_spec
+from suites.test.standin import EDITIONS, make_parsec, make_spec
 
 TABLES = {
     "spec2017": ["name,language,kind,setup,notes", "998.made_r,C,intrate,host,sums numbers that it made",
                  "999.tiny_r,C,intrate,,sums numbers"],
+    "spec2026": ["name,language,kind,setup,notes", "899.made_s,C,intspeed,host,sums numbers that it made in two processes",
+                 "799.tiny_r,C,intrate,,sums numbers"],
     "parsec": ["name,language,kind,base,without_input,notes", "tiny,C,kernels,gcc-pthreads,,sums numbers in threads"],
 }
+# What scripts/run-spec makes of --sampled, and units that suit programs so short.
+SAMPLED = ["--set", 'run.sampling.scheme="systematic"', "--set", "run.sampling.every=20000", "--set", "run.sampling.unit=2000",
+           "--set", "run.sampling.warm_up=1000"]
 
 
 class Test:
@@ -26,7 +31,8 @@ class Test:
         self.tipsim, self.guest, self.folder = tipsim, guest, folder
         self.environment = dict(os.environ, TIPSIM_CACHE=str(folder / "cache"), SPEC_DIR=str(folder / "cpu2017"))
         self.environment.pop("PARSEC_DIR", None)
-        make_spec(folder / "cpu2017")
+        for edition in EDITIONS:
+            make_spec(folder / edition)
         make_parsec(folder / "parsec-3.0")
         for name, lines in TABLES.items():
             (folder / name).mkdir()
@@ -48,12 +54,13 @@ class Test:
         assert prepared.returncode == 0, prepared.stderr
         return pathlib.Path(prepared.stdout.strip().splitlines()[-1])
 
-    def run(self, folder: pathlib.Path) -> str:
+    def run(self, folder: pathlib.Path, sampled: bool = False) -> str:
         """Runs what is ready: its region is the program's, and the program's function is in the report. Gives what was said."""
         done = self.suites("run", folder, "--tipsim", self.tipsim, "--guest-dir", self.guest)
         assert done.returncode == 0, done.stdout + done.stderr
-        regions = json.loads((self.folder / "out/run.json").read_text())["regions"]
-        assert regions["count"] == 1, regions
+        run = json.loads((self.folder / "out/run.json").read_text())
+        assert run["regions"]["count"] == 1, run["regions"]
+        assert (run.get("sampling") or {}).get("units", 0) >= 2 if sampled else not run.get("sampling"), run.get("sampling")
         reports = [json.loads(path.read_text()) for path in (self.folder / "out").glob("**/report.json")]
         assert any(row["name"] == "sum" for report in reports for row in report["functions"]), done.stdout
         return done.stderr
@@ -75,6 +82,16 @@ class Test:
         self.differs(folder)
         self.run(self.ready("parsec/tiny.toml", "--parsec-dir", "parsec-3.0", "--threads", "2"))
         assert "2 threads, " in (self.folder / "out/console.log").read_text()
+        self.run(self.ready("parsec/tiny.toml", "--parsec-dir", "parsec-3.0", "--size", "native", *SAMPLED), sampled=True)
+
+        cpu2026 = ["--spec-dir", "cpu2026", "--size", "ref"]
+        folder = self.ready("spec2026/799.tiny_r.toml", *cpu2026)
+        assert (folder / "run_base_refrate_tipsim.0000/tipsim-commands.sh").is_file()
+        folder = self.ready("spec2026/899.made_s.toml", *cpu2026, *SAMPLED)
+        script = (folder / "run_base_refspeed_tipsim.0000/tipsim-commands.sh").read_text()
+        assert script.count("\ntipsim-run ") == 1 and "\ntipsim-run sh -c 'jobs=; " in script, script
+        said = self.run(folder, sampled=True)
+        assert "output as the suite expects it (3 comparisons)" in said, said
 
     def differs(self, folder: pathlib.Path) -> None:
         """Another output than the suite's, in what the last run of 998.made_r left."""
@@ -97,7 +114,7 @@ class Test:
         self.refused("--size: expected test, train, ref, found huge", self.prepare(tiny, "--size", "huge"))
         self.refused("999.tiny_r/data: expected the input refrate or refspeed, found test", self.prepare(tiny, "--size", "ref"))
         (tree / "version.txt").write_text("1.0.5\n")
-        self.refused("version.txt: expected version 1.1.x, found '1.0.5'", self.prepare(tiny))
+        self.refused("version.txt: expected version 1.1.x of SPEC CPU2017, found '1.0.5'", self.prepare(tiny))
         (tree / "version.txt").write_text("1.1.9\n")
         (tree / "benchspec/CPU/999.tiny_r/src/bad.c").write_text("int bad(void) { return nothing; }\n")
         failed = self.prepare(tiny)
@@ -106,16 +123,23 @@ class Test:
         self.refused("'nothing' undeclared", failed)
         assert failed.stderr.count("\n  | ") <= 2 * LOG_LINES
         shutil.rmtree(tree / "benchspec/CPU/999.tiny_r")
-        self.refused("benchspec/CPU/999.tiny_r: expected the program 999.tiny_r, found nothing", self.prepare(tiny))
+        self.refused("benchspec/CPU/999.tiny_r: expected the program 999.tiny_r of SPEC CPU2017, found nothing",
+                     self.prepare(tiny))
         (self.folder / "spec2017/505.mcf_q.toml").touch()
         self.refused("expected the name of a program of ", self.prepare("spec2017/505.mcf_q.toml"))
+        self.refused("cpu2017/version.txt: expected version 1.0.x of SPEC CPU 2026, found '1.1.9'",
+                     self.prepare("spec2026/799.tiny_r.toml"))
+        self.refused("799.tiny_r/data: expected the input test, found refrate",
+                     self.prepare("spec2026/799.tiny_r.toml", "--spec-dir", "cpu2026"))
+        self.refused("--sampled: expected one thread, since a guest with several harts cannot be sampled, found --threads 2",
+                     self.prepare("spec2026/899.made_s.toml", "--spec-dir", "cpu2026", "--size", "ref", "--threads", "2", *SAMPLED))
         tiny, tree = "parsec/tiny.toml", self.folder / "parsec-3.0"
         self.refused("by --parsec-dir DIR or PARSEC_DIR, found neither", self.prepare(tiny))
         self.refused("cpu2017/.parsec_uniquefile: expected PARSEC 3.0, which has .parsec_uniquefile, found nothing",
                      self.prepare(tiny, "--parsec-dir", "cpu2017"))
         given = {"PARSEC_DIR": str(tree)}
-        self.refused("native.runconf: expected the run configuration of the input native, found simdev, test",
-                     self.prepare(tiny, "--size", "native", **given))
+        self.refused("simlarge.runconf: expected the run configuration of the input simlarge, found native, simdev, test",
+                     self.prepare(tiny, "--size", "simlarge", **given))
         self.refused("input_simdev.tar: expected the input simdev", self.prepare(tiny, "--size", "simdev", **given))
         written = [tree / "pkgs/kernels/tiny/inst", self.folder / "cpu2017/result"]
         assert not any(path.exists() for path in written), "the user's tree was written to"

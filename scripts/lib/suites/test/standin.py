@@ -1,16 +1,21 @@
-"""Small trees of our own with the layout of SPEC CPU2017 and PARSEC 3.0, for the test of the package suites.
+"""Small trees of our own with the layout of SPEC CPU2017, SPEC CPU 2026 and PARSEC 3.0, for the test of the package suites.
 
 Nothing in them is from the suites: what is the same are names of folders, files, options and variables.
 """
 
+import dataclasses
 import pathlib
 import shutil
 import tarfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# Sums the numbers of a file, times TINY_SCALE; makes such a file; or says whether two files are equal.
+# Sums the numbers of a file, times TINY_SCALE; makes such a file; or says whether two files are equal. Its compiler must take C of
+# the version that stands for EXPECTED.
 SPEC_PROGRAM = r"""
+#if __STDC_VERSION__ != EXPECTED
+#error "another C"
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +57,7 @@ SPECINVOKE = """\
 # Says which commands are in a file.
 [ "$1" = -n ] || exit 1
 echo "# Invoked as: specinvoke $*"
-sed -n 's/^-o [^ ]* -e [^ ]* //p' "$2"
+sed -n 's/^-o [^ ]* -e [^ ]* //p; /^wait$/p' "$2"
 echo "specinvoke exit: rc=0"
 """
 
@@ -60,6 +65,13 @@ SPECDIFF = """\
 #!/bin/bash
 [ "$1" = -m ] || exit 2
 cmp "$2" "$3" 2>&1 && echo "specdiff run completed"
+"""
+
+# The one script that it knows sorts lines.
+SPECPERL = """\
+#!/bin/bash
+[ "$1" = sort.pl ] && [ -f sort.pl ] || exit 2
+sort "$2"
 """
 
 PARSEC_PROGRAM = r"""
@@ -136,23 +148,44 @@ def spec_total(numbers: list[int], scale: int) -> int:
     return scale * sum(number ^ (i & 1) for number in numbers for i in range(1000))
 
 
+@dataclasses.dataclass
+class Edition:
+    """An edition of SPEC CPU, as the stand-in for it has it."""
+
+    version: str
+    c_version: str
+    # Names of programs with the name of their input's folder. The first makes its input by itself.
+    programs: dict[str, str]
+
+
+EDITIONS = {
+    "cpu2017": Edition("1.1.9", "199901L", {"998.made_r": "test", "999.tiny_r": "test"}),
+    "cpu2026": Edition("1.0.1", "201710L", {"899.made_s": "refspeed", "799.tiny_r": "refrate"}),
+}
+
+
 def make_spec(tree: pathlib.Path) -> None:
-    """Two programs from one source: 998.made_r, whose input is made by its own program, and 999.tiny_r."""
+    """Makes the edition that the folder is named after, with two programs from one source."""
+    edition = EDITIONS[tree.name]
     write(tree / "shrc", SHRC)
-    write(tree / "version.txt", "1.1.9\n")
+    write(tree / "version.txt", f"{edition.version}\n")
     write(tree / "bin/specinvoke", SPECINVOKE, 0o755)
     write(tree / "bin/harness/specdiff", SPECDIFF, 0o755)
+    write(tree / "bin/specperl", SPECPERL, 0o755)
     shutil.copy(HERE / "standin_runcpu.py", tree / "bin/runcpu")
     (tree / "bin/runcpu").chmod(0o755)
-    for program, numbers in (("998.made_r", [i * i for i in range(50)]), ("999.tiny_r", list(range(7, 27)))):
+    for (program, size), numbers in zip(edition.programs.items(), ([i * i for i in range(50)], list(range(7, 27))), strict=True):
         folder = tree / "benchspec/CPU" / program
-        write(folder / "src/tiny.c", SPEC_PROGRAM)
-        write(folder / "data/test/input/in.txt", "\n".join(map(str, numbers)) + "\n")
-        write(folder / "data/test/output/tiny.out", f"{spec_total(numbers, 3)}\n")
-        write(folder / "data/test/output/same.out", "same\n")
+        write(folder / "src/tiny.c", SPEC_PROGRAM.replace("EXPECTED", edition.c_version))
+        write(folder / "data" / size / "input/in.txt", "\n".join(map(str, numbers)) + "\n")
+        write(folder / "data" / size / "input/sort.pl", "")
+        write(folder / "data" / size / "output/tiny.out", f"{spec_total(numbers, 3)}\n")
+        write(folder / "data" / size / "output/same.out", "same\n")
     # Made in the run folder.
-    (tree / "benchspec/CPU/998.made_r/data/test/input/in.txt").rename(tree / "benchspec/CPU/998.made_r/data/test/output/in.txt")
-    write(tree / "benchspec/CPU/998.made_r/data/test/input/control", "make\n")
+    made, size = next(iter(edition.programs.items()))
+    data = tree / "benchspec/CPU" / made / "data" / size
+    (data / "input/in.txt").rename(data / "output/in.txt")
+    write(data / "input/control", "make\n")
 
 
 def make_parsec(tree: pathlib.Path) -> None:
@@ -166,7 +199,9 @@ def make_parsec(tree: pathlib.Path) -> None:
     write(package / "parsec/gcc-pthreads.bldconf", 'build_env="version=pthreads"\nbuild_conf=""\n')
     write(package / "parsec/test.runconf", 'run_exec="bin/tiny"\nrun_args="${NTHREADS} in.txt"\n')
     write(package / "parsec/simdev.runconf", 'run_exec="bin/tiny"\nrun_args="${NTHREADS} in.txt"\n')
-    write(package / "inputs/in.txt", "1\n2\n3\n")
-    with tarfile.open(package / "inputs/input_test.tar", "w") as archive:
-        archive.add(package / "inputs/in.txt", "in.txt")
+    write(package / "parsec/native.runconf", 'run_exec="bin/tiny"\nrun_args="${NTHREADS} in.txt"\n')
+    for size, count in (("test", 3), ("native", 64)):
+        write(package / "inputs/in.txt", "\n".join(map(str, range(1, count + 1))) + "\n")
+        with tarfile.open(package / f"inputs/input_{size}.tar", "w") as archive:
+            archive.add(package / "inputs/in.txt", "in.txt")
     (package / "inputs/in.txt").unlink()

@@ -28,9 +28,12 @@ def configuration(text: str) -> dict[str, str]:
             continue
         elif line.endswith(":"):
             section = line[:-1]
-        elif section.startswith("default"):
+        else:
             name, _, value = line.partition("=")
-            found[name.strip()] = re.sub(r"%\{(\w+)\}", lambda match: macros[match[1]], value.strip())
+            # Every macro must be defined, also in sections of other programs.
+            value = re.sub(r"%\{(\w+)\}", lambda match: macros[match[1]], value.strip())
+            if section.startswith("default"):
+                found[name.strip()] = value
     return found
 
 
@@ -40,14 +43,17 @@ tree = pathlib.Path(os.environ["SPEC"])
 source = tree / "benchspec/CPU" / program
 folder = pathlib.Path(options["output_root"]) / "benchspec/CPU" / program
 executable = f"tiny_r_base.{label}"
-run = folder / "run" / f"run_base_{options['size']}_{label}.0000"
+size = options["size"] if options["size"] != "ref" else "refspeed" if program.endswith("_s") else "refrate"
+data = source / "data" / size
+run = folder / "run" / f"run_base_{size}_{label}.0000"
 
 
 def build() -> None:
     log = folder / f"build/build_base_{label}.0000/make.out"
     for path in (log.parent, folder / "exe"):
         path.mkdir(parents=True, exist_ok=True)
-    command = f"{config['CC']} {config['OPTIMIZE']} {config['EXTRA_CFLAGS']} {config['EXTRA_PORTABILITY']} -o exe/{executable}"
+    flags = " ".join(config.get(name, "") for name in ("OPTIMIZE", "EXTRA_CFLAGS", "EXTRA_PORTABILITY"))
+    command = f"{config['CC']} {flags} -o exe/{executable}"
     with log.open("w") as said:
         made = subprocess.run([*command.split(), *source.glob("src/*.c")], cwd=folder, stdout=said, stderr=subprocess.STDOUT)
     if made.returncode:
@@ -58,21 +64,28 @@ def set_up() -> None:
     build()
     run.mkdir(parents=True)
     shutil.copy(folder / "exe" / executable, run)
-    for path in (source / "data" / options["size"] / "input").iterdir():
+    for path in (data / "input").iterdir():
         shutil.copy(path, run)
     if (run / "control").exists():
         made = subprocess.run([f"./{executable}", "make"], cwd=run, check=True, capture_output=True, text=True)
         (run / "in.txt").write_text(made.stdout)
     own = f"../{run.name}/{executable}"
-    (run / "speccmds.cmd").write_text(f"-E TINY_SCALE 3\n-C {run}\n-o tiny.out -e tiny.err {own} in.txt > tiny.out 2>> tiny.err\n")
+    commands = [f"-o {name}.out -e {name}.err {own} in.txt > {name}.out 2>> {name}.err" for name in ("tiny", "second")]
+    # A speed program is two processes at a time.
+    commands = [f"{command} &" for command in commands] + ["wait"] if program.endswith("_s") else commands[:1]
+    (run / "speccmds.cmd").write_text("\n".join(["-E TINY_SCALE 3", f"-C {run}", *commands]) + "\n")
 
 
 def write_comparison() -> None:
-    own, output = f"../{run.name}/{executable}", source / "data" / options["size"] / "output"
-    copy = output / "in.txt" if (output / "in.txt").exists() else source / "data" / options["size"] / "input/in.txt"
+    own, output = f"../{run.name}/{executable}", data / "output"
+    copy = output / "in.txt" if (output / "in.txt").exists() else data / "input/in.txt"
     lines = [f"-o same.out -e same.err {own} in.txt {copy} > same.out 2>> same.err"]
-    for name in ("same.out", "tiny.out"):
-        lines.append(f"-o {name}.cmp -e {name}.err {tree}/bin/harness/specdiff -m {output}/{name} {name} > {name}.cmp")
+    compared = {"same.out": "same.out", "tiny.out": "tiny.out"}
+    if program.endswith("_s"):
+        lines.insert(0, "-o sorted.out -e sorted.err specperl sort.pl second.out > sorted.out 2>> sorted.err")
+        compared["sorted.out"] = "tiny.out"
+    for name, expected in compared.items():
+        lines.append(f"-o {name}.cmp -e {name}.err {tree}/bin/harness/specdiff -m {output}/{expected} {name} > {name}.cmp")
     (run / "compare.cmd").write_text("\n".join(lines) + "\n")
 
 

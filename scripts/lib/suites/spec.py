@@ -1,9 +1,10 @@
-"""SPEC CPU2017: the suite's own tools build a program and set up its run; see the guide's chapter on suites.
+"""SPEC CPU2017 and SPEC CPU 2026: the suite's own tools build a program and set up its run; see the guide's chapter on suites.
 
 All that they write goes below a folder of the cache (`--output_root`), none of it into the user's tree.
 """
 
 import argparse
+import dataclasses
 import os
 import pathlib
 import re
@@ -27,40 +28,85 @@ from suites.common import (
     static_executable,
 )
 
-TITLE = "SPEC CPU2017"
-SIZES = ["test", "train", "ref"]
-CONFIG = REPO / "workloads/spec2017/tipsim-riscv64.cfg"
+# The part of our configuration that both suites share.
+SHARED_CONFIG = pathlib.Path(__file__).with_name("spec.cfg")
 COMPILERS = {"C": "gcc", "C++": "g++", "Fortran": "gfortran"}
-VERSION = "1.1."
 # The labels of our configuration: what is cross-compiled, and what is built for this machine to make input.
 LABEL, HOST_LABEL = "tipsim", "tipsim-host"
+# Tools of the suite that run on the host, also where the other commands of a comparison run in the guest.
+HOST_TOOLS = ("specdiff", "specperl")
 
 
-def memory(row: Row) -> str:
-    return "8G" if row["kind"].endswith("speed") else "3G"
+@dataclasses.dataclass
+class SpecCpu:
+    """One edition of SPEC CPU: what differs between editions, and the functions that every suite has."""
+
+    TITLE: str
+    # Folder of the run specs, of the table of programs, and of the edition's own configuration.
+    workloads: str
+    # Beginning of the version in version.txt.
+    version: str
+    rate_memory: str
+    # Macros of the configuration: the languages' standards, as GCC names them.
+    standards: dict[str, str]
+    SIZES: list[str] = dataclasses.field(default_factory=lambda: ["test", "train", "ref"])
+
+    def memory(self, row: Row) -> str:
+        return "8G" if row["kind"].endswith("speed") else self.rate_memory
+
+    def configuration(self) -> str:
+        """Returns our configuration for runcpu."""
+        return SHARED_CONFIG.read_text() + "\n" + (REPO / "workloads" / self.workloads / "tipsim-riscv64.cfg").read_text()
+
+    def find_tree(self, arguments: argparse.Namespace) -> pathlib.Path:
+        given = arguments.spec_dir or os.environ.get("SPEC_DIR")
+        if not given:
+            raise BadTree(f"expected the folder of your installed {self.TITLE}, by --spec-dir DIR or SPEC_DIR, found neither")
+        tree = pathlib.Path(given).absolute()
+        for name in ("shrc", "bin/runcpu", "bin/specinvoke", "benchspec/CPU"):
+            expect(tree / name, f"an installed {self.TITLE} (made by its install.sh), which has {name}")
+        file = expect(tree / "version.txt", f"the version of {self.TITLE}")
+        found = file.read_text(errors="replace").strip()
+        if not found.startswith(self.version):
+            raise BadTree(f"{file}: expected version {self.version}x of {self.TITLE}, found {found!r}")
+        return tree
+
+    def prepare(self, tree: pathlib.Path, row: Row, size: str, threads: int, cache: pathlib.Path) -> Prepared:
+        expect(tree / "benchspec/CPU" / row["name"], f"the program {row['name']} of {self.TITLE}")
+        find_input(tree, row["name"], size)
+        return set_up(Tools(self, tree, row, size, threads, cache))
+
+    def check(self, prepared: dict[str, Any], results: pathlib.Path) -> None:
+        """Compares the output with the suite's own specdiff, after what else the suite does with the output on the host."""
+        title = prepared["title"]
+        if not prepared["checks"]:
+            say(f"{title}: output not compared: the suite gave no commands for it")
+            return
+        expect(results, "the program's folder, as the run left it")
+        for number, script in enumerate(prepared["checks"]):
+            try:
+                logged(f"{title}: comparison, step {number + 1} of {len(prepared['checks'])}", script, results,
+                       results / f"tipsim-comparison-{number}.log", dict(os.environ, RESULTS=str(results.absolute())))
+            except BadTree as error:
+                # What the tool itself says is in the file to which the command leads its output.
+                found = re.findall(r">\s*([^\s>]+)\s*$", script)
+                file = results / found[0] if found else None
+                told = f"\nThe end of {file}:\n{last_lines(file.read_text(errors='replace'))}" if file and file.is_file() else ""
+                raise BadTree(f"{title}: the output differs from the suite's: {error}{told}", status=1) from error
+        say(f"{title}: output as the suite expects it ({sum('specdiff' in script for script in prepared['checks'])} comparisons)")
 
 
-def find_tree(arguments: argparse.Namespace) -> pathlib.Path:
-    given = arguments.spec_dir or os.environ.get("SPEC_DIR")
-    if not given:
-        raise BadTree("expected the folder of your installed SPEC CPU2017, by --spec-dir DIR or SPEC_DIR, found neither")
-    tree = pathlib.Path(given).absolute()
-    for name in ("shrc", "bin/runcpu", "bin/specinvoke", "benchspec/CPU"):
-        expect(tree / name, f"an installed SPEC CPU2017 (made by its install.sh), which has {name}")
-    file = expect(tree / "version.txt", "the version of SPEC CPU2017")
-    found = file.read_text(errors="replace").strip()
-    if not found.startswith(VERSION):
-        raise BadTree(f"{file}: expected version {VERSION}x, found {found!r}")
-    return tree
+SPEC2017 = SpecCpu("SPEC CPU2017", "spec2017", "1.1.", "3G",
+                   {"c_standard": "c99", "cxx_standard": "c++03", "fortran_standard": "gnu"})
+SPEC2026 = SpecCpu("SPEC CPU 2026", "spec2026", "1.0.", "4G",
+                   {"c_standard": "c18", "cxx_standard": "c++17", "fortran_standard": "f2018"})
 
 
-def find_input(tree: pathlib.Path, row: Row, size: str) -> None:
-    """Fails if the tree has no program or no input of that size."""
-    name = row["name"]
-    program = expect(tree / "benchspec/CPU" / name, f"the program {name}")
-    # A speed program may have its input in the folder of its rate program.
-    twin = re.sub(r"^6(\d\d\.\w+)_s$", r"5\1_r", name)
-    folders = [program / "data", tree / "benchspec/CPU" / twin / "data"]
+def find_input(tree: pathlib.Path, name: str, size: str) -> None:
+    """Fails if the tree has no input of that size for the program `name`."""
+    # A speed program may have its input in the folder of its rate program, whose number is lower by a hundred.
+    twin = re.sub(r"^(\d)(\d\d\.\w+)_s$", lambda match: f"{int(match[1]) - 1}{match[2]}_r", name)
+    folders = [tree / "benchspec/CPU" / program / "data" for program in (name, twin)]
     wanted = [size] if size != "ref" else ["refrate", "refspeed"]
     if not any((folder / data).is_dir() for folder in folders for data in wanted):
         found = sorted(path.name for folder in folders[:1] if folder.is_dir() for path in folder.iterdir())
@@ -70,11 +116,12 @@ def find_input(tree: pathlib.Path, row: Row, size: str) -> None:
 class Tools:
     """runcpu and specinvoke of a tree, writing below `root`."""
 
-    def __init__(self, tree: pathlib.Path, row: Row, size: str, threads: int, cache: pathlib.Path) -> None:
-        self.tree, self.row, self.size, self.threads = tree, row, size, threads
+    def __init__(self, suite: SpecCpu, tree: pathlib.Path, row: Row, size: str, threads: int, cache: pathlib.Path) -> None:
+        self.suite, self.tree, self.row, self.size, self.threads = suite, tree, row, size, threads
         self.root = cache / key_of(tree)
-        (self.root / "config").mkdir(parents=True, exist_ok=True)
-        self.config = pathlib.Path(shutil.copy(CONFIG, self.root / "config"))
+        self.config = self.root / "config/tipsim-riscv64.cfg"
+        self.config.parent.mkdir(parents=True, exist_ok=True)
+        self.config.write_text(suite.configuration())
         self.logs = self.root / "logs" / row["name"]
         self.programs = self.root / "benchspec/CPU" / row["name"]
 
@@ -83,12 +130,14 @@ class Tools:
         return f"cd {shlex.quote(str(self.tree))} && . ./shrc > /dev/null && cd {folder} && {command}"
 
     def runcpu(self, what: str, action: str, *options: str) -> str:
-        words = ["runcpu", f"--config={self.config}", f"--output_root={self.root}", "--define", f"jobs={os.cpu_count()}",
+        macros = {"jobs": os.cpu_count(), "threads": self.threads, **self.suite.standards}
+        words = ["runcpu", f"--config={self.config}", f"--output_root={self.root}",
+                 *(word for name, value in macros.items() for word in ("--define", f"{name}={value}")),
                  f"--action={action}", "--tune=base", f"--size={self.size}", "--copies=1", f"--threads={self.threads}",
                  "--iterations=1", "--noreportable",
                  *options, self.row["name"]]
         script = self.script(shlex.quote(str(self.tree)), " ".join(map(shlex.quote, words)))
-        return logged(f"{self.row['name']}: {what}", script, self.tree, self.logs / f"{what.split()[0]}.log")
+        return logged(f"{self.row['name']}: {what}", script, self.tree, self.logs / f"{what.split()[0].strip(',')}.log")
 
     def build(self) -> list[pathlib.Path]:
         """Cross-builds the program, gives its executables. What compilers say is in the build folder, not in runcpu's own log."""
@@ -111,7 +160,7 @@ class Tools:
         return max(found, key=lambda path: path.stat().st_mtime_ns, default=None)
 
     def commands(self, folder: pathlib.Path, file: str) -> list[str]:
-        """The commands of a file of specinvoke, as shell commands."""
+        """Returns the commands of a file of specinvoke as shell commands: `COMMAND &` does not wait, `wait` waits for those before it."""
         log = self.logs / f"{file}.log"
         script = self.script(shlex.quote(str(folder)), f"specinvoke -n {file}")
         text = logged(f"{self.row['name']}: commands of {file}", script, folder, log)
@@ -125,9 +174,25 @@ def environment(folder: pathlib.Path, row: Row, threads: int) -> dict[str, str]:
     found = {name: value.strip("'\"") for name, value in found.items() if name not in ("PATH", "HOME", "LD_LIBRARY_PATH")}
     if row["kind"].endswith("speed"):
         found |= {"OMP_NUM_THREADS": str(threads)}
-    if row["kind"] == "fpspeed":
         found.setdefault("OMP_STACKSIZE", "120M")
     return found
+
+
+def joined(lines: list[str]) -> list[str]:
+    """Returns commands with each batch of `COMMAND &` lines as one command, which waits for all of them and fails if one of them fails."""
+    commands: list[str] = []
+    batch: list[str] = []
+    for line in [*lines, "wait"]:
+        if line.endswith("&"):
+            batch.append(f'{line} jobs="$jobs $!"')
+            continue
+        if batch:
+            script = f"jobs=; status=0; {'; '.join(batch)}; for job in $jobs; do wait $job || status=$?; done; exit $status"
+            commands.append(f"sh -c {shlex.quote(script)}")
+            batch = []
+        if line != "wait":
+            commands.append(line)
+    return commands
 
 
 def without_host_paths(command: str, tools: Tools, run: pathlib.Path, folder: pathlib.Path) -> str:
@@ -164,12 +229,13 @@ def compare_commands(tools: Tools, label: str, run: pathlib.Path, options: list[
     return run, tools.commands(run, "compare.cmd")
 
 
-def prepare(tree: pathlib.Path, row: Row, size: str, threads: int, cache: pathlib.Path) -> Prepared:
-    find_input(tree, row, size)
-    need_cross_compilers(*(COMPILERS[language] for language in row["language"].split()))
+def set_up(tools: Tools) -> Prepared:
+    """Builds a program and sets up its input."""
+    row = tools.row
+    compilers = [COMPILERS[language] for language in row["language"].split()]
+    need_cross_compilers(*compilers)
     if row["setup"] == "host":
-        need_commands({COMPILERS[language]: COMPILERS[language] for language in row["language"].split()})
-    tools = Tools(tree, row, size, threads, cache)
+        need_commands({compiler: compiler for compiler in compilers})
     executables = tools.build()
     # Run folders of before: runcpu numbers new ones after them.
     shutil.rmtree(tools.programs / "run", ignore_errors=True)
@@ -181,7 +247,7 @@ def prepare(tree: pathlib.Path, row: Row, size: str, threads: int, cache: pathli
                       "found nothing")
 
     target = run.name.replace(HOST_LABEL, LABEL)
-    folder = fresh(tools.root / "runs" / f"{row['name']}-{size}-{threads}") / target
+    folder = fresh(tools.root / "runs" / f"{row['name']}-{tools.size}-{tools.threads}") / target
     shutil.copytree(run, folder)
     if label == HOST_LABEL:
         for path in folder.glob(f"*.{HOST_LABEL}"):
@@ -192,33 +258,13 @@ def prepare(tree: pathlib.Path, row: Row, size: str, threads: int, cache: pathli
     def for_guest(command: str, source: pathlib.Path) -> str:
         return without_host_paths(command, tools, source, folder).replace(source.name, target).replace(HOST_LABEL, LABEL)
 
-    commands = [for_guest(command, run) for command in tools.commands(run, "speccmds.cmd")]
+    commands = joined([for_guest(command, run) for command in tools.commands(run, "speccmds.cmd")])
     if not commands:
         raise BadTree(f"{run}/speccmds.cmd: expected commands from specinvoke -n, found none")
-    variables = environment(run, row, threads)
+    variables = environment(run, row, tools.threads)
     compared, lines = compare_commands(tools, label, run, options)
-    by_host = [line for line in lines if "specdiff" in line]
+    by_host = [line for line in lines if any(tool in line for tool in HOST_TOOLS)]
     afterwards = [for_guest(line, compared) for line in lines if line not in by_host]
     by_host = [line.replace(f"{compared}/", "./").replace(HOST_LABEL, LABEL) for line in by_host]
     checks = [tools.script('"$RESULTS"', line) for line in by_host]
-    return Prepared(f"{TITLE} {row['name']}, {size}", folder, commands, afterwards, variables, checks)
-
-
-def check(prepared: dict[str, Any], results: pathlib.Path) -> None:
-    """Compares the output with the suite's own specdiff."""
-    title = prepared["title"]
-    if not prepared["checks"]:
-        say(f"{title}: output not compared: the suite gave no commands for it")
-        return
-    expect(results, "the program's folder, as the run left it")
-    for number, script in enumerate(prepared["checks"]):
-        try:
-            logged(f"{title}: specdiff {number + 1} of {len(prepared['checks'])}", script, results,
-                   results / f"tipsim-specdiff-{number}.log", dict(os.environ, RESULTS=str(results.absolute())))
-        except BadTree as error:
-            # specdiff's own words are in the file to which the command leads its output.
-            found = re.findall(r">\s*([^\s>]+)\s*$", script)
-            file = results / found[0] if found else None
-            told = f"\nThe end of {file}:\n{last_lines(file.read_text(errors='replace'))}" if file and file.is_file() else ""
-            raise BadTree(f"{title}: the output differs from the suite's: {error}{told}", status=1) from error
-    say(f"{title}: output as the suite expects it ({len(prepared['checks'])} comparisons)")
+    return Prepared(f"{tools.suite.TITLE} {row['name']}, {tools.size}", folder, commands, afterwards, variables, checks)
