@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use super::folder::Folder;
 use super::marker::{MARKER, Marker};
 use super::remove_tree::remove_tree;
-use super::{CONSOLE, EXEC_SPEC, GUEST_FILES, PROFILE_SPEC, RUN, TRACE, TRIALS};
+use super::{CONSOLE, EXEC_SPEC, GUEST_FILES, PROFILE_SPEC, RUN, TRACE, TRIALS, UNITS};
 use crate::experiment::input::MADE_INPUT;
 use crate::host::sha256::sha256;
 use crate::run_folder::evaluation::{EVALUATION, EXCERPTS};
 
 /// Files that runs, reports and `tipsim profile` write, here and in the folder of each hart.
-const RESULT_FILES: [&str; 16] = [
+const RESULT_FILES: [&str; 17] = [
     MARKER,
     LOCK,
     RUN,
@@ -29,6 +29,7 @@ const RESULT_FILES: [&str; 16] = [
     "errors.json",
     "flame.json",
     "truth.json",
+    UNITS,
     PROFILE_SPEC,
     EXEC_SPEC,
     MADE_INPUT,
