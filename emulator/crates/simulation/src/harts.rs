@@ -5,18 +5,20 @@ use machine::{Hart, ResetState};
 use snapshot::{Archive, Snapshot};
 
 use crate::error::SimulationError;
-use crate::options::Translator;
+use crate::options::{Threads, Translator};
 
 /// The harts, in order of their numbers. There is at least one.
 pub struct Harts {
     harts: Vec<Hart>,
     translator: Translator,
+    /// Hot code is translated by threads of their own.
+    apart: bool,
 }
 
 impl Snapshot for Harts {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
         // What is translated to host code does not change results.
-        let Self { harts, translator: _ } = self;
+        let Self { harts, translator: _, apart: _ } = self;
         harts.iter_mut().try_for_each(|hart| hart.snapshot(archive))
     }
 }
@@ -30,15 +32,17 @@ impl Harts {
         count: usize,
         extensions: Extensions,
         translator: Translator,
+        threads: Threads,
     ) -> Result<Self, SimulationError> {
+        let apart = threads.of_this_host() != Threads::One;
         let new_hart = |id| {
             let mut hart = Hart::new(id);
             hart.set_extensions(extensions);
-            translate(&mut hart, translator)?;
+            translate(&mut hart, translator, apart)?;
             Ok(hart)
         };
         let harts = (0..count.max(1)).map(new_hart).collect::<Result<_, SimulationError>>()?;
-        Ok(Self { harts, translator })
+        Ok(Self { harts, translator, apart })
     }
 
     /// Returns the first hart.
@@ -127,10 +131,10 @@ impl Harts {
     /// # Errors
     /// If the host cannot translate and must.
     pub fn renew(&mut self) -> Result<(), SimulationError> {
-        let translator = self.translator;
+        let Self { translator, apart, .. } = *self;
         self.harts.iter_mut().try_for_each(|hart| {
             hart.renew();
-            translate(hart, translator)
+            translate(hart, translator, apart)
         })
     }
 
@@ -174,14 +178,19 @@ impl<'a> IntoIterator for &'a mut Harts {
     }
 }
 
-/// Sets what of its code is translated; a host that cannot is told of only if it has to.
-fn translate(hart: &mut Hart, translator: Translator) -> Result<(), SimulationError> {
+/// Sets what of its code is translated, and whether by a thread of its own; a host that cannot is told of only if it has to.
+fn translate(hart: &mut Hart, translator: Translator, apart: bool) -> Result<(), SimulationError> {
     match (hart.set_translate(translator.into()), translator) {
         (Err(e), Translator::Eager) => Err(SimulationError::Options(format!("translator: {e}"))),
         (Err(e), _) => {
             tracing::info!("translator: {e}");
             Ok(())
         }
-        (Ok(()), _) => Ok(()),
+        (Ok(()), _) => {
+            if apart {
+                hart.translate_apart();
+            }
+            Ok(())
+        }
     }
 }

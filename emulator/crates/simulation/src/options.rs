@@ -46,7 +46,7 @@ impl From<Translator> for machine::Translate {
     }
 }
 
-/// Threads of the host that simulate under the timing core; the results are the same.
+/// Threads of the host that simulate under the timing core, and whether hot code is translated beside them; the results are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
@@ -54,7 +54,7 @@ pub enum Threads {
     /// Two, if the host has so many processors and the guest one hart, as long as they seldom wait for each other.
     #[default]
     Auto,
-    /// One.
+    /// One, which translates hot code, too.
     One,
     /// Two, if the guest has one hart.
     Two,

@@ -9,13 +9,13 @@ use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use isa::{InstClass, Op, SLOTS};
 
+use crate::compiler::PreservingCalls;
 use crate::discover::{Block, End, PlacedInst};
 use crate::emitter::{Emitter, Recording, signature};
 use crate::float;
 use crate::frame::{Fallback, STAYS};
 use crate::interpret::call_signature;
 use crate::loops::{self, BlockInLoop};
-use crate::translator::PreservingCalls;
 use crate::warm::Segment;
 use crate::{CodeKind, Layout};
 

@@ -8,10 +8,10 @@ use cranelift_frontend::{FunctionBuilder, Variable};
 use isa::Reg;
 
 use crate::Layout;
+use crate::compiler::PreservingCalls;
 use crate::discover::writes;
 use crate::frame::Fallback;
 use crate::loops::BlockInLoop;
-use crate::translator::PreservingCalls;
 use crate::warm::Segment;
 
 /// What is known while a region is built.

@@ -10,11 +10,13 @@
 //! - What code may read and write of the hart is in [`Layout`], and in the [`Frame`] that the hart has for it; all that it may call is
 //!   [`Frame::execute`] and [`Frame::warm_fetch`]. The crate knows nothing else of the hart.
 //! - What the hart sees of this crate is [`Translator`]: it asks for the code of a place ([`Translator::region`]), and enters it
-//!   ([`Translator::call`]).
+//!   ([`Translator::call`]). Code is compiled at once, or by a thread beside the hart's ([`Translator::compile_apart`]).
 //!
 //! The guest cannot tell: instructions are counted, and interrupts taken, where the interpreter would. Under a timing model
 //! code for [runs](isa::Run) writes down what it executes, and leaves to the interpreter whatever ends one (`record`).
 
+mod compiler;
+mod compiler_thread;
 mod convert;
 mod discover;
 mod emit;
@@ -34,4 +36,4 @@ mod warm;
 
 pub use frame::{Call, DONE, Entry, Execute, Fallback, Frame, GO_ON, STAYS, TRAPPED, WarmFetch};
 pub use layout::{Layout, TlbLayout};
-pub use translator::{CodeKind, Page, SlotSet, Translator, TranslatorError};
+pub use translator::{CodeKind, Page, Region, SlotSet, Translator, TranslatorError};

@@ -5,19 +5,18 @@ use std::collections::HashMap;
 use std::mem::offset_of;
 use std::ops::Range;
 
-use cranelift_codegen::Context;
-use cranelift_codegen::control::ControlPlane;
-use cranelift_codegen::isa::OwnedTargetIsa;
-use cranelift_codegen::settings::{self, Configurable};
-use cranelift_frontend::FunctionBuilderContext;
 use isa::{SLOTS, Slot};
 
+use crate::compiler::{Compiled, Compiler, PreservingCalls};
+use crate::compiler_thread::{CompilerThread, Job};
 use crate::discover::Block;
 use crate::frame::{Call, Fallback, Frame};
 use crate::{Layout, discover, emit, interpret};
 
 /// Bytes of host code that are kept; when they are full, all of it is dropped.
 const ARENA: usize = 64 << 20;
+/// Times that a place waits for its code before it is asked again whether the thread that compiles has it.
+const PATIENCE: u32 = 16;
 
 /// What code is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,7 +31,7 @@ pub enum CodeKind {
 }
 
 impl CodeKind {
-    const COUNT: usize = 3;
+    pub(crate) const COUNT: usize = 3;
 }
 
 /// A page of guest code.
@@ -91,34 +90,36 @@ pub enum TranslatorError {
     Memory(String),
 }
 
-/// Code by which regions call functions of the hart so that every register is preserved.
-#[derive(Clone, Copy)]
-pub(crate) struct PreservingCalls {
-    /// Calls [`Frame::execute`].
-    pub execute: *const u8,
-    /// Calls [`Frame::warm_fetch`].
-    pub warm_fetch: *const u8,
+/// What there is for a place where code is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Region {
+    /// The code.
+    Code(*const u8),
+    /// Nothing yet: a thread compiles the code, or will.
+    Later,
+    /// Nothing can be translated.
+    Nothing,
 }
+
+/// Place and kind of a region: physical address of its first instruction, and what its code is made for.
+pub(crate) type RegionKey = (u64, CodeKind);
 
 /// Translated code and what makes it.
 pub struct Translator {
-    layout: Layout,
-    /// What compiles code of each [`CodeKind`].
-    targets: [OwnedTargetIsa; CodeKind::COUNT],
-    context: Context,
-    builder: FunctionBuilderContext,
+    compiler: Compiler,
+    /// What compiles regions instead, while the hart goes on in the interpreter.
+    thread: Option<CompilerThread>,
+    /// Requests that are still answered without asking the thread.
+    patience: u32,
     arena: ::region::Allocation,
     used: usize,
     call: Call,
-    /// See [`interpret::preserving_call`].
-    preserving_calls: PreservingCalls,
-    /// Bytes at the start of the arena that hold the code of `call` and `preserving_calls`.
+    /// Bytes at the start of the arena that hold what all regions share.
     reserved: usize,
-    /// By physical address of the first instruction and kind, with the page's version.
-    regions: HashMap<(u64, CodeKind), (u64, *const u8)>,
+    /// With the page's version; `None` is what cannot be compiled.
+    regions: HashMap<RegionKey, (u64, Option<*const u8>)>,
     /// Instructions that regions give to the interpreter: their code has the addresses.
     fallbacks: Vec<Box<[Fallback]>>,
-    has_fma: bool,
 }
 
 impl Translator {
@@ -130,46 +131,38 @@ impl Translator {
         if cfg!(not(all(target_arch = "x86_64", unix))) {
             return Err(TranslatorError::Host);
         }
-        // Runs and warming write much that has nothing in common: the optimiser takes a third of the time for code that is no faster.
-        let targets = [target("speed")?, target("none")?, target("none")?];
-        let has_fma = targets[0]
-            .isa_flags()
-            .iter()
-            .any(|flag| flag.name == "has_fma" && flag.as_bool() == Some(true));
         let memory = |e: ::region::Error| TranslatorError::Memory(e.to_string());
         let arena =
             ::region::alloc(ARENA, ::region::Protection::READ_WRITE_EXECUTE).map_err(memory)?;
         let mut translator = Self {
-            layout,
-            targets,
-            context: Context::new(),
-            builder: FunctionBuilderContext::new(),
+            compiler: Compiler::new(layout)?,
+            thread: None,
+            patience: 0,
             arena,
             used: 0,
             call: no_call,
-            preserving_calls: PreservingCalls {
-                execute: std::ptr::null(),
-                warm_fetch: std::ptr::null(),
-            },
             reserved: 0,
             regions: HashMap::new(),
             fallbacks: Vec::new(),
-            has_fma,
         };
         let failed = || {
             TranslatorError::Isa(
                 "the entry and the call of the interpreter could not be compiled".into(),
             )
         };
-        emit::trampoline(&mut translator.context.func, &mut translator.builder);
-        let call = translator.compile(CodeKind::Untimed).ok_or_else(failed)?;
-        let mut preserving_call = |function: usize| {
-            translator.context.clear();
-            let Self { context, builder, .. } = &mut translator;
-            interpret::preserving_call(&layout, function, &mut context.func, builder);
-            translator.compile(CodeKind::Untimed).ok_or_else(failed)
+        let mut placed = |code: Option<Vec<u8>>| {
+            code.and_then(|code| place(&mut translator.arena, &mut translator.used, &code))
+                .ok_or_else(failed)
         };
-        translator.preserving_calls = PreservingCalls {
+        let compiler = &mut translator.compiler;
+        let call = placed(compiler.function(emit::trampoline))?;
+        let mut preserving_call = |callee: usize| {
+            let code = compiler.function(|function, builder| {
+                interpret::preserving_call(&layout, callee, function, builder);
+            });
+            Ok::<_, TranslatorError>(placed(code)? as usize)
+        };
+        compiler.preserving_calls = PreservingCalls {
             execute: preserving_call(offset_of!(Frame, execute))?,
             warm_fetch: preserving_call(offset_of!(Frame, warm_fetch))?,
         };
@@ -179,26 +172,10 @@ impl Translator {
         Ok(translator)
     }
 
-    /// Compiles the function in the context into the arena; `None` if it does not fit or cannot be compiled.
-    fn compile(&mut self, kind: CodeKind) -> Option<*const u8> {
-        const ALIGN: usize = 16;
-        let compiled =
-            self.context.compile(&*self.targets[kind as usize], &mut ControlPlane::default());
-        let code = match &compiled {
-            Ok(code) if code.buffer.relocs().is_empty() => code.code_buffer(),
-            Ok(_) => return None,
-            Err(e) => {
-                tracing::debug!("translator: {}", e.inner);
-                return None;
-            }
-        };
-        let at = self.used.next_multiple_of(ALIGN);
-        let end = at.checked_add(code.len()).filter(|&end| end <= self.arena.len())?;
-        let place = self.arena.as_mut_ptr::<u8>().wrapping_add(at);
-        // SAFETY: the bytes from `at` to `end` lie in the arena, and no region there is in use.
-        unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), place, code.len()) };
-        self.used = end;
-        Some(place)
+    /// Compiles regions on a thread of its own from now on, if the host has one more. The hart goes on in the interpreter meanwhile; what is
+    /// executed does not depend on it.
+    pub fn compile_apart(&mut self) {
+        self.thread = CompilerThread::new(self.compiler.another());
     }
 
     /// What enters regions. They access the hart, and RAM through its TLBs.
@@ -216,36 +193,70 @@ impl Translator {
         drops
     }
 
-    /// The region that starts at a slot of a page, translated now if it was not. `None` if there is nothing to
-    /// translate.
-    pub fn region(&mut self, page: Page<'_>, index: usize, kind: CodeKind) -> Option<*const u8> {
+    /// The region that starts at a slot of a page, translated now if it was not, or soon if a thread compiles.
+    pub fn region(&mut self, page: Page<'_>, index: usize, kind: CodeKind) -> Region {
         let key = (page.pa + 2 * index as u64, kind);
-        if let Some(&(version, code)) = self.regions.get(&key)
-            && version == page.version
+        if let Some(found) = self.known(key, page.version) {
+            return found;
+        }
+        if self.patience > 0 {
+            self.patience -= 1;
+            return Region::Later;
+        }
+        if self.thread.is_some() {
+            self.take_compiled();
+            if let Some(found) = self.known(key, page.version) {
+                return found;
+            }
+        }
+        if let Some(thread) = &self.thread
+            && (thread.awaits(key, page.version) || thread.is_busy())
         {
-            return Some(code);
+            self.patience = PATIENCE;
+            return Region::Later;
         }
         let blocks = discover::discover(page.slots, index, kind);
         if blocks.is_empty() {
-            return None;
+            return Region::Nothing;
         }
-        self.context.clear();
-        let fallbacks = emit::region(
-            &self.layout,
-            &mut self.context.func,
-            &mut self.builder,
-            &blocks,
-            (kind, page.pa),
-            self.preserving_calls,
-            self.has_fma,
-        );
-        let code = self.compile(kind)?;
+        // From now on the page has another version if one of them changes.
         for placed in blocks.iter().flat_map(Block::instructions) {
             page.translated.add(placed.index);
         }
-        self.fallbacks.push(fallbacks);
-        self.regions.insert(key, (page.version, code));
-        Some(code)
+        let job = Job { key, version: page.version, page: page.pa, blocks };
+        if let Some(thread) = &mut self.thread {
+            thread.send(job);
+            return Region::Later;
+        }
+        let compiled = self.compiler.region(&job.blocks, kind, page.pa);
+        self.keep(key, page.version, compiled);
+        self.known(key, page.version).unwrap_or(Region::Nothing)
+    }
+
+    /// What there is for a version of a page, if it was compiled.
+    fn known(&self, key: RegionKey, version: u64) -> Option<Region> {
+        let &(_, code) = self.regions.get(&key).filter(|known| known.0 == version)?;
+        Some(code.map_or(Region::Nothing, Region::Code))
+    }
+
+    /// Keeps what the thread has compiled, as far as there is room.
+    fn take_compiled(&mut self) {
+        while !self.is_full()
+            && let Some(thread) = &mut self.thread
+            && let Some((key, version, compiled)) = thread.next_compiled()
+        {
+            self.keep(key, version, compiled);
+        }
+    }
+
+    /// Keeps what became of a region; `None` is one that could not be compiled.
+    fn keep(&mut self, key: RegionKey, version: u64, compiled: Option<Compiled>) {
+        let code = compiled.and_then(|Compiled { code, fallbacks }| {
+            let code = place(&mut self.arena, &mut self.used, &code)?;
+            self.fallbacks.push(fallbacks);
+            Some(code)
+        });
+        self.regions.insert(key, (version, code));
     }
 
     /// How many regions there are.
@@ -257,6 +268,10 @@ impl Translator {
         self.regions.clear();
         self.fallbacks.clear();
         self.used = self.reserved;
+        self.patience = 0;
+        if let Some(thread) = &mut self.thread {
+            thread.forget();
+        }
     }
 
     fn is_full(&self) -> bool {
@@ -265,23 +280,16 @@ impl Translator {
     }
 }
 
-/// The host, for code that is optimised so.
-fn target(opt_level: &str) -> Result<OwnedTargetIsa, TranslatorError> {
-    let error = |e: &dyn std::fmt::Display| TranslatorError::Isa(e.to_string());
-    let verifies = cfg!(debug_assertions).to_string();
-    let mut flags = settings::builder();
-    for (name, value) in [
-        ("opt_level", opt_level),
-        ("preserve_frame_pointers", "true"),
-        ("enable_probestack", "false"),
-        ("enable_verifier", &verifies),
-    ] {
-        flags.set(name, value).map_err(|e| error(&e))?;
-    }
-    cranelift_native::builder()
-        .map_err(|e| error(&e))?
-        .finish(settings::Flags::new(flags))
-        .map_err(|e| error(&e))
+/// Copies code to where it may be executed; `None` if there is no room.
+fn place(arena: &mut ::region::Allocation, used: &mut usize, code: &[u8]) -> Option<*const u8> {
+    const ALIGN: usize = 16;
+    let at = used.next_multiple_of(ALIGN);
+    let end = at.checked_add(code.len()).filter(|&end| end <= arena.len())?;
+    let place = arena.as_mut_ptr::<u8>().wrapping_add(at);
+    // SAFETY: the bytes from `at` to `end` lie in the arena, and no region there is in use.
+    unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), place, code.len()) };
+    *used = end;
+    Some(place)
 }
 
 unsafe extern "C" fn no_call(_: *mut u8, _: u64, _: u64, _: *const u8) -> u64 {

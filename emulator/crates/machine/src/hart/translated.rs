@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use devices::RAM_BASE;
 use isa::{PathSegment, TimingModel};
 use translator::{
-    Call, CodeKind, DONE, Entry, Frame, Layout, Page, TRAPPED, TlbLayout, Translator,
+    Call, CodeKind, DONE, Entry, Frame, Layout, Page, Region, TRAPPED, TlbLayout, Translator,
     TranslatorError,
 };
 
@@ -105,6 +105,16 @@ impl Hart {
             };
         }
         Ok(())
+    }
+
+    /// Has hot code translated by a thread of its own, if any is translated, and interprets it until then. Where everything is to be translated at once,
+    /// it still is. The guest cannot tell.
+    pub fn translate_apart(&mut self) {
+        if self.translations.hot_after == HOT_AFTER
+            && let Some(translator) = &mut self.translations.translator
+        {
+            translator.compile_apart();
+        }
     }
 
     /// Decodes what follows a slot, so that it can be translated without having been executed.
@@ -261,9 +271,13 @@ impl Hart {
                 slots: &page.code.slots,
                 translated: page.code.translated(),
             };
-            let Some(code) = translator.region(source, index, kind) else {
-                page.code.set_never_hot(index);
-                return None;
+            let code = match translator.region(source, index, kind) {
+                Region::Code(code) => code,
+                Region::Later => return None,
+                Region::Nothing => {
+                    page.code.set_never_hot(index);
+                    return None;
+                }
             };
             *entry = Entry { pc, key, code };
         }

@@ -13,6 +13,7 @@
 //!
 //! - With one processor, or with several harts, there is no thread of the core: the pipeline runs where the hart does
 //!   (`cores.rs` chooses, `run.threads` says so). What is simulated and recorded is the same.
+//! - Each hart has a thread "translator", unless `run.threads` is one: it compiles hot code while the hart interprets (`translator`).
 //! - A [`Reader`] takes batches in order, each through two stages ([`Stage`]): the profilers, then the trace. It is under one
 //!   lock: the thread "host" takes it for a whole batch, others for a part of some [`RECORDS_AT_ONCE`] records, and never wait for it.
 //! - Whoever waits for the other works here meanwhile ([`SpareWorker::help`], called through `timing::Lines::spare`): the hart's
