@@ -60,6 +60,14 @@ pub enum Command {
 What is found is in the output folder, out/profile-NAME unless told: report.html leads with the answer; profile.toml is the run spec, \
 to change and to run again. `tipsim report DIR --format ...` writes it for other tools.")]
     Profile(ProfileArgs),
+    /// Say what a program does over time: the phases of its region, by basic blocks, without timing.
+    #[command(after_help = "Examples:
+  tipsim phases workloads/study/xz.toml --out out/phases-xz
+  tipsim phases out/profile-sort/profile.toml --out out/phases-sort --interval 100000
+
+DIR has phases.json with everything (`tipsim schema phases.json`), and the files of SimPoint's tools: NAME.bb with the basic-block vector of \
+each interval, NAME.simpts with the interval that stands for each phase, NAME.weights with the phases' shares.")]
+    Phases(PhasesArgs),
     /// Say what a program would gain, before it is changed: runs it again on a core without a cause of lost cycles at some instructions.
     #[command(after_help = "Examples:
   tipsim what-if out/profile-sort                          what the cycle stacks suggest
@@ -198,6 +206,40 @@ pub struct RunArgs {
     /// Show the verdict alone, not the whole report.
     #[arg(skip)]
     pub brief: bool,
+}
+
+/// `tipsim phases`.
+#[derive(Debug, Args)]
+pub struct PhasesArgs {
+    /// Run spec (TOML), with one hart. Its region of interest is surveyed: that of run.region, or the command.
+    pub spec: PathBuf,
+    /// Set one key of the spec, e.g. `guest.memory="2G"`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Folder of the results.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Instructions of an interval.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1000..))]
+    pub interval: u64,
+    /// Most phases.
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = parse_most_phases)]
+    pub most: usize,
+    /// Number that the first centres of phases follow from.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Print everything as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Directory of the built guest, as printed by `guest-sw/build`. Without it, the guest that was built last.
+    #[arg(long, value_name = "DIR", env = "TIPSIM_GUEST")]
+    pub guest_dir: Option<PathBuf>,
+}
+
+/// Parses a number of phases.
+fn parse_most_phases(text: &str) -> Result<usize, String> {
+    let most = text.parse().ok().filter(|most| (1..=1000).contains(most));
+    most.ok_or_else(|| "expected 1 to 1000".to_owned())
 }
 
 /// What `tipsim profile` and `tipsim exec` make of their arguments; it is written among the results.

@@ -6,6 +6,7 @@ mod core_events;
 pub mod exec;
 pub mod export;
 pub mod manual;
+pub mod phases;
 pub mod profile;
 pub mod report;
 pub mod run;

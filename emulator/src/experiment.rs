@@ -9,12 +9,13 @@ mod jit;
 pub mod net;
 mod observer;
 mod outcome;
+pub mod passes;
 mod plan;
 mod progress;
 mod share;
 
 use std::fs::File;
-use std::io::{Cursor, Read};
+use std::io::{BufWriter, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,12 +23,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use devices::{Input, Output};
 use simulation::{
     Checkpoint, CheckpointContext, Goal, MachineOptions, Mode, Profilers, Recording, RegionState,
-    Session, Stop, System, TraceOutput,
+    Session, Stop, SurveyOptions, System, TraceOutput,
 };
 use user_net::UserNet;
 
 use crate::cli::Made;
-use crate::failure::{BadInput, bad_input};
+use crate::failure::{BadInput, bad_input, cannot_write};
 use crate::gdb::{self, Debugger, UnderDebugger};
 use crate::guest_files::program::{Program, ProgramArguments, ProgramConsole};
 use crate::host::self_profile::{Samples, SelfProfile, sample_this_thread};
@@ -45,6 +46,7 @@ pub use progress::{Console, ConsoleEcho};
 use share::Share;
 
 /// What an experiment is given beside its plan.
+#[derive(Clone)]
 pub struct ExperimentOptions<'a> {
     /// Folder of the results.
     pub out: &'a Path,
@@ -66,6 +68,17 @@ pub struct ExperimentOptions<'a> {
     pub input: Option<Input>,
     /// A checkpoint that the machine goes on from, instead of its boot.
     pub checkpoint: Option<&'a Path>,
+    /// The region is surveyed, and nothing is recorded.
+    pub survey: Option<SurveyRequest<'a>>,
+}
+
+/// What is to be surveyed.
+#[derive(Clone, Copy)]
+pub struct SurveyRequest<'a> {
+    /// Instructions of an interval.
+    pub interval: u64,
+    /// File into which basic-block vectors are written, if into any.
+    pub vectors: Option<&'a Path>,
 }
 
 /// A machine of a run spec, its session, and the folder in which its results come to be. Dropped before [`Self::finish`], nothing of it
@@ -158,7 +171,10 @@ impl Experiment {
         (boot, region): (Option<Boot>, Option<RegionState>),
         options: &ExperimentOptions<'_>,
     ) -> anyhow::Result<Self> {
-        let recording = recording(&plan, &work)?;
+        let recording = match options.survey {
+            Some(request) => survey(&plan, request)?,
+            None => recording(&plan, &work)?,
+        };
         let mut session = Session::new(system, &plan.preset, recording, plan.spec.run.boot)?;
         if let Some(region) = &region {
             session.resume_region(region)?;
@@ -427,6 +443,16 @@ fn machine_options(plan: &Plan, console: Output) -> MachineOptions<'_> {
     }
 }
 
+/// What a survey of the region counts.
+fn survey(plan: &Plan, request: SurveyRequest<'_>) -> anyhow::Result<Recording> {
+    let vectors = request.vectors.map(|path| {
+        let file = File::create(path).map_err(|e| cannot_write(path, e))?;
+        anyhow::Ok(Box::new(BufWriter::new(file)) as Box<dyn Write + Send>)
+    });
+    let survey = SurveyOptions { interval: request.interval, vectors: vectors.transpose()? };
+    Ok(Recording { region: plan.spec.run.region, survey: Some(survey), ..Recording::default() })
+}
+
 /// What the spec says is recorded, into the working folder.
 fn recording(plan: &Plan, work: &Work) -> anyhow::Result<Recording> {
     let record = &plan.spec.record;
@@ -455,5 +481,7 @@ fn recording(plan: &Plan, work: &Work) -> anyhow::Result<Recording> {
         scripts: record.interpreters && (record.trace || record.profilers),
         region: plan.spec.run.region,
         sampling: plan.spec.run.sampling.clone(),
+        units_at: plan.units_at.clone(),
+        survey: None,
     })
 }

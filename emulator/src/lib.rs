@@ -44,6 +44,7 @@ pub fn main() -> ExitCode {
     let status = match command {
         Command::Run(args) => commands::run::run(&args),
         Command::Profile(args) => commands::profile::profile(&args),
+        Command::Phases(args) => commands::phases::phases(&args),
         Command::WhatIf(args) => commands::what_if::what_if(&args).map(|()| 0),
         Command::Boot(args) => commands::boot::boot(&args),
         Command::Exec(args) => commands::exec::exec(&args),

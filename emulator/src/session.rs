@@ -11,7 +11,7 @@ use std::time::Duration;
 use devices::Input;
 use isa::PerfEvent;
 use machine::Mark;
-use simulation::{Goal, SimulationError};
+use simulation::{Goal, SamplingPlan, SimulationError};
 use snapshot::SnapshotError;
 
 use crate::cli::RunArgs;
@@ -416,8 +416,13 @@ fn begin(
         let error = "interactive: expected a guest with a console of its own, found guest.program, whose input is run.input";
         return Err(BadInput(error.to_owned()).into());
     }
+    if plan.spec.run.sampling.as_ref().is_some_and(SamplingPlan::has_passes) {
+        let error = "run.sampling: expected no units, no error and no scheme = \"ranked-set\" in a session, which runs the program once";
+        return Err(BadInput(error.to_owned()).into());
+    }
     let net = net::of(plan.spec.guest.net, &plan.spec.forwards()?)?;
     let options = ExperimentOptions {
+        survey: None,
         out: &options.out,
         spec_name: "",
         made: None,

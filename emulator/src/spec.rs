@@ -232,6 +232,12 @@ impl Spec {
         if let Some((field, expected, found)) = plan.fault() {
             return Err(format!(".{field}: expected {expected}, found {found}"));
         }
+        if plan.has_passes() && self.guest.net != Net::None {
+            return Err(
+                ".units, .error and scheme = \"ranked-set\": expected guest.net = \"none\" with them, as the program runs more than once"
+                    .into(),
+            );
+        }
         if self.run.boot != Mode::Functional {
             return Err(": expected run.boot = \"functional\" with it, found \"timing\"".into());
         }

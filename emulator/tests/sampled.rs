@@ -73,8 +73,16 @@ fn a_program_takes_as_long_as_when_all_of_it_is_timed() {
 
     let units = json(&sampled.join("out/units.json"));
     let units_of = |column: &str| units[column].as_array().unwrap().len() as u64;
-    for column in ["at", "instructions", "cycles"] {
+    for column in ["at", "user_at", "instructions", "user_instructions", "cycles"] {
         assert_eq!(units_of(column), found["units"].as_u64().unwrap(), "{column}");
+    }
+    // Nearly all is in user mode, whatever executes it.
+    for (user, all) in [("user_at", "at"), ("user_instructions", "instructions")] {
+        let sum = |column: &str| -> f64 {
+            units[column].as_array().unwrap().iter().map(|count| count.as_f64().unwrap()).sum()
+        };
+        let share = sum(user) / sum(all);
+        assert!((0.9..1.0).contains(&share), "{user}: {share}");
     }
     // What is recorded is of the units alone, and the report says so.
     let recorded = part["oracle_cycles"].as_f64().unwrap();
@@ -141,6 +149,96 @@ fn nothing_of_the_host_changes_what_is_sampled() {
 }
 
 #[test]
+fn units_are_as_many_as_are_asked_for_or_as_an_error_needs() {
+    let dir = scratch("sampled-passes");
+    let part = run(&dir, "[run.sampling]\nunit = 5000\nwarm_up = 20000\nunits = 80\n");
+    let (found, plan) = (&part["sampling"], &part["sampling"]["plan"]);
+    let units = found["units"].as_u64().unwrap();
+    assert!((79..=81).contains(&units), "{found}");
+    let each = found["instructions"].as_f64().unwrap() / 80.0;
+    assert!((plan["every"].as_f64().unwrap() / each - 1.0).abs() < 0.01, "{found}");
+
+    // Some sixty units are too few for this.
+    let plan = "[run.sampling]\nunit = 5000\nwarm_up = 20000\nevery = 1000000\nerror = \"4 %\"\n";
+    let part = run(&dir, plan);
+    let (found, plan) = (&part["sampling"], &part["sampling"]["plan"]);
+    let every = plan["every"].as_u64().unwrap();
+    assert!(every < 1_000_000, "{found}");
+    let cycles = &found["cycles"];
+    let half = cycles["within_95"]["half_width"].as_f64().unwrap();
+    assert!(half / cycles["value"].as_f64().unwrap() <= 0.04 || every == 5000, "{found}");
+}
+
+#[test]
+fn a_survey_chooses_units_whatever_the_host_does() {
+    let plan =
+        "[run.sampling]\nscheme = \"ranked-set\"\nunit = 20000\nwarm_up = 20000\nunits = 40\n";
+    let found = |name: &str, of_run: &str| {
+        let dir = scratch(name);
+        let part = run_with(&dir, of_run, plan);
+        (json(&dir.join("out/units.json")), part["fingerprint"].clone())
+    };
+    let usual = found("sampled-ranked", "");
+    let units: Vec<u64> = serde_json::from_value(usual.0["at"].clone()).unwrap();
+    assert_eq!(units.len(), 40);
+    // One in each of forty stretches of the region, where an interval of the survey began.
+    let last = *units.last().unwrap();
+    assert!(units.is_sorted_by(|a, b| a < b) && units.iter().all(|at| at % 20_000 == 0));
+    assert!(units.windows(2).all(|pair| pair[1] - pair[0] <= last / 15), "{units:?}");
+    for of_run in ["translator = \"off\"", "threads = \"one\""] {
+        assert!(found("sampled-ranked-other", of_run) == usual, "{of_run}");
+    }
+}
+
+#[test]
+fn phases_are_those_of_the_program() {
+    let dir = scratch("sampled-phases");
+    let plan = "[run.sampling]\nunit = 20000\nevery = 30000000\n";
+    run(&dir, plan);
+    let survey = |out: &str, settings: &[&str]| {
+        let mut command = tipsim();
+        command.arg("phases").arg(dir.join("spec.toml")).args(["--interval", "200000"]);
+        for setting in settings {
+            command.args(["--set", setting]);
+        }
+        let text = succeed(command.arg("--out").arg(dir.join(out)));
+        let read = |name: &str| std::fs::read_to_string(dir.join(out).join(name)).unwrap();
+        let name = json(&dir.join("out/run.json"))["name"].as_str().unwrap().to_owned();
+        let files = [".bb", ".simpts", ".weights"].map(|ending| read(&format!("{name}{ending}")));
+        (text, json(&dir.join(out).join("phases.json")), files)
+    };
+    let (text, found, [vectors, points, weights]) = survey("phases", &[]);
+    let phases = found["phases"].as_array().unwrap();
+    assert!((3..=30).contains(&phases.len()), "{text}");
+    let instructions: Vec<u64> =
+        serde_json::from_value(found["survey"]["instructions"].clone()).unwrap();
+    assert_eq!(found["of"].as_array().unwrap().len(), instructions.len());
+    // Each vector has all instructions of its interval, and those that trapped.
+    assert_eq!(vectors.lines().count(), instructions.len());
+    for (line, expected) in vectors.lines().zip(&instructions) {
+        let blocks = line.strip_prefix('T').unwrap().split_whitespace();
+        let counts = blocks.map(|block| block.rsplit(':').next().unwrap().parse::<u64>().unwrap());
+        let counted: u64 = counts.sum();
+        assert!((*expected..expected + 2000).contains(&counted), "{counted} of {expected}");
+    }
+    let numbers = |text: &str| -> Vec<(f64, usize)> {
+        let pairs = text.lines().map(|line| line.split_once(' ').unwrap());
+        pairs.map(|(value, phase)| (value.parse().unwrap(), phase.parse().unwrap())).collect()
+    };
+    let (points, weights) = (numbers(&points), numbers(&weights));
+    assert_eq!((points.len(), weights.len()), (phases.len(), phases.len()));
+    let sum: f64 = weights.iter().map(|(weight, _)| weight).sum();
+    assert!((sum - 1.0).abs() < 1e-4, "{sum}");
+    for (interval, phase) in points {
+        assert_eq!(found["of"][interval as usize], phase);
+    }
+    for settings in [&["run.translator=\"off\""][..], &["run.threads=\"one\""]] {
+        let (_, other, [other_vectors, ..]) = survey("phases-other", settings);
+        assert!(other == found && other_vectors == vectors, "{settings:?}");
+    }
+}
+
+#[test]
 fn what_is_made_of_a_sampled_run_says_so() {
     let dir = scratch("sampled-said");
     run_recorded(&dir, "", true, "[run.sampling]\nunit = 2000\nwarm_up = 3000\nevery = 500000\n");
@@ -183,6 +281,18 @@ fn plans_that_cannot_be_are_refused() {
         (
             "boot = \"functional\"\nregion = \"command\"\n[run.sampling]\ncaches = 5000\n",
             ["run.sampling.caches", "at least run.sampling.predictors, 1000000", "5000"],
+        ),
+        (
+            "boot = \"functional\"\nregion = \"command\"\n[run.sampling]\nunits = 5\nerror = \"1 %\"\n",
+            ["run.sampling.error", "none with run.sampling.units", "1 %"],
+        ),
+        (
+            "boot = \"functional\"\nregion = \"command\"\n[run.sampling]\nerror = 1\n",
+            ["error", "a percentage in quotes", "1"],
+        ),
+        (
+            "boot = \"functional\"\nregion = \"command\"\n[run.sampling]\nerror = \"1 m\"\n",
+            ["error", "a percentage such as \"1 %\"", "1 m"],
         ),
         (
             "region = \"command\"\n[run.sampling]\n",

@@ -9,6 +9,7 @@ use simulation::{Goal, Mode, Region};
 use crate::cli::{Made, RunArgs};
 use crate::experiment::{
     ConsoleEcho, Experiment, ExperimentOptions, FinishedExperiment, Plan, net,
+    passes::{self, Pass},
 };
 use crate::failure::{BadInput, bad_input};
 use crate::gdb::Debugger;
@@ -16,7 +17,7 @@ use crate::run_folder::{EXEC_SPEC, PROFILE_SPEC, RUN, Work};
 use crate::spec::Spec;
 
 /// Exit status of a program that SIGINT ended, as shells have it.
-const STATUS_OF_INTERRUPT: u8 = 130;
+pub const STATUS_OF_INTERRUPT: u8 = 130;
 
 /// Runs the experiment; the exit status is that of the guest's command.
 pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
@@ -52,6 +53,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         .into());
     }
     let options = ExperimentOptions {
+        survey: None,
         out: &args.out,
         spec_name: &args.spec.file_name().unwrap_or_default().to_string_lossy(),
         made,
@@ -63,12 +65,23 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
         input: None,
         checkpoint: None,
     };
-    let mut experiment = Experiment::boot(plan, net, &options)?;
-    let mut debugger = args.gdb.map(Debugger::listen).transpose()?;
-    if let Some(debugger) = &mut debugger {
-        debugger.wait()?;
-    }
-    experiment.step(&Goal::END, None, debugger.as_mut())?;
+    let Some(mut plan) = passes::settled(plan, &options)? else {
+        eprintln!("tipsim: interrupted in the pass before the run: there are no results");
+        return Ok(STATUS_OF_INTERRUPT);
+    };
+    let mut net = net;
+    let experiment = loop {
+        let mut experiment = Experiment::boot(plan, net.take(), &options)?;
+        let mut debugger = args.gdb.map(Debugger::listen).transpose()?;
+        if let Some(debugger) = &mut debugger {
+            debugger.wait()?;
+        }
+        experiment.step(&Goal::END, None, debugger.as_mut())?;
+        match passes::judged(experiment)? {
+            Pass::Done(experiment) => break experiment,
+            Pass::Again(next) => plan = *next,
+        }
+    };
     conclude(experiment.finish()?, &args.out, args.brief, &stop)
 }
 

@@ -45,6 +45,8 @@ pub struct Plan {
     pub epoch: u64,
     /// Addresses of debuginfod servers for the report's names; none if empty.
     pub debuginfod: String,
+    /// Instructions of the region before each unit of a sampled run, if a survey chose where units are.
+    pub units_at: Vec<u64>,
 }
 
 impl Plan {
@@ -133,6 +135,7 @@ impl Plan {
             host_memory: memory::bound(asked),
             epoch,
             debuginfod: args.debuginfod.clone().unwrap_or_default(),
+            units_at: Vec::new(),
         })
     }
 

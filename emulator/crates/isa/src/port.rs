@@ -257,9 +257,12 @@ pub trait TimingModel {
     /// The model takes [runs](Self::run). Interrupts are then taken between runs, up to [`RUN_STEPS`]
     /// instructions late; those that are known of well before, about as many as a core's front end holds.
     const RUNS: bool = false;
-    /// The model keeps caches, TLBs and predictors warm while nothing is timed: it gets [`Self::warm_access`], [`Self::warm_fetch`] and
-    /// [`Self::take_path_log`]. Only for models that do not [time](Self::TIMED).
+    /// The model keeps caches, TLBs and predictors warm while nothing is timed: it gets [`Self::warm_access`] and [`Self::warm_fetch`]. Only for
+    /// models that do not [time](Self::TIMED).
     const WARMS: bool = false;
+    /// The hart writes the path that it takes into a [log](Self::path_log) of the model. Only for models that do not [time](Self::TIMED), and for all
+    /// that [warm](Self::WARMS).
+    const LOGS: bool = Self::WARMS;
     /// The model says how many cycles an instruction takes while nothing is timed ([`Self::warm_rate`]), as all do that [warm](Self::WARMS).
     const PACED: bool = Self::WARMS;
 
@@ -364,7 +367,7 @@ pub trait TimingModel {
     /// Code at `pc` (physical address `pa`) is executed next, and the filters do not show its line.
     fn warm_fetch(&mut self, _pc: u64, _pa: u64, _translated: bool) {}
 
-    /// Returns the log in which the hart writes what it executes. Only for models that [warm](Self::WARMS).
+    /// Returns the log in which the hart writes what it executes. Only for models that [log](Self::LOGS).
     fn path_log(&mut self) -> Option<&mut PathLog> {
         None
     }

@@ -2,11 +2,14 @@
 
 use crate::commit_stage::StreamClosed;
 use crate::cores::TimingCores;
+use crate::survey::Surveyor;
 
 /// What executes instructions: the timing cores, where there are any and they do not rest.
 pub struct Engine {
     cores: Option<Box<dyn TimingCores>>,
     resting: Option<Rest>,
+    /// What surveys the region of interest, if something does, instead of timing cores.
+    surveyor: Option<Box<Surveyor>>,
 }
 
 /// What becomes of the timing cores while the functional harts execute for them.
@@ -44,17 +47,34 @@ pub(crate) enum Executor<'a> {
     Functional,
     /// The functional hart, between units that these cores time.
     BetweenUnits(&'a mut (dyn TimingCores + 'static), BetweenUnits),
+    /// The functional hart, in a region that is surveyed.
+    Surveying(&'a mut Surveyor),
     /// The timing cores.
     Timing(&'a mut (dyn TimingCores + 'static)),
 }
 
 impl Engine {
     /// The functional harts, until there are cores.
-    pub const FUNCTIONAL: Self = Self { cores: None, resting: None };
+    pub const FUNCTIONAL: Self = Self { cores: None, resting: None, surveyor: None };
 
     /// Returns an engine in which the timing cores execute.
     pub(crate) fn timing(cores: Box<dyn TimingCores>) -> Self {
-        Self { cores: Some(cores), resting: None }
+        Self { cores: Some(cores), resting: None, surveyor: None }
+    }
+
+    /// Returns an engine in which the functional hart executes, and a region is surveyed.
+    pub(crate) fn surveying(surveyor: Surveyor) -> Self {
+        Self { surveyor: Some(Box::new(surveyor)), ..Self::FUNCTIONAL }
+    }
+
+    /// Returns what surveys the region, if something does.
+    pub(crate) fn surveyor_mut(&mut self) -> Option<&mut Surveyor> {
+        self.surveyor.as_deref_mut()
+    }
+
+    /// Takes what surveys the region, if something does.
+    pub(crate) fn take_surveyor(&mut self) -> Option<Surveyor> {
+        self.surveyor.take().map(|surveyor| *surveyor)
     }
 
     /// Lets the functional harts go on for the timing cores.
@@ -90,6 +110,9 @@ impl Engine {
 
     /// Returns what executes the next slice.
     pub(crate) fn executor(&mut self) -> Executor<'_> {
+        if let Some(surveyor) = self.surveyor.as_deref_mut().filter(|surveyor| surveyor.is_open()) {
+            return Executor::Surveying(surveyor);
+        }
         match (self.cores.as_deref_mut(), self.resting) {
             (None, _) | (_, Some(Rest::Cold)) => Executor::Functional,
             (Some(cores), Some(Rest::BetweenUnits(how))) => Executor::BetweenUnits(cores, how),

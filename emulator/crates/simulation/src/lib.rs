@@ -41,6 +41,7 @@ mod script_sampler;
 mod session;
 mod standstill;
 mod stuck;
+mod survey;
 mod system;
 mod units;
 mod user_net_link;
@@ -54,10 +55,11 @@ pub use laps::{Lap, Laps};
 pub use options::{MAX_HARTS, MachineOptions, Mode, Region, Threads, Translator};
 pub use recording::{Profilers, Recorded, Recording, RecordingError, TraceOutput};
 pub use region::{RegionState, RegionSummary, RunPosition, Stretch};
-pub use sampling::{Sampled, SampledUnits, SamplingPlan, Scheme};
+pub use sampling::{RelativeError, Sampled, SampledUnits, SamplingPlan, Scheme};
 pub use session::{
     CollectedTruth, Finished, Flow, Goal, NoObserver, Observer, SLICE, Session, Stop,
 };
 pub use standstill::{InputWatch, PANIC_ARGUMENT, Standstill, TAIL_BYTES, Watch, kernel_panic};
 pub use stuck::describe as describe_stuck;
+pub use survey::SurveyOptions;
 pub use system::{GuestImage, GuestImages, System};

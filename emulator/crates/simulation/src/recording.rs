@@ -11,6 +11,7 @@ use timing::Preset;
 use crate::error::SimulationError;
 use crate::options::Region;
 use crate::sampling::SamplingPlan;
+use crate::survey::SurveyOptions;
 
 pub(crate) use consumer::{IN_FLIGHT, StreamConsumer};
 pub use consumer::{Recorded, RecordingError, SpareWorker};
@@ -36,6 +37,10 @@ pub struct Recording {
     pub region: Region,
     /// How the region is sampled, with one hart and after a functional boot; `None`: all of it is timed.
     pub sampling: Option<SamplingPlan>,
+    /// Instructions of the region before each unit, in ascending order, if a survey chose where units are.
+    pub units_at: Vec<u64>,
+    /// The region is surveyed, with one hart and after a functional boot: nothing is timed or recorded.
+    pub survey: Option<SurveyOptions>,
 }
 
 impl Recording {

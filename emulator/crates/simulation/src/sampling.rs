@@ -4,19 +4,83 @@
 //! is timed only to fill the core's window, and before that one in which predictors learn from the path. All units have the same length and stand for as much, so that
 //! profiles of the recorded units are profiles of the region, and a ratio of sums is an estimate (Wunderlich et al., *SMARTS*, ISCA 2003).
 
+use phases::Survey;
 use profile::Estimate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Where units lie in their intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Scheme {
     /// In the same place of each interval, which the seed says.
     #[default]
     Systematic,
     /// In a place of its own in each interval, by the seed.
     Random,
+    /// Where the program does what stands for all that it does, which a pass before tells by basic blocks ([`phases::ranked_set`]).
+    RankedSet,
+}
+
+/// How far an estimate may be off: half the width of its interval, relative to it, such as "1 %".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "String")]
+pub struct RelativeError {
+    /// In millionths.
+    millionths: u64,
+}
+
+impl RelativeError {
+    /// Returns the error as a share.
+    pub fn share(self) -> f64 {
+        self.millionths as f64 / 1e6
+    }
+}
+
+impl std::fmt::Display for RelativeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} %", self.millionths as f64 / 1e4)
+    }
+}
+
+impl std::str::FromStr for RelativeError {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+        let percent = percent.filter(|percent| (0.01..=100.0).contains(percent));
+        let percent = percent.ok_or_else(|| {
+            format!("expected a percentage such as \"1 %\", of at least 0.01, found \"{text}\"")
+        })?;
+        Ok(Self { millionths: (percent * 1e4).round() as u64 })
+    }
+}
+
+impl Serialize for RelativeError {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for RelativeError {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Percentage)
+    }
+}
+
+/// Reads a [`RelativeError`].
+struct Percentage;
+
+impl serde::de::Visitor<'_> for Percentage {
+    type Value = RelativeError;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a percentage in quotes, such as \"1 %\"")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RelativeError, E> {
+        text.parse().map_err(E::custom)
+    }
 }
 
 /// How a region is sampled.
@@ -24,7 +88,7 @@ pub enum Scheme {
 #[serde(
     default,
     deny_unknown_fields,
-    expecting = "a table of keys (unit, warm_up, predictors, caches, every, scheme, seed)"
+    expecting = "a table of keys (unit, warm_up, predictors, caches, every, units, error, scheme, seed)"
 )]
 pub struct SamplingPlan {
     /// Where units lie.
@@ -41,6 +105,12 @@ pub struct SamplingPlan {
     pub caches: Option<u64>,
     /// Instructions of an interval, in which there is one unit.
     pub every: u64,
+    /// Number of units, which says how long intervals are: a pass before counts the region's instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub units: Option<u64>,
+    /// How far the cycles may be off by chance, for 95 % of seeds: the program runs again with shorter intervals if a pass has told less.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<RelativeError>,
     /// Number that the places of units follow from.
     pub seed: u64,
 }
@@ -54,6 +124,8 @@ impl Default for SamplingPlan {
             predictors: 1_000_000,
             caches: None,
             every: 2_000_000,
+            units: None,
+            error: None,
             seed: 0,
         }
     }
@@ -61,18 +133,71 @@ impl Default for SamplingPlan {
 
 impl SamplingPlan {
     /// Returns what is wrong with the plan, as field, what is expected and what was found.
-    pub fn fault(&self) -> Option<(&'static str, String, u64)> {
+    pub fn fault(&self) -> Option<(&'static str, String, String)> {
+        let fault = |field, expected: String, found: &dyn std::fmt::Display| {
+            Some((field, expected, found.to_string()))
+        };
         match self {
-            Self { unit, .. } if *unit < 1000 => Some(("unit", "at least 1000".to_owned(), *unit)),
+            Self { unit, .. } if *unit < 1000 => fault("unit", "at least 1000".to_owned(), unit),
             Self { every, unit, .. } if every < unit => {
-                Some(("every", format!("at least the unit, {unit}"), *every))
+                fault("every", format!("at least the unit, {unit}"), every)
             }
             Self { caches: Some(caches), predictors, .. } if caches < predictors => {
                 let expected = format!("at least run.sampling.predictors, {predictors}");
-                Some(("caches", expected, *caches))
+                fault("caches", expected, caches)
             }
+            Self { units: Some(units), .. } if *units < 2 => {
+                fault("units", "at least 2".to_owned(), units)
+            }
+            Self { error: Some(error), units: Some(_), .. } => {
+                fault("error", "none with run.sampling.units".to_owned(), error)
+            }
+            Self { error: Some(error), scheme: Scheme::RankedSet, .. } => fault(
+                "error",
+                "run.sampling.scheme = \"systematic\" or \"random\" with it".to_owned(),
+                error,
+            ),
             _ => None,
         }
+    }
+
+    /// Returns the instructions of the intervals that a pass before has to survey, if there has to be one.
+    pub fn surveys(&self) -> Option<u64> {
+        match (self.scheme, self.units) {
+            (Scheme::RankedSet, _) => Some(self.unit),
+            (_, Some(_)) => Some(COUNTING_INTERVAL),
+            (_, None) => None,
+        }
+    }
+
+    /// Returns whether the program may run more than once.
+    pub fn has_passes(&self) -> bool {
+        self.surveys().is_some() || self.error.is_some()
+    }
+
+    /// Settles what a survey of the region says: how long intervals are, and where units begin if that is not in each of them.
+    pub fn settle(&mut self, survey: &Survey) -> Vec<u64> {
+        let instructions = survey.total();
+        let units = self.units.unwrap_or(UNITS_OF_A_RANKED_SET);
+        self.every = (instructions / units).max(self.unit);
+        match self.scheme {
+            Scheme::Systematic | Scheme::Random => Vec::new(),
+            Scheme::RankedSet => {
+                let units = usize::try_from(units).unwrap_or(usize::MAX);
+                let chosen = phases::ranked_set(survey, units, self.seed);
+                chosen.into_iter().map(|interval| interval as u64 * survey.interval).collect()
+            }
+        }
+    }
+
+    /// Returns the instructions of an interval with which the error that is wanted should be met, after a pass that has met less; `None` if
+    /// it was met, or cannot be.
+    pub fn narrower(&self, sampled: &Sampled) -> Option<u64> {
+        let (wanted, cycles) = (self.error?, sampled.cycles?);
+        let found = cycles.margin().within_95 / cycles.value;
+        let factor = (wanted.share() / found).powi(2) * (1.0 - SAFETY);
+        let every = ((self.every as f64 * factor) as u64).max(self.unit);
+        (found > wanted.share() && every < self.every).then_some(every)
     }
 }
 
@@ -81,8 +206,12 @@ impl SamplingPlan {
 pub(crate) struct Unit {
     /// Instructions of the region before the unit.
     pub at: u64,
+    /// Of those, the instructions in user mode.
+    pub user_at: u64,
     /// Instructions of the unit.
     pub instructions: u64,
+    /// Of those, the instructions in user mode.
+    pub user: u64,
     /// Cycles of the unit in which the hart was awake.
     pub cycles: u64,
 }
@@ -134,14 +263,18 @@ impl Sampled {
             false => String::new(),
         };
         let few = match percent(margin.within_95) > 20.0 {
-            true => "; more units make it narrower (run.sampling.every)",
-            false if *units < FEW_UNITS => {
-                "; so few units say little of chance (run.sampling.every)"
+            true if plan.error.is_none() => "; more units make it narrower (run.sampling.every)",
+            _ if *units < FEW_UNITS => "; so few units say little of chance (run.sampling.every)",
+            _ => "",
+        };
+        let missed = match plan.error {
+            Some(wanted) if percent(margin.within_95) > 100.0 * wanted.share() => {
+                format!("; ± {wanted} was wanted")
             }
-            false => "",
+            _ => String::new(),
         };
         format!(
-            "{sampled}: {:.1} M cycles, not idle, ± {:.2} % (95 %), ± {:.2} % (99.7 %) by chance, {:.4} cycles per instruction{few}{all_timed}",
+            "{sampled}: {:.1} M cycles, not idle, ± {:.2} % (95 %), ± {:.2} % (99.7 %) by chance, {:.4} cycles per instruction{few}{all_timed}{missed}",
             cycles.value / 1e6,
             percent(margin.within_95),
             percent(margin.within_99_7),
@@ -157,8 +290,14 @@ pub struct SampledUnits {
     pub format: u32,
     /// Instructions of the region before each unit.
     pub at: Vec<u64>,
+    /// Of those, the instructions in user mode: they tell the same place in another run, in which the kernel did other things meanwhile.
+    #[serde(default)]
+    pub user_at: Vec<u64>,
     /// Instructions of each unit.
     pub instructions: Vec<u64>,
+    /// Of those, the instructions in user mode.
+    #[serde(default)]
+    pub user_instructions: Vec<u64>,
     /// Cycles of each unit in which the hart was awake.
     pub cycles: Vec<u64>,
 }
@@ -172,7 +311,9 @@ impl SampledUnits {
         Self {
             format: Self::FORMAT,
             at: column(|unit| unit.at),
+            user_at: column(|unit| unit.user_at),
             instructions: column(|unit| unit.instructions),
+            user_instructions: column(|unit| unit.user),
             cycles: column(|unit| unit.cycles),
         }
     }
@@ -195,10 +336,27 @@ pub(crate) enum Phase {
     Unit,
 }
 
+/// Instructions of intervals of a pass that only counts instructions.
+const COUNTING_INTERVAL: u64 = 1 << 22;
+/// Units that a ranked set has if nobody says otherwise.
+const UNITS_OF_A_RANKED_SET: u64 = 100;
+/// Share of units that are timed beyond what an error should need, as its estimate is one itself.
+const SAFETY: f64 = 0.1;
 /// Fewer units than these say little of how much units differ.
 const FEW_UNITS: u64 = 30;
 /// Number of the last units that say how fast time goes on between units.
 const RECENT_UNITS: usize = 8;
+
+/// What the hart has done since reset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    /// Instructions that were retired.
+    pub retired: u64,
+    /// Instructions in user mode.
+    pub user: u64,
+    /// Cycles that the timing core has spent awake.
+    pub cycles: u64,
+}
 
 /// Says when units begin and end. Places are instructions of the region, over all of its stretches, as if they followed each other.
 #[derive(Debug)]
@@ -211,36 +369,46 @@ pub(crate) struct Sampler {
     unit_at: u64,
     /// Place at which the next interval begins.
     next_interval: u64,
-    /// Instructions that the machine had retired when the open stretch began.
-    opened: u64,
+    /// What was done when the open stretch began.
+    opened: Progress,
     /// Instructions of stretches that have ended.
     before: u64,
+    /// Of those, the instructions in user mode.
+    user_before: u64,
+    /// Places where units begin, if a survey chose some, and otherwise one in each interval; and how many of them were planned.
+    chosen: (Vec<u64>, usize),
     random: u64,
     timed: u64,
     /// The region began anew, and there has been no unit since.
     is_anew: bool,
-    /// Instructions that the machine had retired when the present phase began, and the cycles then.
-    since: (u64, u64),
-    /// Instructions and cycles of the present unit in stretches that have ended.
-    partial: (u64, u64),
+    /// What was done when the present phase began.
+    since: Progress,
+    /// Instructions of the region in user mode before the present unit.
+    user_at: u64,
+    /// What was done of the present unit, in this stretch up to its last phase and in those before.
+    partial: Progress,
     units: Vec<Unit>,
 }
 
 impl Sampler {
-    /// Returns a sampler that waits for a region.
-    pub fn new(plan: &SamplingPlan) -> Self {
+    /// Returns a sampler that waits for a region. Units begin at the places `chosen`, in ascending order, if a survey chose some.
+    pub fn new(plan: &SamplingPlan, chosen: &[u64]) -> Self {
+        let chosen = (chosen.to_vec(), 0);
         let mut sampler = Self {
+            chosen,
             phase: Phase::Outside,
             until: u64::MAX,
             unit_at: 0,
             next_interval: 0,
-            opened: 0,
+            opened: Progress::default(),
             before: 0,
+            user_before: 0,
             random: plan.seed ^ 0x9e37_79b9_7f4a_7c15,
             timed: 0,
             is_anew: false,
-            since: (0, 0),
-            partial: (0, 0),
+            since: Progress::default(),
+            user_at: 0,
+            partial: Progress::default(),
             units: Vec::new(),
             plan: plan.clone(),
         };
@@ -277,54 +445,65 @@ impl Sampler {
         std::mem::take(&mut self.is_anew)
     }
 
-    /// Begins a stretch of the region, when the core has spent `cycles`.
-    pub fn open(&mut self, retired: u64, cycles: u64) {
-        self.opened = retired;
-        self.since = (retired, cycles);
-        self.enter(self.before);
+    /// Begins a stretch of the region.
+    pub fn open(&mut self, now: Progress) {
+        (self.opened, self.since) = (now, now);
+        self.enter(self.before, self.user_before);
     }
 
-    /// Ends a stretch of the region, when the core has spent `cycles`. A unit that is open goes on in the next stretch.
-    pub fn close(&mut self, retired: u64, cycles: u64) {
-        self.leave(retired, cycles);
-        self.before = self.place(retired);
+    /// Ends a stretch of the region. A unit that is open goes on in the next stretch.
+    pub fn close(&mut self, now: Progress) {
+        self.leave(now);
+        (self.before, self.user_before) = (self.place(now.retired), self.user_place(now));
         self.phase = Phase::Outside;
     }
 
     /// Forgets all that was sampled, between stretches: the region begins anew.
     pub fn restart(&mut self) {
-        *self = Self { is_anew: true, ..Self::new(&self.plan) };
+        // A survey chose places of the region that begins anew.
+        *self = Self { is_anew: true, ..Self::new(&self.plan, &self.chosen.0) };
     }
 
     /// Goes on to the next phase, at the end of one.
-    pub fn advance(&mut self, retired: u64, cycles: u64) {
-        self.leave(retired, cycles);
-        self.enter(self.place(retired));
+    pub fn advance(&mut self, now: Progress) {
+        self.leave(now);
+        self.enter(self.place(now.retired), self.user_place(now));
     }
 
     /// Returns a place in the open stretch.
     fn place(&self, retired: u64) -> u64 {
-        self.before + (retired - self.opened)
+        self.before + (retired - self.opened.retired)
+    }
+
+    /// Returns how many instructions of the region before now were in user mode.
+    fn user_place(&self, now: Progress) -> u64 {
+        self.user_before + now.user.saturating_sub(self.opened.user)
     }
 
     /// Leaves the present phase.
-    fn leave(&mut self, retired: u64, cycles: u64) {
-        let (instructions, cycles_before) = self.since;
-        let (instructions, taken) = (retired - instructions, cycles - cycles_before);
+    fn leave(&mut self, now: Progress) {
+        let instructions = now.retired - self.since.retired;
+        let taken = now.cycles - self.since.cycles;
         if matches!(self.phase, Phase::WarmUp | Phase::Unit) {
             self.timed += instructions;
         }
         if self.phase == Phase::Unit {
-            self.partial = (self.partial.0 + instructions, self.partial.1 + taken);
+            self.partial.retired += instructions;
+            self.partial.user += now.user.saturating_sub(self.since.user);
+            self.partial.cycles += taken;
         }
-        self.since = (retired, cycles);
+        self.since = now;
     }
 
-    /// Begins the phase that a place lies in.
-    fn enter(&mut self, place: u64) {
+    /// Begins the phase that a place lies in, before which so many instructions were in user mode.
+    fn enter(&mut self, place: u64, user: u64) {
         if place >= self.unit_at.saturating_add(self.plan.unit) {
             self.end_unit();
             self.plan_unit();
+        }
+        if self.unit_at == u64::MAX {
+            (self.phase, self.until) = (Phase::FastForward, u64::MAX);
+            return;
         }
         let warm_up_at = self.unit_at.saturating_sub(self.plan.warm_up);
         let learning_at = warm_up_at.saturating_sub(self.plan.predictors);
@@ -337,24 +516,34 @@ impl Sampler {
             _ if place < self.unit_at => (Phase::WarmUp, self.unit_at),
             _ => (Phase::Unit, self.unit_at.saturating_add(self.plan.unit)),
         };
+        if self.phase == Phase::Unit && self.partial == Progress::default() {
+            self.user_at = user;
+        }
     }
 
     /// Keeps the unit that has ended, or was cut by the region's end.
     fn end_unit(&mut self) {
-        let (instructions, cycles) = std::mem::take(&mut self.partial);
+        let Progress { retired: instructions, user, cycles } = std::mem::take(&mut self.partial);
         if instructions > 0 {
-            self.units.push(Unit { at: self.unit_at, instructions, cycles });
+            let Self { unit_at: at, user_at, .. } = *self;
+            self.units.push(Unit { at, user_at, instructions, user, cycles });
         }
     }
 
     /// Chooses where the unit of the next interval lies.
     fn plan_unit(&mut self) {
         let SamplingPlan { unit, every, .. } = self.plan;
+        let (chosen, planned) = &mut self.chosen;
+        if !chosen.is_empty() {
+            self.unit_at = chosen.get(*planned).copied().unwrap_or(u64::MAX);
+            *planned += 1;
+            return;
+        }
         // Plans are checked before; the interval is as long as the unit at least.
         let room = every.saturating_sub(unit);
         let number = match self.plan.scheme {
             Scheme::Systematic => spread(self.plan.seed),
-            Scheme::Random => {
+            Scheme::Random | Scheme::RankedSet => {
                 self.random = spread(self.random);
                 self.random
             }
@@ -365,6 +554,12 @@ impl Sampler {
 
     /// Returns what became of the region, and its units.
     pub fn finish(mut self) -> (Sampled, SampledUnits) {
+        let sampled = self.summary();
+        (sampled, SampledUnits::of(&self.units))
+    }
+
+    /// Returns what became of the region, which has ended.
+    pub fn summary(&mut self) -> Sampled {
         self.end_unit();
         let instructions = self.before;
         let timed: u64 = self.units.iter().map(|unit| unit.instructions).sum();
@@ -379,10 +574,10 @@ impl Sampler {
             units: self.units.len() as u64,
             cycles: cpi.map(|cpi| cpi.times(instructions as f64)),
             cpi,
-            plan: self.plan,
+            plan: self.plan.clone(),
         };
         sampled.in_words = sampled.describe();
-        (sampled, SampledUnits::of(&self.units))
+        sampled
     }
 }
 
@@ -400,10 +595,12 @@ mod tests {
 
     /// Lets a sampler go through stretches of some instructions, each of which takes as many cycles as `cpi` says at its place.
     fn sampled(plan: &SamplingPlan, stretches: &[u64], cpi: impl Fn(u64) -> u64) -> Sampler {
-        let mut sampler = Sampler::new(plan);
+        let mut sampler = Sampler::new(plan, &[]);
         let (mut retired, mut cycles, mut place) = (500, 0, 0);
+        // Half of the instructions are in user mode.
+        let now = |retired: u64, cycles: u64| Progress { retired, user: retired / 2, cycles };
         for stretch in stretches {
-            sampler.open(retired, cycles);
+            sampler.open(now(retired, cycles));
             let end = retired + stretch;
             while retired < end {
                 let step = sampler.left(retired).min(end - retired);
@@ -413,10 +610,10 @@ mod tests {
                 }
                 (retired, place) = (retired + step, place + step);
                 if sampler.left(retired) == 0 {
-                    sampler.advance(retired, cycles);
+                    sampler.advance(now(retired, cycles));
                 }
             }
-            sampler.close(retired, cycles);
+            sampler.close(now(retired, cycles));
             // What is between stretches does not count.
             (retired, cycles) = (retired + 77, cycles + 1000);
         }
@@ -439,13 +636,14 @@ mod tests {
             for stretches in [vec![100_000], vec![500; 200], vec![100_000, 0]] {
                 let total: u64 = stretches.iter().sum();
                 let mut sampler = sampled(&plan, &stretches, |_| 2);
-                assert_eq!(sampler.partial.0 % 1000, 0, "the last one is whole");
+                assert_eq!(sampler.partial.retired % 1000, 0, "the last one is whole");
                 sampler.end_unit();
                 assert_eq!(sampler.units.len() as u64, total / 10_000);
                 for (interval, unit) in (0..).zip(&sampler.units) {
                     assert_eq!((unit.instructions, unit.cycles), (1000, 2000));
                     let room = interval * 10_000..=interval * 10_000 + 9000;
                     assert!(room.contains(&unit.at), "{scheme:?} {unit:?}");
+                    assert!((unit.at / 2).abs_diff(unit.user_at) <= stretches.len() as u64);
                 }
                 let places: std::collections::BTreeSet<u64> =
                     sampler.units.iter().map(|unit| unit.at % 10_000).collect();
@@ -462,14 +660,15 @@ mod tests {
 
     /// Returns the phases of 30,000 instructions, and how long each is.
     fn phases(plan: &SamplingPlan) -> Vec<(Phase, u64)> {
-        let mut sampler = Sampler::new(plan);
-        sampler.open(0, 0);
+        let mut sampler = Sampler::new(plan, &[]);
+        let now = |retired: u64| Progress { retired, user: 0, cycles: 0 };
+        sampler.open(now(0));
         let (mut retired, mut phases) = (0, Vec::new());
         while retired < 30_000 {
             let left = sampler.left(retired);
             phases.push((sampler.phase(), left));
             retired += left;
-            sampler.advance(retired, 0);
+            sampler.advance(now(retired));
         }
         phases
     }
@@ -540,7 +739,7 @@ mod tests {
     #[test]
     fn time_goes_on_as_in_recent_units() {
         let plan = SamplingPlan { unit: 1000, warm_up: 0, every: 1000, ..SamplingPlan::default() };
-        assert_eq!(Sampler::new(&plan).rate(), 1 << 16);
+        assert_eq!(Sampler::new(&plan, &[]).rate(), 1 << 16);
         let changes = |at| if at < 20_000 { 100 } else { 3 };
         assert_eq!(sampled(&plan, &[30_000], changes).rate(), 3 << 16);
     }
@@ -566,6 +765,90 @@ mod tests {
     }
 
     #[test]
+    fn units_lie_where_a_survey_chose() {
+        let plan =
+            SamplingPlan { unit: 1000, warm_up: 500, predictors: 700, ..SamplingPlan::default() };
+        let run = |sampler: &mut Sampler| {
+            let now = |retired: u64| Progress { retired, user: 0, cycles: retired };
+            sampler.open(now(0));
+            let mut retired = 0;
+            while retired < 100_000 {
+                let step = sampler.left(retired).min(100_000 - retired);
+                retired += step;
+                if sampler.left(retired) == 0 {
+                    sampler.advance(now(retired));
+                }
+            }
+            assert_eq!(sampler.phase(), Phase::FastForward);
+            sampler.close(now(retired));
+        };
+        let places = [0, 7000, 8000, 60_000];
+        let mut sampler = Sampler::new(&plan, &places);
+        run(&mut sampler);
+        // What the region did before it began anew is forgotten, and the places are those of the region that begins then.
+        sampler = Sampler::new(&plan, &places);
+        sampler.restart();
+        run(&mut sampler);
+        let (sampled, units) = sampler.finish();
+        assert_eq!((units.at, sampled.units, sampled.instructions), (places.to_vec(), 4, 100_000));
+        assert!(units.instructions.iter().all(|instructions| *instructions == 1000));
+    }
+
+    #[test]
+    fn a_survey_settles_how_long_intervals_are() {
+        let mut survey = Survey::new(1000);
+        survey.instructions = vec![1000; 500];
+        survey.vectors = vec![[0.0; phases::DIMENSIONS]; 500];
+        let plan = SamplingPlan { unit: 1000, units: Some(50), ..SamplingPlan::default() };
+        let mut of_each = plan.clone();
+        assert_eq!((of_each.settle(&survey), of_each.every), (vec![], 10_000));
+        let mut chosen = SamplingPlan { scheme: Scheme::RankedSet, ..plan };
+        let places = chosen.settle(&survey);
+        assert_eq!((places.len(), chosen.every, chosen.surveys()), (50, 10_000, Some(1000)));
+        assert!(places.iter().all(|place| place % 1000 == 0 && *place < 500_000));
+        // More units than there is room for.
+        let mut many = SamplingPlan { unit: 1000, units: Some(9999), ..SamplingPlan::default() };
+        many.settle(&survey);
+        assert_eq!(many.every, 1000);
+        assert!(!SamplingPlan::default().has_passes());
+    }
+
+    #[test]
+    fn intervals_become_shorter_until_the_error_is_met() {
+        // Units take 1 or 3 cycles for each instruction in turn.
+        let plan = |error: &str| SamplingPlan {
+            unit: 1000,
+            warm_up: 0,
+            every: 10_000,
+            error: Some(error.parse().unwrap()),
+            ..SamplingPlan::default()
+        };
+        let cpi = |at: u64| if at / 10_000 % 2 == 0 { 1 } else { 3 };
+        let first = plan("2 %");
+        let told = sampled(&first, &[1_000_000], cpi).summary();
+        let found = told.cycles.unwrap().margin().within_95 / told.cycles.unwrap().value;
+        assert!(told.in_words.contains("; ± 2 % was wanted"), "{}", told.in_words);
+        let every = first.narrower(&told).unwrap();
+        let expected = 10_000.0 * (0.02 / found).powi(2) * 0.9;
+        assert!(every == 1000.max(expected as u64), "{every} {expected}");
+        assert_eq!(plan("50%").narrower(&told), None);
+        // All is timed: there is nothing shorter.
+        let all = SamplingPlan { every: 1000, ..plan("0.01 %") };
+        assert_eq!(all.narrower(&told), None);
+    }
+
+    #[test]
+    fn errors_are_percentages() {
+        for (text, shown) in [("1 %", "1 %"), ("0.5%", "0.5 %"), ("2.25 %", "2.25 %")] {
+            assert_eq!(text.parse::<RelativeError>().unwrap().to_string(), shown);
+        }
+        for wrong in ["1", "0 %", "-1 %", "101 %", "nan %", "%", ""] {
+            let error = wrong.parse::<RelativeError>().unwrap_err();
+            assert!(error.contains("a percentage such as \"1 %\""), "{error}");
+        }
+    }
+
+    #[test]
     fn plans_that_cannot_be_are_refused() {
         let plan = SamplingPlan { unit: 10, ..SamplingPlan::default() };
         assert_eq!(plan.fault().unwrap().0, "unit");
@@ -573,6 +856,13 @@ mod tests {
         assert_eq!(plan.fault().unwrap().0, "every");
         let plan = SamplingPlan { caches: Some(9000), ..SamplingPlan::default() };
         assert_eq!(plan.fault().unwrap().0, "caches");
+        let plan = SamplingPlan { units: Some(1), ..SamplingPlan::default() };
+        assert_eq!(plan.fault().unwrap().0, "units");
+        let error = Some("1 %".parse().unwrap());
+        let plan = SamplingPlan { units: Some(10), error, ..SamplingPlan::default() };
+        assert_eq!(plan.fault().unwrap().0, "error");
+        let plan = SamplingPlan { scheme: Scheme::RankedSet, error, ..SamplingPlan::default() };
+        assert_eq!(plan.fault().unwrap().0, "error");
         assert_eq!(SamplingPlan::default().fault(), None);
     }
 }

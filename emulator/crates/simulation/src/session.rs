@@ -9,6 +9,7 @@ use std::path::Path;
 use commit_trace::{Event, recordings};
 use critical_path::Excerpts;
 use machine::{DebugStop, Limit, Mark, RunExit};
+use phases::Survey;
 use timing::{Preset, Stats};
 use truth::{Collector, SharedLines, UnitTotals};
 
@@ -22,7 +23,8 @@ use crate::laps::Laps;
 use crate::options::Mode;
 use crate::recording::{IN_FLIGHT, Recorded, Recording, StreamConsumer, core_description};
 use crate::region::{RegionState, RegionSummary, Regions, RunPosition};
-use crate::sampling::{Phase, Sampled, SampledUnits, Sampler};
+use crate::sampling::{Phase, Progress, Sampled, SampledUnits, Sampler};
+use crate::survey::Surveyor;
 use crate::system::System;
 use crate::units::uncore::UncoreRegion;
 
@@ -95,7 +97,12 @@ impl Session {
         recording: Recording,
         mode: Mode,
     ) -> Result<Self, SimulationError> {
-        let mut session = Self::with_engine(system, Engine::FUNCTIONAL, preset, recording);
+        let mut recording = recording;
+        let engine = match recording.survey.take() {
+            Some(options) => Engine::surveying(Surveyor::new(options, system.threads())),
+            None => Engine::FUNCTIONAL,
+        };
+        let mut session = Self::with_engine(system, engine, preset, recording);
         session.follows_marks = mode == Mode::Functional && session.recording.region.is_marked();
         if session.recording.scripts {
             session.system.sample_scripts();
@@ -119,7 +126,10 @@ impl Session {
             lines: SharedLines::new(system.harts.len()),
             follows_marks: false,
             regions: Regions::new(recording.region),
-            sampler: recording.sampling.as_ref().map(Sampler::new),
+            sampler: recording
+                .sampling
+                .as_ref()
+                .map(|plan| Sampler::new(plan, &recording.units_at)),
             counts: RegionCounts::new(recording.all_events),
             uncore: UncoreRegion::default(),
             laps: Laps::new(&system),
@@ -250,21 +260,25 @@ impl Session {
         if self.follows_marks && self.sampler.is_some() {
             return self.sample_region(event);
         }
+        let retired = self.system.harts.instructions();
+        if let Some(surveyor) = self.engine.surveyor_mut() {
+            survey_region(surveyor, event, retired);
+            return Ok(());
+        }
         self.record_region(event, now)
     }
 
     /// Begins or ends a stretch of the region that is sampled, or begins the region anew.
     fn sample_region(&mut self, event: &Event) -> Result<(), SimulationError> {
-        let retired = self.system.harts.instructions();
         if *event != Event::Region(true) {
-            self.change_phase(|sampler, cycles| sampler.close(retired, cycles))?;
+            self.change_phase(Sampler::close)?;
         }
         if let (Event::RegionAnew, Some(sampler)) = (event, &mut self.sampler) {
             sampler.restart();
         }
         match event {
             Event::Region(false) => Ok(()),
-            _ => self.change_phase(|sampler, cycles| sampler.open(retired, cycles)),
+            _ => self.change_phase(Sampler::open),
         }
     }
 
@@ -272,23 +286,26 @@ impl Session {
     fn sample(&mut self) -> Result<(), SimulationError> {
         let retired = self.system.harts.instructions();
         match &self.sampler {
-            Some(sampler) if sampler.left(retired) == 0 => {
-                self.change_phase(|sampler, cycles| sampler.advance(retired, cycles))
-            }
+            Some(sampler) if sampler.left(retired) == 0 => self.change_phase(Sampler::advance),
             _ => Ok(()),
         }
     }
 
-    /// Changes the phase of sampling by `change`, which gets the cycles of the core, and lets execute what the new phase says. Outside of
+    /// Changes the phase of sampling by `change`, which gets what the hart has done, and lets execute what the new phase says. Outside of
     /// the region caches are kept warm, too, once it has begun.
     fn change_phase(
         &mut self,
-        change: impl FnOnce(&mut Sampler, u64),
+        change: impl FnOnce(&mut Sampler, Progress),
     ) -> Result<(), SimulationError> {
-        let cycles = self.awake_cycles();
+        let hart = self.system.harts.first();
+        let now = Progress {
+            retired: self.system.harts.instructions(),
+            user: hart.user_instructions(),
+            cycles: self.awake_cycles(),
+        };
         let Some(sampler) = &mut self.sampler else { return Ok(()) };
         let before = sampler.phase();
-        change(sampler, cycles);
+        change(sampler, now);
         let phase = sampler.phase();
         let is_anew = phase == Phase::Unit && sampler.take_anew();
         if before == Phase::Unit {
@@ -416,9 +433,18 @@ impl Session {
                 Some(sampler) => slice.min(sampler.left(retired(self))),
                 None => slice,
             };
+            let now = retired(self);
+            let slice = match self.engine.surveyor_mut() {
+                Some(surveyor) => slice.min(surveyor.left(now)),
+                None => slice,
+            };
             let limit = Limit { instructions: slice, cycle: goal.cycle.unwrap_or(u64::MAX) };
             let exit = self.advance(limit)?;
             self.sample()?;
+            let now = retired(self);
+            if let Some(surveyor) = self.engine.surveyor_mut() {
+                surveyor.advance(now);
+            }
             match observer.after_slice(self, exit)? {
                 Flow::End => return Ok(Stop::Observer),
                 Flow::GoOn => continue,
@@ -481,6 +507,28 @@ impl Session {
     pub fn restore(&mut self, state: &[u8], mode: Mode) -> Result<(), SimulationError> {
         self.engine = checkpoint::from_memory(state, &mut self.system, mode, &self.preset)?;
         Ok(())
+    }
+
+    /// Ends the sampling of the region and returns what became of it; `None` if it is not sampled.
+    ///
+    /// # Errors
+    /// If the recording of a region cannot begin.
+    pub fn sampled(&mut self) -> Result<Option<Sampled>, SimulationError> {
+        self.end_sampling()?;
+        Ok(self.sampler.as_mut().map(Sampler::summary))
+    }
+
+    /// Ends the survey of the region and returns it; `None` if there was none.
+    ///
+    /// # Errors
+    /// If basic-block vectors could not be written.
+    pub fn take_survey(&mut self) -> Result<Option<Survey>, SimulationError> {
+        let retired = self.system.harts.instructions();
+        let Some(mut surveyor) = self.engine.take_surveyor() else { return Ok(None) };
+        if surveyor.is_open() {
+            surveyor.close(retired);
+        }
+        surveyor.finish().map(Some)
     }
 
     /// Ends the session, waits until all that it recorded is read, and returns it. `is_part`: the run ended before its time, which
@@ -560,6 +608,19 @@ impl Session {
         };
         self.engine = self.system.timing(&self.preset, recorders, &options);
         Ok(())
+    }
+}
+
+/// Begins or ends a stretch of a region that is surveyed, or begins the region anew.
+fn survey_region(surveyor: &mut Surveyor, event: &Event, retired: u64) {
+    if surveyor.is_open() {
+        surveyor.close(retired);
+    }
+    if *event == Event::RegionAnew {
+        surveyor.restart();
+    }
+    if *event != Event::Region(false) {
+        surveyor.open(retired);
     }
 }
 

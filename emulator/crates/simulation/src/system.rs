@@ -314,6 +314,11 @@ impl System {
         (0..).zip(&self.harts).map(totals).collect()
     }
 
+    /// Returns the host's threads that simulate.
+    pub(crate) fn threads(&self) -> Threads {
+        self.threads
+    }
+
     /// Runs up to a limit; a live machine comes back after a millisecond of its time at the latest, unless it makes a
     /// single step.
     pub fn run(&mut self, engine: &mut Engine, mut limit: Limit) -> RunExit {
@@ -368,6 +373,7 @@ impl System {
             Executor::BetweenUnits(cores, how) => {
                 cores.run_between_units(self.harts.first_mut(), bus, limit, how)
             }
+            Executor::Surveying(surveyor) => self.harts.first_mut().run(bus, surveyor, limit),
             Executor::Functional => self.harts.first_mut().run(bus, &mut isa::Untimed, limit),
         }
     }

@@ -47,8 +47,8 @@ impl Compiler {
     /// # Errors
     /// Cranelift has no code for this host.
     pub fn new(layout: Layout) -> Result<Self, TranslatorError> {
-        // Runs and warming write much that has nothing in common: the optimiser takes a third of the time for code that is no faster.
-        let targets = [target("speed")?, target("none")?, target("none")?];
+        // Runs, warming and logs write much that has nothing in common: the optimiser takes a third of the time for code that is no faster.
+        let targets = [target("speed")?, target("none")?, target("none")?, target("none")?];
         let has_fma = targets[0]
             .isa_flags()
             .iter()

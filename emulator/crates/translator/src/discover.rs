@@ -82,7 +82,7 @@ impl Block {
 /// for the interpreter, or the blocks are too long.
 pub(crate) fn discover(slots: &[Slot; SLOTS], entry: usize, kind: CodeKind) -> Vec<Block> {
     let most = match kind {
-        CodeKind::Untimed | CodeKind::Warming => MAX_INSTRUCTIONS,
+        CodeKind::Untimed | CodeKind::Warming | CodeKind::Logged => MAX_INSTRUCTIONS,
         CodeKind::Runs => MAX_RUN_INSTRUCTIONS,
     };
     let mut leaders = BTreeSet::from([entry]);

@@ -85,6 +85,7 @@ pub(crate) fn region(
         preserving_calls,
         warm_page: (kind == CodeKind::Warming).then_some(page),
         warm_line: None,
+        logs: kind.logs(),
         segment: Segment::default(),
         return_block,
         starts,
@@ -167,7 +168,7 @@ impl Emitter<'_> {
             End::Branch(placed) => {
                 let (a, b) = (self.get(placed.inst.rs1), self.get(placed.inst.rs2));
                 let taken = self.b.ins().icmp(condition(placed.inst.op), a, b);
-                if self.warm_page.is_some() {
+                if self.logs {
                     let target = self.pc(placed.target());
                     self.log_end(Some(placed), Some(taken), target);
                 }
@@ -188,7 +189,7 @@ impl Emitter<'_> {
             }
             End::Jal(placed) => {
                 self.link(placed);
-                if self.warm_page.is_some() {
+                if self.logs {
                     let target = self.pc(placed.target());
                     self.log_end(Some(placed), None, target);
                 }

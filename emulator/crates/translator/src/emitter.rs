@@ -30,7 +30,9 @@ pub(crate) struct Emitter<'a> {
     pub warm_page: Option<u64>,
     /// Line of code of the instruction that was emitted last, if it is in the present block.
     pub warm_line: Option<u64>,
-    /// Instructions of the present block that are to be logged, if lines are to be kept warm.
+    /// The path is to be logged.
+    pub logs: bool,
+    /// Instructions of the present block that are still to be logged.
     pub segment: Segment,
     /// Returns to the hart; its parameter is what [`Execute`](crate::Execute) returned.
     pub return_block: ir::Block,

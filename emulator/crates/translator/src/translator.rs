@@ -28,10 +28,17 @@ pub enum CodeKind {
     /// Execution without timing that keeps the caches of a model warm: accesses and code whose lines the model's filters do not show are
     /// left to the hart.
     Warming = 2,
+    /// Execution without timing that writes a log of the path, as code for warming does, too.
+    Logged = 3,
 }
 
 impl CodeKind {
-    pub(crate) const COUNT: usize = 3;
+    pub(crate) const COUNT: usize = 4;
+
+    /// Returns whether the code writes a log of the path.
+    pub(crate) fn logs(self) -> bool {
+        matches!(self, Self::Warming | Self::Logged)
+    }
 }
 
 /// A page of guest code.

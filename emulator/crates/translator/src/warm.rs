@@ -65,14 +65,14 @@ impl Emitter<'_> {
 
     /// Adds an instruction of the present block to the segment that is to be logged.
     pub fn add_to_segment(&mut self, placed: PlacedInst) {
-        if self.warm_page.is_some() {
+        if self.logs {
             self.segment.add(placed);
         }
     }
 
     /// Logs the segment if it ends with this instruction, which was executed, because it serialises or nothing more fits.
     pub fn log_full_segment(&mut self, placed: PlacedInst) {
-        if self.warm_page.is_none() || !self.segment.ends_with(placed) {
+        if !self.logs || !self.segment.ends_with(placed) {
             return;
         }
         let kind = TransferKind::of(&placed.inst);

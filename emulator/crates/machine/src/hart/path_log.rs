@@ -1,4 +1,4 @@
-//! What a model that is kept warm is told of the path: the log of what the hart executes.
+//! What a model is told of the path: the log of what the hart executes.
 
 use isa::{DecodedInst, PathSegment, TimingModel, TransferKind};
 
@@ -8,7 +8,7 @@ impl<T: TimingModel> Env<'_, T> {
     /// Logs an instruction that was executed at `pc`, and after which `next` is, if the model keeps a log.
     #[inline]
     pub fn log_instruction(&mut self, inst: &DecodedInst, pc: u64, next: u64) {
-        if !T::WARMS {
+        if !T::LOGS {
             return;
         }
         let kind = TransferKind::of(inst);
@@ -21,7 +21,7 @@ impl<T: TimingModel> Env<'_, T> {
     /// Logs that a trap was taken at `pc` whose handler is next, if the model keeps a log.
     #[inline]
     pub fn log_trap(&mut self, pc: u64, handler: u64) {
-        if T::WARMS {
+        if T::LOGS {
             self.log(PathSegment::trap(pc, handler));
         }
     }

@@ -154,7 +154,11 @@ impl Hart {
         if self.translations.hot_after == 0 {
             self.decode_ahead(env, page, index, pc);
         }
-        let kind = if T::WARMS { CodeKind::Warming } else { CodeKind::Untimed };
+        let kind = match (T::WARMS, T::LOGS) {
+            (true, _) => CodeKind::Warming,
+            (false, true) => CodeKind::Logged,
+            (false, false) => CodeKind::Untimed,
+        };
         let (call, code) = self.translated(page, index, pc, kind)?;
         self.translations.frame.execute = Some(fallback::execute::<T>);
         // Nothing changes it without that the region is left.
@@ -179,7 +183,7 @@ impl Hart {
         // is the one that `fallback::execute::<T>` takes. Regions access the hart, and RAM through its TLBs, as the
         // interpreter does, which waits meanwhile.
         let result = unsafe { call(std::ptr::from_mut(self).cast(), pc, left, code) };
-        if T::WARMS {
+        if T::LOGS {
             self.count_path(env);
             env.empty_full_log();
         }
@@ -256,7 +260,7 @@ impl Hart {
         // Numbers of instructions are those of the page that is fetched from, even if a guest has mapped another one there
         // without saying so.
         let key = match kind {
-            CodeKind::Untimed | CodeKind::Warming => key,
+            CodeKind::Untimed | CodeKind::Warming | CodeKind::Logged => key,
             CodeKind::Runs => key | (page.code.pa - RAM_BASE) << PAGE_IN_KEY,
         };
         let entry = self.translations.frame.entry(pc);

@@ -24,7 +24,7 @@ macro_rules! step {
                     const CLASS: InstClass = Op::$variant.class();
                     $count += 1;
                     let checks = const { CLASS.is_control_flow() || CLASS.serialises() };
-                    if T::WARMS {
+                    if T::LOGS {
                         $env.log_instruction(&$slot.get(), $at.pc, next);
                     }
                     let deferred = const { CLASS.accesses_memory() } && $hart.deadlines.after != 0;
@@ -65,6 +65,7 @@ impl Hart {
                         match hart.fetch_page(env, pc) {
                             Ok(found) => page = found,
                             Err(trap) => {
+                                hart.progress.count = count;
                                 count += 1;
                                 let handler = hart.trap(trap, pc);
                                 env.log_trap(pc, handler);

@@ -213,6 +213,9 @@ impl TimingModel for InRuns {
 /// Kind, whether a branch was taken, and target of a control transfer.
 pub type Transfer = (TransferKind, bool, u64);
 
+/// Address and length of an instruction, and what it did to the path.
+pub type LoggedInst = (u64, u8, Option<Transfer>);
+
 /// A model that keeps caches warm, which never evict anything, and writes down what it is told.
 pub struct Warms {
     shows: bool,
@@ -221,7 +224,7 @@ pub struct Warms {
     pub told: Vec<(u64, u64, Option<MemKind>)>,
     log: PathLog,
     /// Address, length and what each executed instruction did to the path, whatever segments they were logged in.
-    pub path: Vec<(u64, u8, Option<Transfer>)>,
+    pub path: Vec<LoggedInst>,
 }
 
 impl Warms {
@@ -235,6 +238,26 @@ impl Warms {
             path: Vec::new(),
         }
     }
+}
+
+/// A model that only has the path logged.
+pub struct Logs(pub Warms);
+
+impl TimingModel for Logs {
+    const TIMED: bool = false;
+    const LOGS: bool = true;
+
+    fn path_log(&mut self) -> Option<&mut PathLog> {
+        self.0.path_log()
+    }
+
+    fn take_path_log(&mut self) {
+        self.0.take_path_log();
+    }
+
+    isa::methods_without_timing!();
+    fn flush_tlb(&mut self) {}
+    fn privilege(&mut self, _: Privilege) {}
 }
 
 impl TimingModel for Warms {

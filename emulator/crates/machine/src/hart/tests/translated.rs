@@ -5,7 +5,7 @@ use isa::{Interrupt, TimingModel, TransferKind, Untimed};
 
 use super::Machine;
 use super::asm::*;
-use super::model::{InRuns, Warms};
+use super::model::{InRuns, Logs, Warms};
 use crate::csr::number::MEPC;
 use crate::csr::status;
 use crate::{Limit, Translate};
@@ -61,6 +61,27 @@ fn same_in_warming(prepare: impl Fn(&mut Machine), program: &[u32]) {
     let interpreted = run(Translate::Nothing, &[5000]);
     assert_eq!(run(Translate::Everything, &[5000]), interpreted);
     assert_eq!(run(Translate::Everything, &[2700, 1, 99, 2200]), interpreted);
+    same_in_logs(prepare, program);
+}
+
+/// Checks that a model that only has the path logged is told of the same path of interpreted and of translated code.
+fn same_in_logs(prepare: impl Fn(&mut Machine), program: &[u32]) {
+    let run = |what| {
+        let mut machine = Machine::new(program);
+        machine.hart.set_translate(what).unwrap();
+        machine.hart.set_reg(1, RAM_BASE + DATA as u64);
+        prepare(&mut machine);
+        let mut model = Logs(Warms::new(true));
+        for steps in [2700, 1, 99, 2200] {
+            machine.hart.run(&mut machine.bus, &mut model, Limit::instructions(steps));
+        }
+        model.take_path_log();
+        assert!(
+            model.0.told.is_empty() && model.0.path.len() as u64 >= machine.hart.instructions()
+        );
+        model.0.path
+    };
+    assert!(run(Translate::Nothing) == run(Translate::Everything));
 }
 
 #[test]

@@ -91,7 +91,7 @@ unsafe fn execute_one<'a, T: TimingModel>(
             if hart.deadlines.after == 0 && hart.decoded.code.generation() == code {
                 return Ok(GO_ON);
             }
-            if T::WARMS {
+            if T::LOGS {
                 // SAFETY: the caller keeps the conditions above.
                 unsafe { log_block(hart, env, vpage, inst) };
                 hart.log_in_region(
@@ -109,7 +109,7 @@ unsafe fn execute_one<'a, T: TimingModel>(
             Ok(DONE + 1)
         }
         Err(trap) => {
-            if T::WARMS {
+            if T::LOGS {
                 // SAFETY: the caller keeps the conditions above.
                 unsafe { log_block(hart, env, vpage, inst) };
             }

@@ -1,0 +1,221 @@
+//! Counts instructions by basic block.
+
+use std::io::Write;
+
+use isa::PathSegment;
+use rustc_hash::FxHashMap;
+
+use crate::mean::Random;
+use crate::survey::{DIMENSIONS, Survey, Vector};
+
+/// Counts the instructions of each basic block, interval by interval.
+///
+/// A basic block begins where a control transfer, a trap or the region's begin leads, and ends with the next control transfer, whether or not a
+/// branch is taken. Blocks are known by the virtual address of their first instruction, so that equal addresses of several processes are one
+/// block.
+pub struct BlockCounter {
+    /// Place of each block in `blocks`, by its address.
+    places: FxHashMap<u64, u32>,
+    blocks: Vec<Block>,
+    /// Blocks that were executed in the present interval.
+    executed: Vec<u32>,
+    /// The present block, if the path is within one, and its instructions so far.
+    open: Option<(u64, u64)>,
+    survey: Survey,
+    /// Where vectors are written as SimPoint's tools read them.
+    vectors: Option<Box<dyn Write + Send>>,
+    error: Option<std::io::Error>,
+}
+
+struct Block {
+    /// Instructions in the present interval.
+    instructions: u64,
+    /// What an instruction of the block adds to an interval's vector.
+    direction: Vector,
+}
+
+impl BlockCounter {
+    /// Returns a counter of intervals of about `interval` instructions.
+    pub fn new(interval: u64) -> Self {
+        Self {
+            places: FxHashMap::default(),
+            blocks: Vec::new(),
+            executed: Vec::new(),
+            open: None,
+            survey: Survey::new(interval),
+            vectors: None,
+            error: None,
+        }
+    }
+
+    /// Also writes the vector of each interval, as SimPoint's tools read it (`.bb`): a line of `T` and `:BLOCK:INSTRUCTIONS` for each block,
+    /// whose number begins at 1.
+    #[must_use]
+    pub fn writing(mut self, vectors: Box<dyn Write + Send>) -> Self {
+        self.vectors = Some(vectors);
+        self
+    }
+
+    /// Takes what was executed next.
+    pub fn count(&mut self, segments: &[PathSegment]) {
+        for segment in segments {
+            let (block, instructions) = self.open.unwrap_or((segment.start(), 0));
+            let instructions = instructions + u64::from(segment.lengths.count());
+            if segment.kind().is_some() {
+                self.add(block, instructions);
+                self.open = None;
+            } else {
+                self.open = Some((block, instructions));
+            }
+        }
+    }
+
+    /// Ends an interval of so many instructions.
+    pub fn end_interval(&mut self, instructions: u64) {
+        if let Some((block, executed)) = self.open.take() {
+            self.add(block, executed);
+            // What follows is still of the same block.
+            self.open = Some((block, 0));
+        }
+        self.executed.sort_unstable();
+        self.write_vector();
+        let mut vector = [0.0; DIMENSIONS];
+        let mut counted = 0;
+        for place in self.executed.drain(..) {
+            let block = &mut self.blocks[place as usize];
+            let instructions = std::mem::take(&mut block.instructions);
+            counted += instructions;
+            for (sum, direction) in vector.iter_mut().zip(block.direction) {
+                *sum += instructions as f64 * f64::from(direction);
+            }
+        }
+        let share = |sum: f64| (sum / counted.max(1) as f64) as f32;
+        self.survey.add(instructions, vector.map(share));
+    }
+
+    /// Begins anew after a jump to somewhere else: what follows is not of the same block.
+    pub fn interrupt(&mut self) {
+        if let Some((block, instructions)) = self.open.take() {
+            self.add(block, instructions);
+        }
+    }
+
+    /// Forgets all intervals so far, which are written already: the region begins anew. Blocks keep their numbers.
+    pub fn restart(&mut self) {
+        self.open = None;
+        for place in self.executed.drain(..) {
+            self.blocks[place as usize].instructions = 0;
+        }
+        self.survey = Survey::new(self.survey.interval);
+    }
+
+    /// Ends the count.
+    ///
+    /// # Errors
+    /// If a vector could not be written.
+    pub fn finish(self) -> std::io::Result<Survey> {
+        let mut survey = self.survey;
+        survey.blocks = self.blocks.len() as u64;
+        match (self.error, self.vectors) {
+            (Some(error), _) => Err(error),
+            (None, Some(mut vectors)) => vectors.flush().map(|()| survey),
+            (None, None) => Ok(survey),
+        }
+    }
+
+    fn add(&mut self, block: u64, instructions: u64) {
+        let Self { places, blocks, executed, .. } = self;
+        let place = *places.entry(block).or_insert_with(|| {
+            blocks.push(Block { instructions: 0, direction: direction(block) });
+            blocks.len() as u32 - 1
+        });
+        let block = &mut blocks[place as usize];
+        if block.instructions == 0 && instructions > 0 {
+            executed.push(place);
+        }
+        block.instructions += instructions;
+    }
+
+    fn write_vector(&mut self) {
+        let Some(vectors) = self.vectors.as_mut().filter(|_| self.error.is_none()) else { return };
+        let mut line = String::from("T");
+        for place in &self.executed {
+            let instructions = self.blocks[*place as usize].instructions;
+            line += &format!(":{}:{instructions} ", place + 1);
+        }
+        line.push('\n');
+        self.error = vectors.write_all(line.as_bytes()).err();
+    }
+}
+
+/// Returns numbers from -1 to 1 that look random and follow from a block's address alone.
+fn direction(block: u64) -> Vector {
+    let mut random = Random(block);
+    std::array::from_fn(|_| (random.bits() >> 40) as f32 / (1 << 23) as f32 - 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use isa::TransferKind;
+
+    use super::*;
+
+    const BRANCH: Option<TransferKind> = Some(TransferKind::Branch);
+
+    #[derive(Clone, Default)]
+    struct Text(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Text {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn one(kind: Option<TransferKind>, pc: u64) -> PathSegment {
+        PathSegment::one(kind, pc, 4, false, 0)
+    }
+
+    #[test]
+    fn blocks_are_counted_however_their_segments_are_cut() {
+        let text = Text::default();
+        let mut counter = BlockCounter::new(4).writing(Box::new(text.clone()));
+        let mut whole = PathSegment::one(BRANCH, 0x100, 4, false, 0);
+        whole.lengths = whole.lengths.with(2).with(4);
+        counter.count(&[whole]);
+        counter.count(&[one(None, 0x100), one(None, 0x104), one(BRANCH, 0x108), one(None, 0x10c)]);
+        counter.end_interval(7);
+        // The block goes on in the next interval.
+        counter.count(&[one(BRANCH, 0x110), one(BRANCH, 0x114)]);
+        counter.end_interval(2);
+        counter.count(&[one(None, 0x100)]);
+        counter.interrupt();
+        counter.count(&[one(None, 0x114)]);
+        counter.end_interval(2);
+        let survey = counter.finish().unwrap();
+        let text = String::from_utf8(text.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(text, "T:1:6 :2:1 \nT:2:1 :3:1 \nT:1:1 :3:1 \n");
+        assert_eq!((survey.blocks, &survey.instructions[..]), (3, &[7, 2, 2][..]));
+        let expected = |blocks: [(u64, f32); 2]| -> Vector {
+            let [a, b] = blocks.map(|(pc, share)| direction(pc).map(|x| x * share));
+            std::array::from_fn(|at| a[at] + b[at])
+        };
+        let near = |a: Vector, b: Vector| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6);
+        assert!(near(survey.vectors[0], expected([(0x100, 6.0 / 7.0), (0x10c, 1.0 / 7.0)])));
+        assert!(near(survey.vectors[1], expected([(0x10c, 0.5), (0x114, 0.5)])));
+    }
+
+    #[test]
+    fn directions_are_even_over_their_range() {
+        let numbers: Vec<f32> = (0..1000).flat_map(|n| direction(0x10000 + 4 * n)).collect();
+        let mean = numbers.iter().sum::<f32>() / numbers.len() as f32;
+        let square = numbers.iter().map(|x| x * x).sum::<f32>() / numbers.len() as f32;
+        assert!(mean.abs() < 0.02 && (square - 1.0 / 3.0).abs() < 0.02, "{mean} {square}");
+        assert!(numbers.iter().all(|x| (-1.0..1.0).contains(x)));
+    }
+}

@@ -1,0 +1,229 @@
+//! A pass over a region before it is sampled: the functional hart executes it, and basic blocks are counted interval by interval.
+
+use std::io::Write;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use isa::{PathLog, Privilege, TimingModel};
+use phases::{BlockCounter, Survey};
+
+use crate::error::SimulationError;
+use crate::options::Threads;
+
+/// Logs that are written, wait, or are counted.
+const LOGS: usize = 4;
+
+/// What is counted while a region is executed functionally, before it is sampled.
+#[derive(Default)]
+pub struct SurveyOptions {
+    /// Instructions of an interval.
+    pub interval: u64,
+    /// Where basic-block vectors are written as SimPoint's tools read them, if anywhere.
+    pub vectors: Option<Box<dyn Write + Send>>,
+}
+
+/// Surveys a region, over all of its stretches. Places are as a [`Sampler`](crate::sampling::Sampler) has them.
+pub(crate) struct Surveyor {
+    interval: u64,
+    log: PathLog,
+    counting: Counting,
+    is_open: bool,
+    /// Instructions that the machine had retired when the open stretch began, or the present interval in it.
+    since: u64,
+    /// Instructions of the present interval in stretches that have ended.
+    before: u64,
+}
+
+impl Surveyor {
+    /// Returns one that waits for a region, and counts on a thread of its own if there may be more than one.
+    pub fn new(options: SurveyOptions, threads: Threads) -> Self {
+        let interval = options.interval.max(1);
+        let mut counter = BlockCounter::new(interval);
+        if let Some(vectors) = options.vectors {
+            counter = counter.writing(vectors);
+        }
+        let counting = match threads.of_this_host() {
+            Threads::One => Counting::Here(Box::new(counter)),
+            Threads::Auto | Threads::Two => Counting::apart(counter),
+        };
+        Self { interval, log: PathLog::default(), counting, is_open: false, since: 0, before: 0 }
+    }
+
+    /// Returns whether the region is open, so that what is executed is part of it.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Returns how many instructions are left of the interval.
+    pub fn left(&self, retired: u64) -> u64 {
+        match self.is_open {
+            true => self.interval.saturating_sub(self.done(retired)),
+            false => u64::MAX,
+        }
+    }
+
+    /// Begins a stretch of the region.
+    pub fn open(&mut self, retired: u64) {
+        (self.is_open, self.since) = (true, retired);
+    }
+
+    /// Ends a stretch of the region.
+    pub fn close(&mut self, retired: u64) {
+        self.before = self.done(retired);
+        self.is_open = false;
+        self.take_path_log();
+        self.counting.take(Counted::Interruption);
+    }
+
+    /// Ends the interval, if it is over.
+    pub fn advance(&mut self, retired: u64) {
+        if self.left(retired) == 0 {
+            self.take_path_log();
+            self.counting.take(Counted::Interval(self.done(retired)));
+            (self.since, self.before) = (retired, 0);
+        }
+    }
+
+    /// Forgets what was counted: the region begins anew.
+    pub fn restart(&mut self) {
+        self.before = 0;
+        self.log.clear();
+        self.counting.take(Counted::Anew);
+    }
+
+    /// Returns the survey. The region is closed.
+    ///
+    /// # Errors
+    /// If vectors could not be written.
+    pub fn finish(mut self) -> Result<Survey, SimulationError> {
+        if self.before > 0 {
+            self.counting.take(Counted::Interval(self.before));
+        }
+        self.counting
+            .finish()
+            .map_err(|e| SimulationError::Options(format!("basic-block vectors: {e}")))
+    }
+
+    /// Returns the instructions of the present interval.
+    fn done(&self, retired: u64) -> u64 {
+        self.before + if self.is_open { retired - self.since } else { 0 }
+    }
+}
+
+impl TimingModel for Surveyor {
+    const TIMED: bool = false;
+    const LOGS: bool = true;
+
+    #[inline(always)]
+    fn path_log(&mut self) -> Option<&mut PathLog> {
+        Some(&mut self.log)
+    }
+
+    #[cold]
+    fn take_path_log(&mut self) {
+        self.counting.take_log(&mut self.log);
+    }
+
+    isa::methods_without_timing!();
+    fn flush_tlb(&mut self) {}
+    fn privilege(&mut self, _: Privilege) {}
+}
+
+/// What the counter is told, in order.
+enum Counted {
+    /// What was executed.
+    Log(PathLog),
+    /// An interval of so many instructions ended.
+    Interval(u64),
+    /// The region was left for a while.
+    Interruption,
+    /// The region began anew.
+    Anew,
+}
+
+/// Who counts: the hart's thread, or one beside it.
+enum Counting {
+    Here(Box<BlockCounter>),
+    Apart {
+        told: SyncSender<Counted>,
+        /// Logs that were counted, to be written again.
+        emptied: Receiver<PathLog>,
+        thread: JoinHandle<BlockCounter>,
+    },
+}
+
+impl Counting {
+    fn apart(counter: BlockCounter) -> Self {
+        let (told, tells) = sync_channel::<Counted>(LOGS);
+        let (back, emptied) = sync_channel(LOGS);
+        for _ in 1..LOGS {
+            _ = back.try_send(PathLog::default());
+        }
+        let (give, given) = sync_channel::<BlockCounter>(1);
+        let count = move || {
+            let mut counter = given.recv().unwrap_or_else(|_| unreachable!("given at once"));
+            for what in tells {
+                if let Some(log) = take(&mut counter, what) {
+                    // There are as many logs as there is room for; at the end nobody takes them.
+                    _ = back.try_send(log);
+                }
+            }
+            counter
+        };
+        match thread::Builder::new().name("blocks".to_owned()).spawn(count) {
+            Ok(thread) => {
+                _ = give.send(counter);
+                Self::Apart { told, emptied, thread }
+            }
+            // The host has no more threads.
+            Err(_) => Self::Here(Box::new(counter)),
+        }
+    }
+
+    fn take_log(&mut self, log: &mut PathLog) {
+        match self {
+            Self::Here(counter) => {
+                counter.count(log.segments());
+                log.clear();
+            }
+            // If the thread is gone, `finish` says why.
+            Self::Apart { told, emptied, .. } => {
+                let empty = emptied.recv().unwrap_or_default();
+                _ = told.send(Counted::Log(std::mem::replace(log, empty)));
+            }
+        }
+    }
+
+    fn take(&mut self, what: Counted) {
+        match self {
+            Self::Here(counter) => _ = take(counter, what),
+            Self::Apart { told, .. } => _ = told.send(what),
+        }
+    }
+
+    fn finish(self) -> std::io::Result<Survey> {
+        match self {
+            Self::Here(counter) => counter.finish(),
+            Self::Apart { told, thread, .. } => {
+                drop(told);
+                thread.join().unwrap_or_else(|panic| resume_unwind(panic)).finish()
+            }
+        }
+    }
+}
+
+/// Lets a counter take what it is told. Returns a log that was counted, emptied.
+fn take(counter: &mut BlockCounter, what: Counted) -> Option<PathLog> {
+    match what {
+        Counted::Log(mut log) => {
+            counter.count(log.segments());
+            log.clear();
+            return Some(log);
+        }
+        Counted::Interval(instructions) => counter.end_interval(instructions),
+        Counted::Interruption => counter.interrupt(),
+        Counted::Anew => counter.restart(),
+    }
+    None
+}

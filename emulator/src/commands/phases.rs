@@ -1,0 +1,224 @@
+//! `tipsim phases`: what a program does over time, without timing.
+
+use std::fs;
+use std::path::Path;
+
+use phases::{Phases, Survey};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::run::{STATUS_OF_INTERRUPT, stop_on_signal};
+use crate::cli::{PhasesArgs, RunArgs};
+use crate::experiment::passes::{Surveyed, survey};
+use crate::experiment::{ConsoleEcho, End, ExperimentOptions, Plan, SurveyRequest};
+use crate::failure::{BadInput, cannot_write};
+use crate::spec::Net;
+
+/// What `tipsim phases` found, as `phases.json` has it.
+#[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhasesFile {
+    /// Version of the file's format.
+    pub format: u32,
+    /// Instructions of the region.
+    pub instructions: u64,
+    /// Number that looks random numbers follow from.
+    pub seed: u64,
+    /// The phases, and the phase of each interval.
+    #[serde(flatten)]
+    pub phases: Phases,
+    /// The intervals.
+    pub survey: Survey,
+}
+
+impl PhasesFile {
+    /// Version of the file's format that is written.
+    pub const FORMAT: u32 = 1;
+}
+
+/// Name of the file with all that was found.
+const PHASES: &str = "phases.json";
+
+/// Surveys the region of a run spec, and says which phases it has.
+pub fn phases(args: &PhasesArgs) -> anyhow::Result<u8> {
+    let plan = Plan::new(&RunArgs {
+        spec: args.spec.clone(),
+        set: args.set.clone(),
+        out: args.out.clone(),
+        guest_dir: args.guest_dir.clone(),
+        debuginfod: None,
+        console: false,
+        gdb: None,
+        self_profile: false,
+        made: None,
+        brief: false,
+    })?;
+    let plan = surveyed_plan(plan)?;
+    fs::create_dir_all(&args.out).map_err(|e| cannot_write(&args.out, e))?;
+    let name = plan.spec.name.clone();
+    let vectors = args.out.join(format!("{name}.bb"));
+    let pass = args.out.join("pass");
+    let options = ExperimentOptions {
+        out: &pass,
+        spec_name: "",
+        made: None,
+        echo: ConsoleEcho::Nowhere,
+        self_profile: false,
+        has_debugger: false,
+        stop: stop_on_signal()?,
+        position: None,
+        input: None,
+        checkpoint: None,
+        survey: Some(SurveyRequest { interval: args.interval, vectors: Some(&vectors) }),
+    };
+    let Surveyed { survey, end, .. } = survey(plan, &options)?;
+    if end == Some(End::Interrupted) {
+        return Ok(STATUS_OF_INTERRUPT);
+    }
+    if survey.total() == 0 {
+        return Err(BadInput(
+            "expected a region of interest, found none: the command did not begin, or marked none"
+                .to_owned(),
+        )
+        .into());
+    }
+    if let Some(why) = end.as_ref().and_then(End::part) {
+        eprintln!("tipsim: note: the survey is of a part of the run: {why}");
+    }
+    let phases = Phases::of(&survey, args.most, args.seed);
+    let found = PhasesFile {
+        format: PhasesFile::FORMAT,
+        instructions: survey.total(),
+        seed: args.seed,
+        phases,
+        survey,
+    };
+    write(&args.out, &name, &found)?;
+    match args.json {
+        true => println!("{}", serde_json::to_string_pretty(&found)?),
+        false => print!("{}", text(&found, &args.out)),
+    }
+    Ok(0)
+}
+
+/// Returns the plan with what a survey needs: the region is executed functionally, by one hart.
+fn surveyed_plan(mut plan: Plan) -> Result<Plan, BadInput> {
+    let expected = |what: &str| Err(BadInput(format!("phases: expected {what}")));
+    let run = &mut plan.spec.run;
+    run.sampling = None;
+    run.boot = simulation::Mode::Functional;
+    if !run.region.is_marked() {
+        run.region = match plan.spec.guest.program.is_some() {
+            true => return expected("run.region = \"marked\" with guest.program, found \"run\""),
+            false => simulation::Region::Command,
+        };
+    }
+    if plan.spec.guest.harts > 1 {
+        return expected(&format!("guest.harts = 1, found {}", plan.spec.guest.harts));
+    }
+    if plan.spec.guest.net != Net::None {
+        return expected("guest.net = \"none\", found \"user\"");
+    }
+    Ok(plan)
+}
+
+/// Writes all that was found, and what SimPoint's tools write, into the folder.
+fn write(out: &Path, name: &str, found: &PhasesFile) -> anyhow::Result<()> {
+    let phases = (0..).zip(&found.phases.phases);
+    let points: String = phases
+        .clone()
+        .map(|(number, phase)| format!("{} {number}\n", phase.representative))
+        .collect();
+    let weights: String =
+        phases.map(|(number, phase)| format!("{:.6} {number}\n", phase.share)).collect();
+    let json = serde_json::to_string(found)?;
+    for (file, content) in [
+        (PHASES.to_owned(), json),
+        (format!("{name}.simpts"), points),
+        (format!("{name}.weights"), weights),
+    ] {
+        let path = out.join(file);
+        fs::write(&path, content).map_err(|e| cannot_write(&path, e))?;
+    }
+    Ok(())
+}
+
+fn text(found: &PhasesFile, out: &Path) -> String {
+    let survey = &found.survey;
+    let mut text = format!(
+        "{:.1} M instructions in {} intervals of {}, {} basic blocks, {} phases\n",
+        found.instructions as f64 / 1e6,
+        survey.instructions.len(),
+        survey.interval,
+        survey.blocks,
+        found.phases.phases.len()
+    );
+    text += &format!(
+        "{:>5}{:>9}{:>11}{:>11}{:>8}{:>12}{:>16}\n",
+        "phase", "share", "intervals", "stretches", "spread", "interval", "at, M instr."
+    );
+    for (number, phase) in found.phases.phases.iter().enumerate() {
+        let before: u64 = survey.instructions[..phase.representative].iter().sum();
+        text += &format!(
+            "{number:>5}{:>7.2} %{:>11}{:>11}{:>8.3}{:>12}{:>16.1}\n",
+            100.0 * phase.share,
+            phase.intervals,
+            phase.stretches,
+            phase.spread,
+            phase.representative,
+            before as f64 / 1e6
+        );
+    }
+    text += &format!("\nover time, {} intervals a character:\n", line_step(found));
+    text += &over_time(found);
+    text += &format!("\nresults: {}\n", out.display());
+    text
+}
+
+/// Characters for phases, in order; later ones are `+`.
+const MARKS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+/// Characters of a line of phases over time.
+const WIDTH: usize = 100;
+
+/// Returns how many intervals a character stands for.
+fn line_step(found: &PhasesFile) -> usize {
+    found.phases.of.len().div_ceil(WIDTH).max(1)
+}
+
+/// Returns the phase of each stretch of time: the one that most of its intervals have.
+fn over_time(found: &PhasesFile) -> String {
+    let mark = |intervals: &[usize]| {
+        let mut counts = vec![0; found.phases.phases.len()];
+        intervals.iter().for_each(|phase| counts[*phase] += 1);
+        let most = (0..counts.len()).max_by_key(|phase| (counts[*phase], usize::MAX - phase));
+        most.and_then(|phase| MARKS.get(phase)).map_or('+', |mark| char::from(*mark))
+    };
+    let line: String = found.phases.of.chunks(line_step(found)).map(mark).collect();
+    line + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_shows_phases_over_time() {
+        let mut survey = Survey::new(1000);
+        let of: Vec<usize> = (0..250).map(|at| usize::from(at >= 100)).collect();
+        for phase in &of {
+            let mut vector = [0.0; phases::DIMENSIONS];
+            vector[*phase] = 1.0;
+            survey.instructions.push(1000);
+            survey.vectors.push(vector);
+        }
+        let phases = Phases::of(&survey, 10, 1);
+        let found = PhasesFile { format: 1, instructions: survey.total(), seed: 1, phases, survey };
+        let text = text(&found, Path::new("out"));
+        assert!(text.starts_with(
+            "0.2 M instructions in 250 intervals of 1000, 0 basic blocks, 2 phases\n"
+        ));
+        assert!(text.contains("    0  40.00 %        100          1"), "{text}");
+        let line =
+            format!("over time, 3 intervals a character:\n{}{}\n", "0".repeat(33), "1".repeat(51));
+        assert!(text.contains(&line), "{text}");
+    }
+}

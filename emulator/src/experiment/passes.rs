@@ -1,0 +1,105 @@
+//! Passes over a sampled program whose results are not kept: a survey before, and runs that told less than was wanted.
+//!
+//! Each pass is a run of its own, from the boot on, with files and folders of its own: a guest cannot tell it from the one whose results
+//! are kept.
+
+use simulation::Goal;
+
+use super::{ConsoleEcho, End, Experiment, ExperimentOptions, Plan, SurveyRequest};
+use phases::Survey;
+
+/// What a survey found, and the plan that it was for.
+pub struct Surveyed {
+    /// The plan.
+    pub plan: Plan,
+    /// The region's intervals.
+    pub survey: Survey,
+    /// Why the pass ended.
+    pub end: Option<End>,
+}
+
+/// Executes a plan functionally up to its end, and surveys its region.
+///
+/// # Errors
+/// If the guest cannot boot, or vectors cannot be written.
+pub fn survey(plan: Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Surveyed> {
+    let mut experiment = Experiment::boot(plan, None, options)?;
+    experiment.step(&Goal::END, None, None)?;
+    experiment.state.progress.end();
+    let survey = experiment.session.take_survey()?.unwrap_or_else(|| Survey::new(1));
+    Ok(Surveyed { plan: experiment.plan, survey, end: experiment.state.end })
+}
+
+/// Settles where the units of a sampled run are, by a survey if it takes one. `None`: the survey was interrupted.
+///
+/// # Errors
+/// Those of [`survey`].
+pub fn settled(plan: Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Option<Plan>> {
+    let interval = plan.spec.run.sampling.as_ref().and_then(|plan| plan.surveys());
+    let Some(interval) = interval else { return Ok(Some(plan)) };
+    let request = SurveyRequest { interval, vectors: None };
+    let Surveyed { mut plan, survey, end } = self::survey(
+        plan,
+        &ExperimentOptions { survey: Some(request), echo: ConsoleEcho::Nowhere, ..options.clone() },
+    )?;
+    if end == Some(End::Interrupted) {
+        return Ok(None);
+    }
+    // A region that has not begun is told of by the run itself.
+    if let Some(sampling) = plan.spec.run.sampling.as_mut().filter(|_| survey.total() > 0) {
+        plan.units_at = sampling.settle(&survey);
+        eprintln!(
+            "tipsim: surveyed {:.1} M instructions with {} basic blocks: one unit in {:.1} M instructions",
+            survey.total() as f64 / 1e6,
+            survey.blocks,
+            sampling.every as f64 / 1e6
+        );
+    }
+    Ok(Some(plan))
+}
+
+/// What follows a pass.
+pub enum Pass {
+    /// The pass told enough.
+    Done(Box<Experiment>),
+    /// The program runs again, with this plan.
+    Again(Box<Plan>),
+}
+
+/// Decides whether a sampled program runs again, as its cycles are not known as well as was wanted.
+///
+/// # Errors
+/// If the recording of a region cannot begin.
+pub fn judged(mut experiment: Experiment) -> anyhow::Result<Pass> {
+    let wanted = experiment.plan.spec.run.sampling.clone().filter(|plan| plan.error.is_some());
+    let Some(wanted) = wanted.filter(|_| !experiment.ended_early()) else {
+        return Ok(Pass::Done(Box::new(experiment)));
+    };
+    let Some(sampled) = experiment.session.sampled()? else {
+        return Ok(Pass::Done(Box::new(experiment)));
+    };
+    let (Some(every), Some(cycles), Some(error)) =
+        (wanted.narrower(&sampled), sampled.cycles, wanted.error)
+    else {
+        return Ok(Pass::Done(Box::new(experiment)));
+    };
+    experiment.state.progress.end();
+    eprintln!(
+        "tipsim: ± {:.2} % by chance (95 %), ± {error} wanted: the program runs again, with one unit in {:.2} M instructions instead of {:.2} M",
+        100.0 * cycles.margin().within_95 / cycles.value,
+        every as f64 / 1e6,
+        wanted.every as f64 / 1e6
+    );
+    let Experiment { mut plan, .. } = experiment;
+    if let Some(sampling) = &mut plan.spec.run.sampling {
+        sampling.every = every;
+    }
+    Ok(Pass::Again(Box::new(plan)))
+}
+
+impl Experiment {
+    /// Returns whether the run ended before the guest did.
+    fn ended_early(&self) -> bool {
+        self.state.end.as_ref().is_none_or(|end| end.part().is_some())
+    }
+}
