@@ -73,16 +73,8 @@ fn a_program_takes_as_long_as_when_all_of_it_is_timed() {
 
     let units = json(&sampled.join("out/units.json"));
     let units_of = |column: &str| units[column].as_array().unwrap().len() as u64;
-    for column in ["at", "user_at", "instructions", "user_instructions", "cycles"] {
+    for column in ["at", "instructions", "cycles"] {
         assert_eq!(units_of(column), found["units"].as_u64().unwrap(), "{column}");
-    }
-    // Nearly all is in user mode, whatever executes it.
-    for (user, all) in [("user_at", "at"), ("user_instructions", "instructions")] {
-        let sum = |column: &str| -> f64 {
-            units[column].as_array().unwrap().iter().map(|count| count.as_f64().unwrap()).sum()
-        };
-        let share = sum(user) / sum(all);
-        assert!((0.9..1.0).contains(&share), "{user}: {share}");
     }
     // What is recorded is of the units alone, and the report says so.
     let recorded = part["oracle_cycles"].as_f64().unwrap();

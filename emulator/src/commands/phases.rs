@@ -36,7 +36,7 @@ impl PhasesFile {
 }
 
 /// Name of the file with all that was found.
-const PHASES: &str = "phases.json";
+pub const PHASES: &str = "phases.json";
 
 /// Surveys the region of a run spec, and says which phases it has.
 pub fn phases(args: &PhasesArgs) -> anyhow::Result<u8> {

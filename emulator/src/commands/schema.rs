@@ -9,6 +9,7 @@ use simulation::SampledUnits;
 use truth::Truth;
 
 use crate::cli::SchemaArgs;
+use crate::commands::phases::{PHASES, PhasesFile};
 use crate::failure::{BadInput, nearest};
 use crate::run_folder::report_files::{FLAME, REPORT};
 use crate::run_folder::run_json::RunJson;
@@ -26,7 +27,7 @@ struct SchemaRow {
 }
 
 /// The files that have schemas. To add one, derive [`JsonSchema`] for the type that is written, and add a row.
-const SCHEMAS: [SchemaRow; 7] = [
+const SCHEMAS: [SchemaRow; 8] = [
     SchemaRow { file: RUN, about: "how a run went, and with what", schema: schema_of::<RunJson> },
     SchemaRow {
         file: REPORT,
@@ -47,6 +48,11 @@ const SCHEMAS: [SchemaRow; 7] = [
         file: UNITS,
         about: "units of a region that was sampled, with run.sampling",
         schema: schema_of::<SampledUnits>,
+    },
+    SchemaRow {
+        file: PHASES,
+        about: "phases of a program, of `tipsim phases`",
+        schema: schema_of::<PhasesFile>,
     },
     SchemaRow {
         file: "truth.json",

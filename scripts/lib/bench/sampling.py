@@ -35,17 +35,12 @@ Row = dict[str, Any]
 
 
 class Units:
-    """The units of a run that times everything: sums of instructions, those in user mode, and cycles before each.
+    """The units of a run that times everything: sums of instructions and cycles before each."""
 
-    A place of the program is known by its instructions in user mode: the kernel executes more or fewer meanwhile in another run, as interrupts
-    come elsewhere.
-    """
-
-    def __init__(self, instructions: list[int], user: list[int], cycles: list[int]) -> None:
-        self.instructions, self.user, self.cycles = [0], [0], [0]
-        for count, of_user, taken in zip(instructions, user, cycles, strict=True):
+    def __init__(self, instructions: list[int], cycles: list[int]) -> None:
+        self.instructions, self.cycles = [0], [0]
+        for count, taken in zip(instructions, cycles, strict=True):
             self.instructions.append(self.instructions[-1] + count)
-            self.user.append(self.user[-1] + of_user)
             self.cycles.append(self.cycles[-1] + taken)
 
     def sample(self, unit: int, every: int, offset: int) -> list[tuple[int, int]]:
@@ -54,13 +49,13 @@ class Units:
         return [(self.instructions[at + unit] - self.instructions[at], self.cycles[at + unit] - self.cycles[at]) for at in starts]
 
     def cycles_between(self, begin: int, end: int) -> float:
-        """Returns the cycles between two places of the program, in user instructions; within a unit all instructions take as long."""
+        """Returns the cycles between two places of the program, in instructions; within a unit all instructions take as long."""
         return self._cycles_before(end) - self._cycles_before(begin)
 
     def _cycles_before(self, place: int) -> float:
-        at = max(1, min(bisect.bisect_right(self.user, place), len(self.user) - 1))
-        begin, end = self.user[at - 1], self.user[at]
-        share = min(1.0, (place - begin) / max(1, end - begin))
+        at = min(bisect.bisect_right(self.instructions, place), len(self.instructions) - 1)
+        begin, end = self.instructions[at - 1], self.instructions[at]
+        share = min(1.0, (place - begin) / (end - begin))
         return self.cycles[at - 1] + share * (self.cycles[at] - self.cycles[at - 1])
 
     def cpi(self) -> float:
@@ -148,10 +143,10 @@ def judged(args: argparse.Namespace, name: str) -> Row:
     everything = run(args, name, "all", f"run.sampling.every={GRAIN}", f"run.sampling.unit={GRAIN}", "run.sampling.warm_up=0")
     sampled = run(args, name, "sampled", 'run.sampling.scheme="systematic"', *args.set)
     found = json.loads((everything / "units.json").read_text())
-    units = Units(found["instructions"], found["user_instructions"], found["cycles"])
+    units = Units(found["instructions"], found["cycles"])
     of_sample = json.loads((sampled / "run.json").read_text())
     taken = json.loads((sampled / "units.json").read_text())
-    places = list(zip(taken["user_at"], taken["user_instructions"], strict=True))
+    places = list(zip(taken["at"], taken["instructions"], strict=True))
     same_units = sum(units.cycles_between(at, at + count) for at, count in places)
     instructions = sum(taken["instructions"])
     sampling = of_sample["sampling"]

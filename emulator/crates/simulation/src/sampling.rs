@@ -206,12 +206,8 @@ impl SamplingPlan {
 pub(crate) struct Unit {
     /// Instructions of the region before the unit.
     pub at: u64,
-    /// Of those, the instructions in user mode.
-    pub user_at: u64,
     /// Instructions of the unit.
     pub instructions: u64,
-    /// Of those, the instructions in user mode.
-    pub user: u64,
     /// Cycles of the unit in which the hart was awake.
     pub cycles: u64,
 }
@@ -290,14 +286,8 @@ pub struct SampledUnits {
     pub format: u32,
     /// Instructions of the region before each unit.
     pub at: Vec<u64>,
-    /// Of those, the instructions in user mode: they tell the same place in another run, in which the kernel did other things meanwhile.
-    #[serde(default)]
-    pub user_at: Vec<u64>,
     /// Instructions of each unit.
     pub instructions: Vec<u64>,
-    /// Of those, the instructions in user mode.
-    #[serde(default)]
-    pub user_instructions: Vec<u64>,
     /// Cycles of each unit in which the hart was awake.
     pub cycles: Vec<u64>,
 }
@@ -311,9 +301,7 @@ impl SampledUnits {
         Self {
             format: Self::FORMAT,
             at: column(|unit| unit.at),
-            user_at: column(|unit| unit.user_at),
             instructions: column(|unit| unit.instructions),
-            user_instructions: column(|unit| unit.user),
             cycles: column(|unit| unit.cycles),
         }
     }
@@ -352,8 +340,6 @@ const RECENT_UNITS: usize = 8;
 pub(crate) struct Progress {
     /// Instructions that were retired.
     pub retired: u64,
-    /// Instructions in user mode.
-    pub user: u64,
     /// Cycles that the timing core has spent awake.
     pub cycles: u64,
 }
@@ -373,8 +359,6 @@ pub(crate) struct Sampler {
     opened: Progress,
     /// Instructions of stretches that have ended.
     before: u64,
-    /// Of those, the instructions in user mode.
-    user_before: u64,
     /// Places where units begin, if a survey chose some, and otherwise one in each interval; and how many of them were planned.
     chosen: (Vec<u64>, usize),
     random: u64,
@@ -383,8 +367,6 @@ pub(crate) struct Sampler {
     is_anew: bool,
     /// What was done when the present phase began.
     since: Progress,
-    /// Instructions of the region in user mode before the present unit.
-    user_at: u64,
     /// What was done of the present unit, in this stretch up to its last phase and in those before.
     partial: Progress,
     units: Vec<Unit>,
@@ -402,12 +384,10 @@ impl Sampler {
             next_interval: 0,
             opened: Progress::default(),
             before: 0,
-            user_before: 0,
             random: plan.seed ^ 0x9e37_79b9_7f4a_7c15,
             timed: 0,
             is_anew: false,
             since: Progress::default(),
-            user_at: 0,
             partial: Progress::default(),
             units: Vec::new(),
             plan: plan.clone(),
@@ -448,13 +428,13 @@ impl Sampler {
     /// Begins a stretch of the region.
     pub fn open(&mut self, now: Progress) {
         (self.opened, self.since) = (now, now);
-        self.enter(self.before, self.user_before);
+        self.enter(self.before);
     }
 
     /// Ends a stretch of the region. A unit that is open goes on in the next stretch.
     pub fn close(&mut self, now: Progress) {
         self.leave(now);
-        (self.before, self.user_before) = (self.place(now.retired), self.user_place(now));
+        self.before = self.place(now.retired);
         self.phase = Phase::Outside;
     }
 
@@ -467,17 +447,12 @@ impl Sampler {
     /// Goes on to the next phase, at the end of one.
     pub fn advance(&mut self, now: Progress) {
         self.leave(now);
-        self.enter(self.place(now.retired), self.user_place(now));
+        self.enter(self.place(now.retired));
     }
 
     /// Returns a place in the open stretch.
     fn place(&self, retired: u64) -> u64 {
         self.before + (retired - self.opened.retired)
-    }
-
-    /// Returns how many instructions of the region before now were in user mode.
-    fn user_place(&self, now: Progress) -> u64 {
-        self.user_before + now.user.saturating_sub(self.opened.user)
     }
 
     /// Leaves the present phase.
@@ -489,14 +464,13 @@ impl Sampler {
         }
         if self.phase == Phase::Unit {
             self.partial.retired += instructions;
-            self.partial.user += now.user.saturating_sub(self.since.user);
             self.partial.cycles += taken;
         }
         self.since = now;
     }
 
-    /// Begins the phase that a place lies in, before which so many instructions were in user mode.
-    fn enter(&mut self, place: u64, user: u64) {
+    /// Begins the phase that a place lies in.
+    fn enter(&mut self, place: u64) {
         if place >= self.unit_at.saturating_add(self.plan.unit) {
             self.end_unit();
             self.plan_unit();
@@ -516,17 +490,13 @@ impl Sampler {
             _ if place < self.unit_at => (Phase::WarmUp, self.unit_at),
             _ => (Phase::Unit, self.unit_at.saturating_add(self.plan.unit)),
         };
-        if self.phase == Phase::Unit && self.partial == Progress::default() {
-            self.user_at = user;
-        }
     }
 
     /// Keeps the unit that has ended, or was cut by the region's end.
     fn end_unit(&mut self) {
-        let Progress { retired: instructions, user, cycles } = std::mem::take(&mut self.partial);
+        let Progress { retired: instructions, cycles } = std::mem::take(&mut self.partial);
         if instructions > 0 {
-            let Self { unit_at: at, user_at, .. } = *self;
-            self.units.push(Unit { at, user_at, instructions, user, cycles });
+            self.units.push(Unit { at: self.unit_at, instructions, cycles });
         }
     }
 
@@ -597,8 +567,7 @@ mod tests {
     fn sampled(plan: &SamplingPlan, stretches: &[u64], cpi: impl Fn(u64) -> u64) -> Sampler {
         let mut sampler = Sampler::new(plan, &[]);
         let (mut retired, mut cycles, mut place) = (500, 0, 0);
-        // Half of the instructions are in user mode.
-        let now = |retired: u64, cycles: u64| Progress { retired, user: retired / 2, cycles };
+        let now = |retired: u64, cycles: u64| Progress { retired, cycles };
         for stretch in stretches {
             sampler.open(now(retired, cycles));
             let end = retired + stretch;
@@ -643,7 +612,6 @@ mod tests {
                     assert_eq!((unit.instructions, unit.cycles), (1000, 2000));
                     let room = interval * 10_000..=interval * 10_000 + 9000;
                     assert!(room.contains(&unit.at), "{scheme:?} {unit:?}");
-                    assert!((unit.at / 2).abs_diff(unit.user_at) <= stretches.len() as u64);
                 }
                 let places: std::collections::BTreeSet<u64> =
                     sampler.units.iter().map(|unit| unit.at % 10_000).collect();
@@ -661,7 +629,7 @@ mod tests {
     /// Returns the phases of 30,000 instructions, and how long each is.
     fn phases(plan: &SamplingPlan) -> Vec<(Phase, u64)> {
         let mut sampler = Sampler::new(plan, &[]);
-        let now = |retired: u64| Progress { retired, user: 0, cycles: 0 };
+        let now = |retired: u64| Progress { retired, cycles: 0 };
         sampler.open(now(0));
         let (mut retired, mut phases) = (0, Vec::new());
         while retired < 30_000 {
@@ -769,7 +737,7 @@ mod tests {
         let plan =
             SamplingPlan { unit: 1000, warm_up: 500, predictors: 700, ..SamplingPlan::default() };
         let run = |sampler: &mut Sampler| {
-            let now = |retired: u64| Progress { retired, user: 0, cycles: retired };
+            let now = |retired: u64| Progress { retired, cycles: retired };
             sampler.open(now(0));
             let mut retired = 0;
             while retired < 100_000 {

@@ -297,12 +297,8 @@ impl Session {
         &mut self,
         change: impl FnOnce(&mut Sampler, Progress),
     ) -> Result<(), SimulationError> {
-        let hart = self.system.harts.first();
-        let now = Progress {
-            retired: self.system.harts.instructions(),
-            user: hart.user_instructions(),
-            cycles: self.awake_cycles(),
-        };
+        let now =
+            Progress { retired: self.system.harts.instructions(), cycles: self.awake_cycles() };
         let Some(sampler) = &mut self.sampler else { return Ok(()) };
         let before = sampler.phase();
         change(sampler, now);

@@ -117,7 +117,6 @@ impl Hart {
         at: InstPosition,
     ) -> Next {
         self.supervisor_only(inst, status::TSR)?;
-        self.progress.count = at.count;
         let to = self.return_from_supervisor();
         self.returned(env, at);
         Ok(to)
@@ -133,7 +132,6 @@ impl Hart {
         if self.arch.privilege != Privilege::Machine {
             return Err(illegal(inst));
         }
-        self.progress.count = at.count;
         let to = self.return_from_machine();
         self.returned(env, at);
         Ok(to)

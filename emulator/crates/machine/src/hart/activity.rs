@@ -13,13 +13,6 @@ impl Hart {
         (self.arch.privilege != Privilege::User).then_some(self.attachments.user_entries)
     }
 
-    /// Returns how many instructions the hart has retired in user mode since it was made. Where a checkpoint of user mode was restored, those up to the
-    /// next trap are not counted.
-    pub fn user_instructions(&self) -> u64 {
-        let since = self.attachments.user_since;
-        self.attachments.user_before + self.progress.retired().saturating_sub(since)
-    }
-
     /// Returns true if the hart has stopped for good: it is in machine mode, takes no interrupt, and loops over a jump alone or
     /// over `wfi` and a jump. Firmware that cannot go on ends so (OpenSBI's `sbi_hart_hang`).
     pub fn is_halted(&self, bus: &mut Bus) -> bool {

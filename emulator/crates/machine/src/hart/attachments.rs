@@ -17,10 +17,6 @@ pub(crate) struct Attachments {
     pub exceptions: stuck::Exceptions,
     /// Number of times that the hart entered user mode since it was made.
     pub user_entries: u64,
-    /// Instructions in user mode since then, before the hart entered user mode last.
-    pub user_before: u64,
-    /// Instructions that the hart had retired when it entered user mode last; `u64::MAX` if it has left it.
-    pub user_since: u64,
     /// Carries out the calls of programs that know RISC-V semihosting; without it, they are breakpoints.
     pub host_calls: Option<Rc<RefCell<dyn HostCalls>>>,
     /// Looks at the guest in timed runs.
@@ -36,8 +32,6 @@ snapshot::snapshot!(Attachments { guest_tag } keeps {
     stop_at_regions,
     exceptions,
     user_entries,
-    user_before,
-    user_since,
     host_calls,
     onlooker
 });
@@ -51,8 +45,6 @@ impl Default for Attachments {
             stop_at_regions: false,
             exceptions: stuck::Exceptions::default(),
             user_entries: 0,
-            user_before: 0,
-            user_since: u64::MAX,
             host_calls: None,
             onlooker: None,
             guest_tag: Rc::default(),

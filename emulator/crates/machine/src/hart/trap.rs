@@ -131,14 +131,7 @@ impl Hart {
     fn set_privilege(&mut self, privilege: Privilege) {
         let changed = self.arch.privilege != privilege;
         self.arch.privilege = privilege;
-        if changed && privilege == Privilege::User {
-            self.attachments.user_entries += 1;
-            self.attachments.user_since = self.progress.retired();
-        } else if changed && self.attachments.user_since != u64::MAX {
-            // It was in user mode, or is restored from a checkpoint.
-            self.attachments.user_before = self.user_instructions();
-            self.attachments.user_since = u64::MAX;
-        }
+        self.attachments.user_entries += u64::from(changed && privilege == Privilege::User);
         self.update_rights();
         if changed && (self.progress.timed || self.arch.counters.filtered()) {
             self.deadlines.afterwards(after::PRIVILEGE);

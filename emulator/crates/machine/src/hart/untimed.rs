@@ -65,7 +65,6 @@ impl Hart {
                         match hart.fetch_page(env, pc) {
                             Ok(found) => page = found,
                             Err(trap) => {
-                                hart.progress.count = count;
                                 count += 1;
                                 let handler = hart.trap(trap, pc);
                                 env.log_trap(pc, handler);

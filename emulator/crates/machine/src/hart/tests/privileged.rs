@@ -288,20 +288,3 @@ fn entries_into_user_mode_are_counted() {
     machine.steps(1);
     assert_eq!(machine.hart.user_entries(), Some(1));
 }
-
-#[test]
-fn instructions_in_user_mode_are_counted() {
-    let mut machine = machine(Privilege::Machine, &[addi(3, 0, 1), addi(3, 3, 1), ECALL]);
-    for rounds in 1..=3 {
-        machine.hart.arch.csrs.mepc = RAM_BASE;
-        machine.hart.set_pc(HANDLER + 4);
-        machine.steps(1);
-        let before = machine.hart.user_instructions();
-        machine.steps(1);
-        assert_eq!(machine.hart.user_instructions(), before + 1, "it is there");
-        machine.steps(2);
-        assert_eq!(machine.hart.user_instructions(), 2 * rounds, "the call does not retire");
-        // Time that passes without an instruction does not count.
-        machine.hart.progress.sleep(1000);
-    }
-}
