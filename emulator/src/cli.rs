@@ -63,10 +63,10 @@ to change and to run again. `tipsim report DIR --format ...` writes it for other
     /// Say what a program does over time: the phases of its region, by basic blocks, without timing.
     #[command(after_help = "Examples:
   tipsim phases workloads/study/xz.toml --out out/phases-xz
-  tipsim phases out/profile-sort/profile.toml --out out/phases-sort --interval 100000
+  tipsim phases out/profile-sort/profile.toml --out out/phases-sort --interval 100k
 
-DIR has phases.json with everything (`tipsim schema phases.json`), and the files of SimPoint's tools: NAME.bb with the basic-block vector of \
-each interval, NAME.simpts with the interval that stands for each phase, NAME.weights with the phases' shares.")]
+DIR has phases.json with everything (`tipsim schema phases.json`), and the files of SimPoint's tools: phases.bb with the basic-block vector of \
+each interval, phases.simpts with the interval that stands for each phase, phases.weights with the phases' shares. The exit status is that of the guest's command.")]
     Phases(PhasesArgs),
     /// Say what a program would gain, before it is changed: runs it again on a core without a cause of lost cycles at some instructions.
     #[command(after_help = "Examples:
@@ -211,7 +211,7 @@ pub struct RunArgs {
 /// `tipsim phases`.
 #[derive(Debug, Args)]
 pub struct PhasesArgs {
-    /// Run spec (TOML), with one hart. Its region of interest is surveyed: that of run.region, or the command.
+    /// Run spec (TOML), with one hart and no network. Its region of interest is surveyed: what run.region = "marked" says, or the command.
     pub spec: PathBuf,
     /// Set one key of the spec, e.g. `guest.memory="2G"`.
     #[arg(long, value_name = "KEY=VALUE")]
@@ -219,10 +219,10 @@ pub struct PhasesArgs {
     /// Folder of the results.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Instructions of an interval.
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1000..))]
+    /// Instructions of an interval, at least 1000: a number, or one with k, M or G.
+    #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_interval)]
     pub interval: u64,
-    /// Most phases.
+    /// Most phases, up to 1000.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = parse_most_phases)]
     pub most: usize,
     /// Number that the first centres of phases follow from.
@@ -234,6 +234,19 @@ pub struct PhasesArgs {
     /// Directory of the built guest, as printed by `guest-sw/build`. Without it, the guest that was built last.
     #[arg(long, value_name = "DIR", env = "TIPSIM_GUEST")]
     pub guest_dir: Option<PathBuf>,
+}
+
+/// Parses instructions of an interval, such as 100k.
+fn parse_interval(text: &str) -> Result<u64, String> {
+    let (number, factor) = match text.as_bytes().last() {
+        Some(b'k') => (&text[..text.len() - 1], 1000),
+        Some(b'M') => (&text[..text.len() - 1], 1_000_000),
+        Some(b'G') => (&text[..text.len() - 1], 1_000_000_000),
+        _ => (text, 1),
+    };
+    let interval = number.parse().ok().and_then(|number: u64| number.checked_mul(factor));
+    let interval = interval.filter(|interval| *interval >= 1000);
+    interval.ok_or_else(|| "expected at least 1000 instructions, such as 100k or 1M".to_owned())
 }
 
 /// Parses a number of phases.

@@ -28,11 +28,11 @@ use simulation::{
 use user_net::UserNet;
 
 use crate::cli::Made;
-use crate::failure::{BadInput, bad_input, cannot_write};
+use crate::failure::{BadInput, bad_input};
 use crate::gdb::{self, Debugger, UnderDebugger};
 use crate::guest_files::program::{Program, ProgramArguments, ProgramConsole};
 use crate::host::self_profile::{Samples, SelfProfile, sample_this_thread};
-use crate::run_folder::{CONSOLE, RUN, TRACE, Work};
+use crate::run_folder::{CONSOLE, PHASES_VECTORS, RUN, TRACE, Work};
 use crate::session::SharedPosition;
 use crate::spec::Net;
 use boot_cache::Boot;
@@ -69,16 +69,16 @@ pub struct ExperimentOptions<'a> {
     /// A checkpoint that the machine goes on from, instead of its boot.
     pub checkpoint: Option<&'a Path>,
     /// The region is surveyed, and nothing is recorded.
-    pub survey: Option<SurveyRequest<'a>>,
+    pub survey: Option<SurveyRequest>,
 }
 
 /// What is to be surveyed.
 #[derive(Clone, Copy)]
-pub struct SurveyRequest<'a> {
+pub struct SurveyRequest {
     /// Instructions of an interval.
     pub interval: u64,
-    /// File into which basic-block vectors are written, if into any.
-    pub vectors: Option<&'a Path>,
+    /// Basic-block vectors are written among the results.
+    pub vectors: bool,
 }
 
 /// A machine of a run spec, its session, and the folder in which its results come to be. Dropped before [`Self::finish`], nothing of it
@@ -172,7 +172,7 @@ impl Experiment {
         options: &ExperimentOptions<'_>,
     ) -> anyhow::Result<Self> {
         let recording = match options.survey {
-            Some(request) => survey(&plan, request)?,
+            Some(request) => survey(&plan, &work, request)?,
             None => recording(&plan, &work)?,
         };
         let mut session = Session::new(system, &plan.preset, recording, plan.spec.run.boot)?;
@@ -337,8 +337,10 @@ fn begin(plan: &Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Work> {
             work.results().write(input::MADE_INPUT, content)?;
         }
     }
-    let begun = serde_json::to_vec_pretty(&outcome::begun(plan).to_value())?;
-    work.results().write(RUN, &begun)?;
+    if options.survey.is_none() {
+        let begun = serde_json::to_vec_pretty(&outcome::begun(plan).to_value())?;
+        work.results().write(RUN, &begun)?;
+    }
     Ok(work)
 }
 
@@ -444,10 +446,10 @@ fn machine_options(plan: &Plan, console: Output) -> MachineOptions<'_> {
 }
 
 /// What a survey of the region counts.
-fn survey(plan: &Plan, request: SurveyRequest<'_>) -> anyhow::Result<Recording> {
-    let vectors = request.vectors.map(|path| {
-        let file = File::create(path).map_err(|e| cannot_write(path, e))?;
-        anyhow::Ok(Box::new(BufWriter::new(file)) as Box<dyn Write + Send>)
+fn survey(plan: &Plan, work: &Work, request: SurveyRequest) -> anyhow::Result<Recording> {
+    let vectors = request.vectors.then(|| {
+        let file = BufWriter::new(work.create(PHASES_VECTORS)?);
+        anyhow::Ok(Box::new(file) as Box<dyn Write + Send>)
     });
     let survey = SurveyOptions { interval: request.interval, vectors: vectors.transpose()? };
     Ok(Recording { region: plan.spec.run.region, survey: Some(survey), ..Recording::default() })

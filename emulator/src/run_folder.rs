@@ -53,6 +53,14 @@ pub const PROFILE_SPEC: &str = "profile.toml";
 pub const EXEC_SPEC: &str = "exec.toml";
 /// What was found of each unit of a region that was sampled.
 pub const UNITS: &str = "units.json";
+/// What a survey found: phases and intervals, and the files of SimPoint's tools.
+pub const PHASES: &str = "phases.json";
+/// Basic-block vectors of a survey's intervals.
+pub const PHASES_VECTORS: &str = "phases.bb";
+/// Intervals that stand for the phases of a survey.
+pub const PHASES_POINTS: &str = "phases.simpts";
+/// Shares of the phases of a survey.
+pub const PHASES_WEIGHTS: &str = "phases.weights";
 /// How a run went.
 pub const RUN: &str = "run.json";
 /// What the guest's console printed.

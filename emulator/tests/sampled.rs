@@ -187,16 +187,40 @@ fn phases_are_those_of_the_program() {
     let dir = scratch("sampled-phases");
     let plan = "[run.sampling]\nunit = 20000\nevery = 30000000\n";
     run(&dir, plan);
+    let refused = |settings: &[&str], status, words: &[&str]| {
+        let mut command = tipsim();
+        command.arg("phases").arg(dir.join("spec.toml")).arg("--out").arg(dir.join("none"));
+        for setting in settings {
+            command.args(["--set", setting]);
+        }
+        assert_error(&command.output().unwrap(), status, words);
+        assert!(!dir.join("none").exists() && !dir.join("none.partial").exists());
+    };
+    refused(&["guest.harts=2"], 2, &["guest.harts = 1", "found 2"]);
+    refused(&["run.max_instructions=30000000"], 1, &["run.max_instructions", "no phases"]);
+    refused(&["run.region=\"marked\""], 1, &["no region of interest"]);
+    // What others have put there is not written over, and no link is followed.
+    std::fs::create_dir(dir.join("theirs")).unwrap();
+    std::os::unix::fs::symlink("../precious", dir.join("theirs/phases.bb")).unwrap();
+    std::fs::write(dir.join("precious"), "precious").unwrap();
+    let mut command = tipsim();
+    command.arg("phases").arg(dir.join("spec.toml")).arg("--out").arg(dir.join("theirs"));
+    assert_error(&command.output().unwrap(), 2, &["theirs", "phases.bb"]);
+    assert_eq!(std::fs::read_to_string(dir.join("precious")).unwrap(), "precious");
+    let mut command = tipsim();
+    command.arg("phases").arg(dir.join("spec.toml")).args(["--set", "run.command=\"exit 7\""]);
+    let failed = command.arg("--out").arg(dir.join("failed")).output().unwrap();
+    assert_eq!(failed.status.code(), Some(7), "{}", stderr(&failed));
+    assert_eq!(json(&dir.join("failed/phases.json"))["command_status"], 7);
     let survey = |out: &str, settings: &[&str]| {
         let mut command = tipsim();
-        command.arg("phases").arg(dir.join("spec.toml")).args(["--interval", "200000"]);
+        command.arg("phases").arg(dir.join("spec.toml")).args(["--interval", "200k"]);
         for setting in settings {
             command.args(["--set", setting]);
         }
         let text = succeed(command.arg("--out").arg(dir.join(out)));
         let read = |name: &str| std::fs::read_to_string(dir.join(out).join(name)).unwrap();
-        let name = json(&dir.join("out/run.json"))["name"].as_str().unwrap().to_owned();
-        let files = [".bb", ".simpts", ".weights"].map(|ending| read(&format!("{name}{ending}")));
+        let files = ["phases.bb", "phases.simpts", "phases.weights"].map(read);
         (text, json(&dir.join(out).join("phases.json")), files)
     };
     let (text, found, [vectors, points, weights]) = survey("phases", &[]);
@@ -276,7 +300,7 @@ fn plans_that_cannot_be_are_refused() {
         ),
         (
             "boot = \"functional\"\nregion = \"command\"\n[run.sampling]\nunits = 5\nerror = \"1 %\"\n",
-            ["run.sampling.error", "none with run.sampling.units", "1 %"],
+            ["run.sampling.units", "none with run.sampling.error", "5"],
         ),
         (
             "boot = \"functional\"\nregion = \"command\"\n[run.sampling]\nerror = 1\n",
@@ -284,7 +308,7 @@ fn plans_that_cannot_be_are_refused() {
         ),
         (
             "boot = \"functional\"\nregion = \"command\"\n[run.sampling]\nerror = \"1 m\"\n",
-            ["error", "a percentage such as \"1 %\"", "1 m"],
+            ["error", "such as \"1 %\"", "1 m"],
         ),
         (
             "region = \"command\"\n[run.sampling]\n",

@@ -1,6 +1,5 @@
 //! `tipsim phases`: what a program does over time, without timing.
 
-use std::fs;
 use std::path::Path;
 
 use phases::{Phases, Survey};
@@ -10,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::run::{STATUS_OF_INTERRUPT, stop_on_signal};
 use crate::cli::{PhasesArgs, RunArgs};
 use crate::experiment::passes::{Surveyed, survey};
-use crate::experiment::{ConsoleEcho, End, ExperimentOptions, Plan, SurveyRequest};
-use crate::failure::{BadInput, cannot_write};
+use crate::experiment::{ConsoleEcho, End, ExperimentOptions, Plan, SurveyRequest, command};
+use crate::failure::BadInput;
+use crate::run_folder::{PHASES, PHASES_POINTS, PHASES_WEIGHTS, Results, Work};
 use crate::spec::Net;
 
 /// What `tipsim phases` found, as `phases.json` has it.
@@ -21,7 +21,10 @@ pub struct PhasesFile {
     pub format: u32,
     /// Instructions of the region.
     pub instructions: u64,
-    /// Number that looks random numbers follow from.
+    /// Status of the guest's command, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command_status: Option<u32>,
+    /// Seed of the numbers by which first centres of phases are drawn.
     pub seed: u64,
     /// The phases, and the phase of each interval.
     #[serde(flatten)]
@@ -35,11 +38,9 @@ impl PhasesFile {
     pub const FORMAT: u32 = 1;
 }
 
-/// Name of the file with all that was found.
-pub const PHASES: &str = "phases.json";
-
 /// Surveys the region of a run spec, and says which phases it has.
 pub fn phases(args: &PhasesArgs) -> anyhow::Result<u8> {
+    Work::check(&args.out)?;
     let plan = Plan::new(&RunArgs {
         spec: args.spec.clone(),
         set: args.set.clone(),
@@ -53,12 +54,8 @@ pub fn phases(args: &PhasesArgs) -> anyhow::Result<u8> {
         brief: false,
     })?;
     let plan = surveyed_plan(plan)?;
-    fs::create_dir_all(&args.out).map_err(|e| cannot_write(&args.out, e))?;
-    let name = plan.spec.name.clone();
-    let vectors = args.out.join(format!("{name}.bb"));
-    let pass = args.out.join("pass");
     let options = ExperimentOptions {
-        out: &pass,
+        out: &args.out,
         spec_name: "",
         made: None,
         echo: ConsoleEcho::Nowhere,
@@ -68,36 +65,40 @@ pub fn phases(args: &PhasesArgs) -> anyhow::Result<u8> {
         position: None,
         input: None,
         checkpoint: None,
-        survey: Some(SurveyRequest { interval: args.interval, vectors: Some(&vectors) }),
+        survey: Some(SurveyRequest { interval: args.interval, vectors: true }),
     };
-    let Surveyed { survey, end, .. } = survey(plan, &options)?;
-    if end == Some(End::Interrupted) {
+    let Surveyed { survey, mut work, end, status, command_at, .. } = survey(plan, &options)?;
+    if end == End::Interrupted {
+        eprintln!("tipsim: interrupted: there are no phases");
         return Ok(STATUS_OF_INTERRUPT);
     }
-    if survey.total() == 0 {
-        return Err(BadInput(
-            "expected a region of interest, found none: the command did not begin, or marked none"
-                .to_owned(),
-        )
-        .into());
+    if let Some(why) = end.part() {
+        anyhow::bail!("{why}: there are no phases");
     }
-    if let Some(why) = end.as_ref().and_then(End::part) {
-        eprintln!("tipsim: note: the survey is of a part of the run: {why}");
-    }
+    anyhow::ensure!(
+        survey.total() > 0,
+        "there are no phases, as there was no region of interest: the command did not begin, or its programs marked nothing"
+    );
     let phases = Phases::of(&survey, args.most, args.seed);
     let found = PhasesFile {
         format: PhasesFile::FORMAT,
         instructions: survey.total(),
+        command_status: status,
         seed: args.seed,
         phases,
         survey,
     };
-    write(&args.out, &name, &found)?;
+    write(work.results(), &found)?;
+    let (place, published) = work.publish(None);
+    published?;
+    if let Some(status) = status {
+        command::report_status(status, &place, command_at.unwrap_or(0));
+    }
     match args.json {
         true => println!("{}", serde_json::to_string_pretty(&found)?),
         false => print!("{}", text(&found, &args.out)),
     }
-    Ok(0)
+    Ok(status.map_or(0, |status| u8::try_from(status).unwrap_or(u8::MAX)))
 }
 
 /// Returns the plan with what a survey needs: the region is executed functionally, by one hart.
@@ -121,25 +122,18 @@ fn surveyed_plan(mut plan: Plan) -> Result<Plan, BadInput> {
     Ok(plan)
 }
 
-/// Writes all that was found, and what SimPoint's tools write, into the folder.
-fn write(out: &Path, name: &str, found: &PhasesFile) -> anyhow::Result<()> {
+/// Writes all that was found, and what SimPoint's tools write, among the results.
+fn write(results: &mut Results, found: &PhasesFile) -> anyhow::Result<()> {
     let phases = (0..).zip(&found.phases.phases);
     let points: String = phases
         .clone()
         .map(|(number, phase)| format!("{} {number}\n", phase.representative))
         .collect();
     let weights: String =
-        phases.map(|(number, phase)| format!("{:.6} {number}\n", phase.share)).collect();
-    let json = serde_json::to_string(found)?;
-    for (file, content) in [
-        (PHASES.to_owned(), json),
-        (format!("{name}.simpts"), points),
-        (format!("{name}.weights"), weights),
-    ] {
-        let path = out.join(file);
-        fs::write(&path, content).map_err(|e| cannot_write(&path, e))?;
-    }
-    Ok(())
+        phases.map(|(number, phase)| format!("{:.9} {number}\n", phase.share)).collect();
+    results.write(PHASES, &serde_json::to_vec(found)?)?;
+    results.write(PHASES_POINTS, points.as_bytes())?;
+    results.write(PHASES_WEIGHTS, weights.as_bytes())
 }
 
 fn text(found: &PhasesFile, out: &Path) -> String {
@@ -166,6 +160,12 @@ fn text(found: &PhasesFile, out: &Path) -> String {
             phase.spread,
             phase.representative,
             before as f64 / 1e6
+        );
+    }
+    let singles = found.phases.phases.iter().filter(|phase| phase.intervals == 1).count();
+    if 2 * singles > found.phases.phases.len() {
+        text += &format!(
+            "{singles} phases are one interval each, such as those in which shell and kernel start a program; longer intervals (--interval) have fewer\n"
         );
     }
     text += &format!("\nover time, {} intervals a character:\n", line_step(found));
@@ -211,7 +211,14 @@ mod tests {
             survey.vectors.push(vector);
         }
         let phases = Phases::of(&survey, 10, 1);
-        let found = PhasesFile { format: 1, instructions: survey.total(), seed: 1, phases, survey };
+        let found = PhasesFile {
+            format: 1,
+            instructions: survey.total(),
+            command_status: None,
+            seed: 1,
+            phases,
+            survey,
+        };
         let text = text(&found, Path::new("out"));
         assert!(text.starts_with(
             "0.2 M instructions in 250 intervals of 1000, 0 basic blocks, 2 phases\n"

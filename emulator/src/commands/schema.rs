@@ -9,12 +9,12 @@ use simulation::SampledUnits;
 use truth::Truth;
 
 use crate::cli::SchemaArgs;
-use crate::commands::phases::{PHASES, PhasesFile};
+use crate::commands::phases::PhasesFile;
 use crate::failure::{BadInput, nearest};
 use crate::run_folder::report_files::{FLAME, REPORT};
 use crate::run_folder::run_json::RunJson;
 use crate::run_folder::trace_metadata::TraceMetadata;
-use crate::run_folder::{RUN, TRACE, UNITS};
+use crate::run_folder::{PHASES, RUN, TRACE, UNITS};
 
 /// A file of a run that has a schema.
 struct SchemaRow {

@@ -3,10 +3,11 @@
 //! Each pass is a run of its own, from the boot on, with files and folders of its own: a guest cannot tell it from the one whose results
 //! are kept.
 
+use phases::Survey;
 use simulation::Goal;
 
-use super::{ConsoleEcho, End, Experiment, ExperimentOptions, Plan, SurveyRequest};
-use phases::Survey;
+use super::{ConsoleEcho, End, Experiment, ExperimentOptions, Plan, SurveyRequest, command};
+use crate::run_folder::Work;
 
 /// What a survey found, and the plan that it was for.
 pub struct Surveyed {
@@ -14,8 +15,14 @@ pub struct Surveyed {
     pub plan: Plan,
     /// The region's intervals.
     pub survey: Survey,
+    /// Where the results of the survey come to be. Dropped, nothing of it stays.
+    pub work: Work,
     /// Why the pass ended.
-    pub end: Option<End>,
+    pub end: End,
+    /// Status of the guest's command, if it ended.
+    pub status: Option<u32>,
+    /// Bytes that the console had printed when the command started, if it did.
+    pub command_at: Option<u64>,
 }
 
 /// Executes a plan functionally up to its end, and surveys its region.
@@ -27,31 +34,40 @@ pub fn survey(plan: Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Sur
     experiment.step(&Goal::END, None, None)?;
     experiment.state.progress.end();
     let survey = experiment.session.take_survey()?.unwrap_or_else(|| Survey::new(1));
-    Ok(Surveyed { plan: experiment.plan, survey, end: experiment.state.end })
+    let Experiment { plan, work, state, .. } = experiment;
+    let status = command::status(&work.guest_files());
+    let has_command = plan.spec.run.command.is_some();
+    let end = state.end.unwrap_or(End::Session { complete: true });
+    let end = end.settled(has_command && status.is_none(), work.path());
+    Ok(Surveyed { plan, survey, work, end, status, command_at: state.command_at })
 }
 
 /// Settles where the units of a sampled run are, by a survey if it takes one. `None`: the survey was interrupted.
 ///
 /// # Errors
-/// Those of [`survey`].
+/// If the guest cannot boot.
 pub fn settled(plan: Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Option<Plan>> {
     let interval = plan.spec.run.sampling.as_ref().and_then(|plan| plan.surveys());
     let Some(interval) = interval else { return Ok(Some(plan)) };
-    let request = SurveyRequest { interval, vectors: None };
-    let Surveyed { mut plan, survey, end } = self::survey(
+    let request = SurveyRequest { interval, vectors: false };
+    let Surveyed { mut plan, survey, end, .. } = self::survey(
         plan,
         &ExperimentOptions { survey: Some(request), echo: ConsoleEcho::Nowhere, ..options.clone() },
     )?;
-    if end == Some(End::Interrupted) {
+    if end == End::Interrupted {
         return Ok(None);
     }
     // A region that has not begun is told of by the run itself.
     if let Some(sampling) = plan.spec.run.sampling.as_mut().filter(|_| survey.total() > 0) {
         plan.units_at = sampling.settle(&survey);
         eprintln!(
-            "tipsim: surveyed {:.1} M instructions with {} basic blocks: one unit in {:.1} M instructions",
+            "tipsim: surveyed {:.1} M instructions with {} basic blocks: some {} units, one in {:.2} M instructions",
             survey.total() as f64 / 1e6,
             survey.blocks,
+            match plan.units_at.len() {
+                0 => survey.total() / sampling.every,
+                chosen => chosen as u64,
+            },
             sampling.every as f64 / 1e6
         );
     }

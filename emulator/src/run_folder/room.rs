@@ -9,13 +9,16 @@ use std::path::{Path, PathBuf};
 use super::folder::Folder;
 use super::marker::{MARKER, Marker};
 use super::remove_tree::remove_tree;
-use super::{CONSOLE, EXEC_SPEC, GUEST_FILES, PROFILE_SPEC, RUN, TRACE, TRIALS, UNITS};
+use super::{
+    CONSOLE, EXEC_SPEC, GUEST_FILES, PHASES, PHASES_POINTS, PHASES_VECTORS, PHASES_WEIGHTS,
+    PROFILE_SPEC, RUN, TRACE, TRIALS, UNITS,
+};
 use crate::experiment::input::MADE_INPUT;
 use crate::host::sha256::sha256;
 use crate::run_folder::evaluation::{EVALUATION, EXCERPTS};
 
 /// Files that runs, reports and `tipsim profile` write, here and in the folder of each hart.
-const RESULT_FILES: [&str; 17] = [
+const RESULT_FILES: [&str; 21] = [
     MARKER,
     LOCK,
     RUN,
@@ -30,6 +33,10 @@ const RESULT_FILES: [&str; 17] = [
     "flame.json",
     "truth.json",
     UNITS,
+    PHASES,
+    PHASES_VECTORS,
+    PHASES_POINTS,
+    PHASES_WEIGHTS,
     PROFILE_SPEC,
     EXEC_SPEC,
     MADE_INPUT,

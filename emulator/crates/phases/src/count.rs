@@ -10,7 +10,7 @@ use crate::survey::{DIMENSIONS, Survey, Vector};
 
 /// Counts the instructions of each basic block, interval by interval.
 ///
-/// A basic block begins where a control transfer, a trap or the region's begin leads, and ends with the next control transfer, whether or not a
+/// An instruction that traps counts, too, though it does not retire. A basic block begins where a control transfer, a trap or the region's begin leads, and ends with the next control transfer, whether or not a
 /// branch is taken. Blocks are known by the virtual address of their first instruction, so that equal addresses of several processes are one
 /// block.
 pub struct BlockCounter {
@@ -48,8 +48,8 @@ impl BlockCounter {
         }
     }
 
-    /// Also writes the vector of each interval, as SimPoint's tools read it (`.bb`): a line of `T` and `:BLOCK:INSTRUCTIONS` for each block,
-    /// whose number begins at 1.
+    /// Also writes the vector of each interval, as SimPoint's tools read it (`.bb`): a line of `T` and `:BLOCK:INSTRUCTIONS` for each block. Blocks have
+    /// numbers from 1 on.
     #[must_use]
     pub fn writing(mut self, vectors: Box<dyn Write + Send>) -> Self {
         self.vectors = Some(vectors);

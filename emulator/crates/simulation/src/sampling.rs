@@ -50,7 +50,7 @@ impl std::str::FromStr for RelativeError {
         let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
         let percent = percent.filter(|percent| (0.01..=100.0).contains(percent));
         let percent = percent.ok_or_else(|| {
-            format!("expected a percentage such as \"1 %\", of at least 0.01, found \"{text}\"")
+            format!("expected a percentage from 0.01 to 100 such as \"1 %\", found \"{text}\"")
         })?;
         Ok(Self { millionths: (percent * 1e4).round() as u64 })
     }
@@ -149,13 +149,13 @@ impl SamplingPlan {
             Self { units: Some(units), .. } if *units < 2 => {
                 fault("units", "at least 2".to_owned(), units)
             }
-            Self { error: Some(error), units: Some(_), .. } => {
-                fault("error", "none with run.sampling.units".to_owned(), error)
+            Self { error: Some(_), units: Some(units), .. } => {
+                fault("units", "none with run.sampling.error".to_owned(), units)
             }
-            Self { error: Some(error), scheme: Scheme::RankedSet, .. } => fault(
-                "error",
-                "run.sampling.scheme = \"systematic\" or \"random\" with it".to_owned(),
-                error,
+            Self { error: Some(_), scheme: Scheme::RankedSet, .. } => fault(
+                "scheme",
+                "\"systematic\" or \"random\" with run.sampling.error".to_owned(),
+                &"\"ranked-set\"",
             ),
             _ => None,
         }
@@ -179,7 +179,7 @@ impl SamplingPlan {
     pub fn settle(&mut self, survey: &Survey) -> Vec<u64> {
         let instructions = survey.total();
         let units = self.units.unwrap_or(UNITS_OF_A_RANKED_SET);
-        self.every = (instructions / units).max(self.unit);
+        self.every = instructions.div_ceil(units).max(self.unit);
         match self.scheme {
             Scheme::Systematic | Scheme::Random => Vec::new(),
             Scheme::RankedSet => {
@@ -258,10 +258,14 @@ impl Sampled {
             ),
             false => String::new(),
         };
+        let key = match plan.surveys() {
+            Some(_) => "run.sampling.units",
+            None => "run.sampling.every",
+        };
         let few = match percent(margin.within_95) > 20.0 {
-            true if plan.error.is_none() => "; more units make it narrower (run.sampling.every)",
-            _ if *units < FEW_UNITS => "; so few units say little of chance (run.sampling.every)",
-            _ => "",
+            true if plan.error.is_none() => format!("; more units make it narrower ({key})"),
+            _ if *units < FEW_UNITS => format!("; so few units say little of chance ({key})"),
+            _ => String::new(),
         };
         let missed = match plan.error {
             Some(wanted) if percent(margin.within_95) > 100.0 * wanted.share() => {
@@ -791,7 +795,7 @@ mod tests {
             error: Some(error.parse().unwrap()),
             ..SamplingPlan::default()
         };
-        let cpi = |at: u64| if at / 10_000 % 2 == 0 { 1 } else { 3 };
+        let cpi = |at: u64| if (at / 10_000).is_multiple_of(2) { 1 } else { 3 };
         let first = plan("2 %");
         let told = sampled(&first, &[1_000_000], cpi).summary();
         let found = told.cycles.unwrap().margin().within_95 / told.cycles.unwrap().value;
@@ -812,7 +816,7 @@ mod tests {
         }
         for wrong in ["1", "0 %", "-1 %", "101 %", "nan %", "%", ""] {
             let error = wrong.parse::<RelativeError>().unwrap_err();
-            assert!(error.contains("a percentage such as \"1 %\""), "{error}");
+            assert!(error.contains("such as \"1 %\""), "{error}");
         }
     }
 
@@ -828,9 +832,9 @@ mod tests {
         assert_eq!(plan.fault().unwrap().0, "units");
         let error = Some("1 %".parse().unwrap());
         let plan = SamplingPlan { units: Some(10), error, ..SamplingPlan::default() };
-        assert_eq!(plan.fault().unwrap().0, "error");
+        assert_eq!(plan.fault().unwrap().0, "units");
         let plan = SamplingPlan { scheme: Scheme::RankedSet, error, ..SamplingPlan::default() };
-        assert_eq!(plan.fault().unwrap().0, "error");
+        assert_eq!(plan.fault().unwrap().0, "scheme");
         assert_eq!(SamplingPlan::default().fault(), None);
     }
 }

@@ -107,8 +107,8 @@ impl Hart {
         Ok(())
     }
 
-    /// Has hot code translated by a thread of its own, if any is translated, and interprets it until then. Where everything is to be translated at once,
-    /// it still is. The guest cannot tell.
+    /// Has hot code translated by a thread of its own, if any is translated, and interprets it until then. What is to be translated at once
+    /// still is. The guest cannot tell.
     pub fn translate_apart(&mut self) {
         if self.translations.hot_after == HOT_AFTER
             && let Some(translator) = &mut self.translations.translator
