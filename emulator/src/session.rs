@@ -399,18 +399,12 @@ fn begin(
     input: Option<Input>,
 ) -> anyhow::Result<Experiment> {
     Work::check(&options.out)?;
-    let args = RunArgs {
-        spec: options.spec.clone(),
-        set: options.set.clone(),
-        out: options.out.clone(),
-        guest_dir: options.guest_dir.clone(),
-        debuginfod: None,
-        console: false,
-        gdb: None,
-        self_profile: false,
-        made: None,
-        brief: false,
-    };
+    let args = RunArgs::of_spec(
+        options.spec.clone(),
+        options.set.clone(),
+        options.out.clone(),
+        options.guest_dir.clone(),
+    );
     let plan = Plan::new(&args)?;
     if options.interactive && plan.program.is_some() {
         let error = "interactive: expected a guest with a console of its own, found guest.program, whose input is run.input";

@@ -41,18 +41,12 @@ impl PhasesFile {
 /// Surveys the region of a run spec, and says which phases it has.
 pub fn phases(args: &PhasesArgs) -> anyhow::Result<u8> {
     Work::check(&args.out)?;
-    let plan = Plan::new(&RunArgs {
-        spec: args.spec.clone(),
-        set: args.set.clone(),
-        out: args.out.clone(),
-        guest_dir: args.guest_dir.clone(),
-        debuginfod: None,
-        console: false,
-        gdb: None,
-        self_profile: false,
-        made: None,
-        brief: false,
-    })?;
+    let plan = Plan::new(&RunArgs::of_spec(
+        args.spec.clone(),
+        args.set.clone(),
+        args.out.clone(),
+        args.guest_dir.clone(),
+    ))?;
     let plan = surveyed_plan(plan)?;
     let options = ExperimentOptions {
         out: &args.out,
@@ -175,13 +169,13 @@ fn text(found: &PhasesFile, out: &Path) -> String {
 }
 
 /// Characters for phases, in order; later ones are `+`.
-const MARKS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+const PHASE_CHARACTERS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 /// Characters of a line of phases over time.
-const WIDTH: usize = 100;
+const LINE_CHARACTERS: usize = 100;
 
 /// Returns how many intervals a character stands for.
 fn line_step(found: &PhasesFile) -> usize {
-    found.phases.of.len().div_ceil(WIDTH).max(1)
+    found.phases.of.len().div_ceil(LINE_CHARACTERS).max(1)
 }
 
 /// Returns the phase of each stretch of time: the one that most of its intervals have.
@@ -190,7 +184,7 @@ fn over_time(found: &PhasesFile) -> String {
         let mut counts = vec![0; found.phases.phases.len()];
         intervals.iter().for_each(|phase| counts[*phase] += 1);
         let most = (0..counts.len()).max_by_key(|phase| (counts[*phase], usize::MAX - phase));
-        most.and_then(|phase| MARKS.get(phase)).map_or('+', |mark| char::from(*mark))
+        most.and_then(|phase| PHASE_CHARACTERS.get(phase)).map_or('+', |mark| char::from(*mark))
     };
     let line: String = found.phases.of.chunks(line_step(found)).map(mark).collect();
     line + "\n"

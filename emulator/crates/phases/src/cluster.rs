@@ -13,7 +13,7 @@ const ROUNDS: usize = 100;
 /// Intervals by which clusters are found; others join the nearest.
 const MOST_FOR_CENTRES: usize = 10_000;
 /// A number of phases is enough whose score is so far on the way from the worst to the best, as in SimPoint.
-const ENOUGH: f64 = 0.9;
+const SUFFICIENT_SCORE: f64 = 0.9;
 
 /// A program's phases.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,7 +48,8 @@ impl Phases {
         let clusters = |count| Clusters::best_of(&sample, count, seed);
         let (one, all) = (clusters(1), clusters(most));
         let (least, best) = (one.score.min(all.score), one.score.max(all.score));
-        let is_enough = |clusters: &Clusters| clusters.score >= least + ENOUGH * (best - least);
+        let is_enough =
+            |clusters: &Clusters| clusters.score >= least + SUFFICIENT_SCORE * (best - least);
         // The smallest number that is enough, as scores rise with the number at first.
         let (mut below, mut found) = (0, if is_enough(&one) { one } else { all });
         while found.centres.len() - below > 1 {

@@ -15,5 +15,6 @@ mod survey;
 
 pub use cluster::{Phase, Phases};
 pub use count::BlockCounter;
+pub use mean::Random;
 pub use ranked_set::ranked_set;
 pub use survey::{DIMENSIONS, Survey, Vector};

@@ -4,7 +4,7 @@ use crate::mean::{Mean, Random, difference, dot, mean_of};
 use crate::survey::{DIMENSIONS, Survey, Vector};
 
 /// Intervals that are drawn for one of them to be taken, by its rank among them.
-const SET: usize = 5;
+const SET_SIZE: usize = 5;
 /// Samples that are drawn, of which the one is taken that is nearest to the whole region.
 const SAMPLES: usize = 1000;
 /// Rounds of the power iteration, which is far more than ranks need.
@@ -37,14 +37,14 @@ pub fn ranked_set(survey: &Survey, count: usize, seed: u64) -> Vec<usize> {
 
 /// Draws a sample by ranked sets, in ascending order.
 fn sample(rank: &[f64], count: usize, random: &mut Random) -> Vec<usize> {
-    let first_rank = random.below(SET);
+    let first_rank = random.below(SET_SIZE);
     let begin = |stretch: usize| stretch * rank.len() / count;
     let taken = (0..count).map(|stretch| {
         let (begin, end) = (begin(stretch), begin(stretch + 1));
-        let mut set: [usize; SET] = std::array::from_fn(|_| begin + random.below(end - begin));
+        let mut set: [usize; SET_SIZE] = std::array::from_fn(|_| begin + random.below(end - begin));
         set.sort_unstable_by(|a, b| rank[*a].total_cmp(&rank[*b]));
         // Ranks of neighbours differ by two, as stretches that are near each other are alike.
-        set[(first_rank + 2 * stretch) % SET]
+        set[(first_rank + 2 * stretch) % SET_SIZE]
     });
     taken.collect()
 }

@@ -1,17 +1,17 @@
 //! An experiment in steps: run until something happens, switch between functional harts and timing cores, begin and end regions, save,
 //! and finish with all that was recorded.
 
+mod finished;
 mod goal;
 mod observer;
 
 use std::path::Path;
 
 use commit_trace::{Event, recordings};
-use critical_path::Excerpts;
 use machine::{DebugStop, Limit, Mark, RunExit};
 use phases::Survey;
 use timing::{Preset, Stats};
-use truth::{Collector, SharedLines, UnitTotals};
+use truth::SharedLines;
 
 use crate::checkpoint::{self, CheckpointContext};
 use crate::commit_stage::StreamClosed;
@@ -21,13 +21,14 @@ use crate::engine::{BetweenUnits, Engine, KeptWarm, Rest};
 use crate::error::SimulationError;
 use crate::laps::Laps;
 use crate::options::Mode;
-use crate::recording::{IN_FLIGHT, Recorded, Recording, StreamConsumer, core_description};
-use crate::region::{RegionState, RegionSummary, Regions, RunPosition};
-use crate::sampling::{Phase, Progress, Sampled, SampledUnits, Sampler};
+use crate::recording::{IN_FLIGHT, Recording, StreamConsumer, core_description};
+use crate::region::{RegionState, Regions, RunPosition};
+use crate::sampling::{Phase, Progress, Sampled, Sampler};
 use crate::survey::Surveyor;
 use crate::system::System;
 use crate::units::uncore::UncoreRegion;
 
+pub use finished::{CollectedTruth, Finished};
 pub use goal::{Goal, Stop};
 pub use observer::{Flow, NoObserver, Observer, SLICE};
 
@@ -49,40 +50,6 @@ pub struct Session {
     counts: RegionCounts,
     uncore: UncoreRegion,
     laps: Laps,
-}
-
-/// What samples should say, as the cores collected it.
-pub struct CollectedTruth {
-    /// Collectors by hart.
-    pub collectors: Vec<Collector>,
-    /// Cache lines, as all harts used them.
-    pub lines: SharedLines,
-    /// What became of the overflows of the units that sample instructions, by hart.
-    pub units: Vec<UnitTotals>,
-}
-
-/// All that a session recorded and counted.
-pub struct Finished {
-    /// What the region of interest was.
-    pub regions: RegionSummary,
-    /// What became of its sampling, if it was sampled, and the units.
-    pub sampled: Option<(Sampled, SampledUnits)>,
-    /// Simulated and host time, until the profilers had read everything.
-    pub laps: Laps,
-    /// Counters of each hart's timing core.
-    pub stats: Vec<Stats>,
-    /// Counts of every event by each hart's timing core in the region of interest.
-    pub counts: Option<serde_json::Value>,
-    /// Cycles that each hart's TIP unit stood still, while its own interrupt was handled.
-    pub tip_frozen_cycles: Vec<u64>,
-    /// What last-level cache and memory counted in the region, and the guest's counters of them.
-    pub uncore: serde_json::Value,
-    /// What samples should say, if that was asked for.
-    pub truth: Option<CollectedTruth>,
-    /// Excerpts of each hart, if they were asked for.
-    pub excerpts: Vec<Excerpts>,
-    /// The trace and what the profilers found, if something was timed and recorded.
-    pub recorded: Option<Recorded>,
 }
 
 impl Session {
@@ -262,7 +229,7 @@ impl Session {
         }
         let retired = self.system.harts.instructions();
         if let Some(surveyor) = self.engine.surveyor_mut() {
-            survey_region(surveyor, event, retired);
+            surveyor.take_event(event, retired);
             return Ok(());
         }
         self.record_region(event, now)
@@ -604,19 +571,6 @@ impl Session {
         };
         self.engine = self.system.timing(&self.preset, recorders, &options);
         Ok(())
-    }
-}
-
-/// Begins or ends a stretch of a region that is surveyed, or begins the region anew.
-fn survey_region(surveyor: &mut Surveyor, event: &Event, retired: u64) {
-    if surveyor.is_open() {
-        surveyor.close(retired);
-    }
-    if *event == Event::RegionAnew {
-        surveyor.restart();
-    }
-    if *event != Event::Region(false) {
-        surveyor.open(retired);
     }
 }
 

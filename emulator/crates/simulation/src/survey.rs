@@ -5,6 +5,7 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
+use commit_trace::Event;
 use isa::{PathLog, Privilege, TimingModel};
 use phases::{BlockCounter, Survey};
 
@@ -27,7 +28,7 @@ pub struct SurveyOptions {
 pub(crate) struct Surveyor {
     interval: u64,
     log: PathLog,
-    counting: Counting,
+    counting: CounterHost,
     is_open: bool,
     /// Instructions that the machine had retired when the open stretch began, or the present interval in it.
     since: u64,
@@ -44,8 +45,8 @@ impl Surveyor {
             counter = counter.writing(vectors);
         }
         let counting = match threads.of_this_host() {
-            Threads::One => Counting::Here(Box::new(counter)),
-            Threads::Auto | Threads::Two => Counting::apart(counter),
+            Threads::One => CounterHost::Here(Box::new(counter)),
+            Threads::Auto | Threads::Two => CounterHost::apart(counter),
         };
         Self { interval, log: PathLog::default(), counting, is_open: false, since: 0, before: 0 }
     }
@@ -53,6 +54,19 @@ impl Surveyor {
     /// Returns whether the region is open, so that what is executed is part of it.
     pub fn is_open(&self) -> bool {
         self.is_open
+    }
+
+    /// Begins or ends a stretch of the region, or begins the region anew.
+    pub fn take_event(&mut self, event: &Event, retired: u64) {
+        if self.is_open {
+            self.close(retired);
+        }
+        if *event == Event::RegionAnew {
+            self.restart();
+        }
+        if *event != Event::Region(false) {
+            self.open(retired);
+        }
     }
 
     /// Returns how many instructions are left of the interval.
@@ -64,7 +78,7 @@ impl Surveyor {
     }
 
     /// Begins a stretch of the region.
-    pub fn open(&mut self, retired: u64) {
+    fn open(&mut self, retired: u64) {
         (self.is_open, self.since) = (true, retired);
     }
 
@@ -73,23 +87,23 @@ impl Surveyor {
         self.before = self.done(retired);
         self.is_open = false;
         self.take_path_log();
-        self.counting.take(Counted::Interruption);
+        self.counting.take(CounterMessage::Interruption);
     }
 
     /// Ends the interval, if it is over.
     pub fn advance(&mut self, retired: u64) {
         if self.left(retired) == 0 {
             self.take_path_log();
-            self.counting.take(Counted::Interval(self.done(retired)));
+            self.counting.take(CounterMessage::Interval(self.done(retired)));
             (self.since, self.before) = (retired, 0);
         }
     }
 
     /// Forgets what was counted: the region begins anew.
-    pub fn restart(&mut self) {
+    fn restart(&mut self) {
         self.before = 0;
         self.log.clear();
-        self.counting.take(Counted::Anew);
+        self.counting.take(CounterMessage::Anew);
     }
 
     /// Returns the survey. The region is closed.
@@ -98,7 +112,7 @@ impl Surveyor {
     /// If vectors could not be written.
     pub fn finish(mut self) -> Result<Survey, SimulationError> {
         if self.before > 0 {
-            self.counting.take(Counted::Interval(self.before));
+            self.counting.take(CounterMessage::Interval(self.before));
         }
         self.counting
             .finish()
@@ -131,7 +145,7 @@ impl TimingModel for Surveyor {
 }
 
 /// What the counter is told, in order.
-enum Counted {
+enum CounterMessage {
     /// What was executed.
     Log(PathLog),
     /// An interval of so many instructions ended.
@@ -143,19 +157,19 @@ enum Counted {
 }
 
 /// Who counts: the hart's thread, or one beside it.
-enum Counting {
+enum CounterHost {
     Here(Box<BlockCounter>),
     Apart {
-        told: SyncSender<Counted>,
+        told: SyncSender<CounterMessage>,
         /// Logs that were counted, to be written again.
         emptied: Receiver<PathLog>,
         thread: JoinHandle<BlockCounter>,
     },
 }
 
-impl Counting {
+impl CounterHost {
     fn apart(counter: BlockCounter) -> Self {
-        let (told, tells) = sync_channel::<Counted>(LOGS);
+        let (told, tells) = sync_channel::<CounterMessage>(LOGS);
         let (back, emptied) = sync_channel(LOGS);
         for _ in 1..LOGS {
             _ = back.try_send(PathLog::default());
@@ -190,12 +204,12 @@ impl Counting {
             // If the thread is gone, `finish` says why.
             Self::Apart { told, emptied, .. } => {
                 let empty = emptied.recv().unwrap_or_default();
-                _ = told.send(Counted::Log(std::mem::replace(log, empty)));
+                _ = told.send(CounterMessage::Log(std::mem::replace(log, empty)));
             }
         }
     }
 
-    fn take(&mut self, what: Counted) {
+    fn take(&mut self, what: CounterMessage) {
         match self {
             Self::Here(counter) => _ = take(counter, what),
             Self::Apart { told, .. } => _ = told.send(what),
@@ -214,16 +228,16 @@ impl Counting {
 }
 
 /// Lets a counter take what it is told. Returns a log that was counted, emptied.
-fn take(counter: &mut BlockCounter, what: Counted) -> Option<PathLog> {
+fn take(counter: &mut BlockCounter, what: CounterMessage) -> Option<PathLog> {
     match what {
-        Counted::Log(mut log) => {
+        CounterMessage::Log(mut log) => {
             counter.count(log.segments());
             log.clear();
             return Some(log);
         }
-        Counted::Interval(instructions) => counter.end_interval(instructions),
-        Counted::Interruption => counter.interrupt(),
-        Counted::Anew => counter.restart(),
+        CounterMessage::Interval(instructions) => counter.end_interval(instructions),
+        CounterMessage::Interruption => counter.interrupt(),
+        CounterMessage::Anew => counter.restart(),
     }
     None
 }

@@ -29,13 +29,13 @@ pub(crate) struct Job {
 }
 
 /// A region that was compiled, with the page's version; `None` if it cannot be.
-pub(crate) type Finished = (RegionKey, u64, Option<Compiled>);
+pub(crate) type CompiledRegion = (RegionKey, u64, Option<Compiled>);
 
 /// The thread, as the hart's thread sees it.
 pub(crate) struct CompilerThread {
     /// `None` once the thread is to end.
     jobs: Option<Sender<Job>>,
-    finished: Receiver<Finished>,
+    finished: Receiver<CompiledRegion>,
     /// Versions of the pages of regions that are to be compiled.
     awaited: HashMap<RegionKey, u64>,
     /// What still waits is no longer wanted.
@@ -84,7 +84,7 @@ impl CompilerThread {
     }
 
     /// Returns the next region that was compiled and is still wanted.
-    pub fn next_compiled(&mut self) -> Option<Finished> {
+    pub fn next_compiled(&mut self) -> Option<CompiledRegion> {
         loop {
             match self.finished.try_recv() {
                 Ok((key, version, compiled)) if self.awaits(key, version) => {

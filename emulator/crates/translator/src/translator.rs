@@ -15,8 +15,8 @@ use crate::{Layout, discover, emit, interpret};
 
 /// Bytes of host code that are kept; when they are full, all of it is dropped.
 const ARENA: usize = 64 << 20;
-/// Times that a place waits for its code before it is asked again whether the thread that compiles has it.
-const PATIENCE: u32 = 16;
+/// Requests for code that is not there which are answered before the thread that compiles is asked again what it has.
+const REQUESTS_BETWEEN_POLLS: u32 = 16;
 
 /// What code is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -117,7 +117,7 @@ pub struct Translator {
     /// What compiles regions instead, while the hart goes on in the interpreter.
     thread: Option<CompilerThread>,
     /// Requests that are still answered without asking the thread.
-    patience: u32,
+    requests_until_poll: u32,
     arena: ::region::Allocation,
     used: usize,
     call: Call,
@@ -144,7 +144,7 @@ impl Translator {
         let mut translator = Self {
             compiler: Compiler::new(layout)?,
             thread: None,
-            patience: 0,
+            requests_until_poll: 0,
             arena,
             used: 0,
             call: no_call,
@@ -206,8 +206,8 @@ impl Translator {
         if let Some(found) = self.known(key, page.version) {
             return found;
         }
-        if self.patience > 0 {
-            self.patience -= 1;
+        if self.requests_until_poll > 0 {
+            self.requests_until_poll -= 1;
             return Region::Later;
         }
         if self.thread.is_some() {
@@ -219,7 +219,7 @@ impl Translator {
         if let Some(thread) = &self.thread
             && (thread.awaits(key, page.version) || thread.is_busy())
         {
-            self.patience = PATIENCE;
+            self.requests_until_poll = REQUESTS_BETWEEN_POLLS;
             return Region::Later;
         }
         let blocks = discover::discover(page.slots, index, kind);
@@ -275,7 +275,7 @@ impl Translator {
         self.regions.clear();
         self.fallbacks.clear();
         self.used = self.reserved;
-        self.patience = 0;
+        self.requests_until_poll = 0;
         if let Some(thread) = &mut self.thread {
             thread.forget();
         }

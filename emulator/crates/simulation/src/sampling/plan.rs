@@ -1,0 +1,259 @@
+//! How a region is sampled: what a user says, and what a survey or an estimate settles.
+
+use phases::Survey;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Sampled;
+
+/// Instructions of intervals of a pass that only counts instructions.
+const COUNTING_INTERVAL: u64 = 1 << 22;
+/// Units that a ranked set has if nobody says otherwise.
+const UNITS_OF_A_RANKED_SET: u64 = 100;
+/// Share of units that are timed beyond what an error should need, as its estimate is one itself.
+const EXTRA_UNITS: f64 = 0.1;
+
+/// Where units lie in their intervals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheme {
+    /// In the same place of each interval, which the seed says.
+    #[default]
+    Systematic,
+    /// In a place of its own in each interval, by the seed.
+    Random,
+    /// Where the program does what stands for all that it does, which a pass before tells by basic blocks ([`phases::ranked_set`]).
+    RankedSet,
+}
+
+/// How far an estimate may be off: half the width of its interval, relative to it, such as "1 %".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "String")]
+pub struct RelativeError {
+    /// In millionths.
+    millionths: u64,
+}
+
+impl RelativeError {
+    /// Returns the error as a share.
+    pub fn share(self) -> f64 {
+        self.millionths as f64 / 1e6
+    }
+}
+
+impl std::fmt::Display for RelativeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} %", self.millionths as f64 / 1e4)
+    }
+}
+
+impl std::str::FromStr for RelativeError {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+        let percent = percent.filter(|percent| (0.01..=100.0).contains(percent));
+        let percent = percent.ok_or_else(|| {
+            format!("expected a percentage from 0.01 to 100 such as \"1 %\", found \"{text}\"")
+        })?;
+        Ok(Self { millionths: (percent * 1e4).round() as u64 })
+    }
+}
+
+impl Serialize for RelativeError {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for RelativeError {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(Percentage)
+    }
+}
+
+/// Reads a [`RelativeError`].
+struct Percentage;
+
+impl serde::de::Visitor<'_> for Percentage {
+    type Value = RelativeError;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a percentage in quotes, such as \"1 %\"")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<RelativeError, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
+/// How a region is sampled.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(
+    default,
+    deny_unknown_fields,
+    expecting = "a table of keys (unit, warm_up, predictors, caches, every, units, error, scheme, seed)"
+)]
+pub struct SamplingPlan {
+    /// Where units lie.
+    pub scheme: Scheme,
+    /// Instructions of a unit.
+    pub unit: u64,
+    /// Instructions that are timed before a unit, and are no part of it.
+    pub warm_up: u64,
+    /// Instructions before the warm-up from which predictors learn, though nothing is timed. Before those, predictors stay as they are.
+    pub predictors: u64,
+    /// Instructions before the warm-up in which caches and TLBs are kept warm, though nothing is timed; before those, they stay as they are.
+    /// Without it they are always kept warm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caches: Option<u64>,
+    /// Instructions of an interval, in which there is one unit.
+    pub every: u64,
+    /// Number of units, which says how long intervals are: a pass before counts the region's instructions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub units: Option<u64>,
+    /// How far the cycles may be off by chance, for 95 % of seeds: the program runs again with shorter intervals if a pass has told less.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<RelativeError>,
+    /// Number that the places of units follow from.
+    pub seed: u64,
+}
+
+impl Default for SamplingPlan {
+    fn default() -> Self {
+        Self {
+            scheme: Scheme::default(),
+            unit: 50_000,
+            warm_up: 30_000,
+            predictors: 1_000_000,
+            caches: None,
+            every: 2_000_000,
+            units: None,
+            error: None,
+            seed: 0,
+        }
+    }
+}
+
+impl SamplingPlan {
+    /// Returns what is wrong with the plan, as field, what is expected and what was found.
+    pub fn fault(&self) -> Option<(&'static str, String, String)> {
+        let fault = |field, expected: String, found: &dyn std::fmt::Display| {
+            Some((field, expected, found.to_string()))
+        };
+        match self {
+            Self { unit, .. } if *unit < 1000 => fault("unit", "at least 1000".to_owned(), unit),
+            Self { every, unit, .. } if every < unit => {
+                fault("every", format!("at least the unit, {unit}"), every)
+            }
+            Self { caches: Some(caches), predictors, .. } if caches < predictors => {
+                let expected = format!("at least run.sampling.predictors, {predictors}");
+                fault("caches", expected, caches)
+            }
+            Self { units: Some(units), .. } if *units < 2 => {
+                fault("units", "at least 2".to_owned(), units)
+            }
+            Self { error: Some(_), units: Some(units), .. } => {
+                fault("units", "none with run.sampling.error".to_owned(), units)
+            }
+            Self { error: Some(_), scheme: Scheme::RankedSet, .. } => fault(
+                "scheme",
+                "\"systematic\" or \"random\" with run.sampling.error".to_owned(),
+                &"\"ranked-set\"",
+            ),
+            _ => None,
+        }
+    }
+
+    /// Returns the instructions of the intervals that a pass before has to survey, if there has to be one.
+    pub fn surveys(&self) -> Option<u64> {
+        match (self.scheme, self.units) {
+            (Scheme::RankedSet, _) => Some(self.unit),
+            (_, Some(_)) => Some(COUNTING_INTERVAL),
+            (_, None) => None,
+        }
+    }
+
+    /// Returns whether the program may run more than once.
+    pub fn has_passes(&self) -> bool {
+        self.surveys().is_some() || self.error.is_some()
+    }
+
+    /// Settles what a survey of the region says: how long intervals are, and where units begin if that is not in each of them.
+    pub fn settle(&mut self, survey: &Survey) -> Vec<u64> {
+        let instructions = survey.total();
+        let units = self.units.unwrap_or(UNITS_OF_A_RANKED_SET);
+        self.every = instructions.div_ceil(units).max(self.unit);
+        match self.scheme {
+            Scheme::Systematic | Scheme::Random => Vec::new(),
+            Scheme::RankedSet => {
+                let units = usize::try_from(units).unwrap_or(usize::MAX);
+                let chosen = phases::ranked_set(survey, units, self.seed);
+                chosen.into_iter().map(|interval| interval as u64 * survey.interval).collect()
+            }
+        }
+    }
+
+    /// Returns the instructions of an interval with which the error that is wanted should be met, after a pass that has met less; `None` if
+    /// it was met, or cannot be.
+    pub fn narrower(&self, sampled: &Sampled) -> Option<u64> {
+        let (wanted, cycles) = (self.error?, sampled.cycles?);
+        let found = cycles.margin().within_95 / cycles.value;
+        let factor = (wanted.share() / found).powi(2) * (1.0 - EXTRA_UNITS);
+        let every = ((self.every as f64 * factor) as u64).max(self.unit);
+        (found > wanted.share() && every < self.every).then_some(every)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_survey_settles_how_long_intervals_are() {
+        let mut survey = Survey::new(1000);
+        survey.instructions = vec![1000; 500];
+        survey.vectors = vec![[0.0; phases::DIMENSIONS]; 500];
+        let plan = SamplingPlan { unit: 1000, units: Some(50), ..SamplingPlan::default() };
+        let mut of_each = plan.clone();
+        assert_eq!((of_each.settle(&survey), of_each.every), (vec![], 10_000));
+        let mut chosen = SamplingPlan { scheme: Scheme::RankedSet, ..plan };
+        let places = chosen.settle(&survey);
+        assert_eq!((places.len(), chosen.every, chosen.surveys()), (50, 10_000, Some(1000)));
+        assert!(places.iter().all(|place| place % 1000 == 0 && *place < 500_000));
+        // More units than there is room for.
+        let mut many = SamplingPlan { unit: 1000, units: Some(9999), ..SamplingPlan::default() };
+        many.settle(&survey);
+        assert_eq!(many.every, 1000);
+        assert!(!SamplingPlan::default().has_passes());
+    }
+
+    #[test]
+    fn errors_are_percentages() {
+        for (text, shown) in [("1 %", "1 %"), ("0.5%", "0.5 %"), ("2.25 %", "2.25 %")] {
+            assert_eq!(text.parse::<RelativeError>().unwrap().to_string(), shown);
+        }
+        for wrong in ["1", "0 %", "-1 %", "101 %", "nan %", "%", ""] {
+            let error = wrong.parse::<RelativeError>().unwrap_err();
+            assert!(error.contains("such as \"1 %\""), "{error}");
+        }
+    }
+
+    #[test]
+    fn plans_that_cannot_be_are_refused() {
+        let plan = SamplingPlan { unit: 10, ..SamplingPlan::default() };
+        assert_eq!(plan.fault().unwrap().0, "unit");
+        let plan = SamplingPlan { every: 9000, ..SamplingPlan::default() };
+        assert_eq!(plan.fault().unwrap().0, "every");
+        let plan = SamplingPlan { caches: Some(9000), ..SamplingPlan::default() };
+        assert_eq!(plan.fault().unwrap().0, "caches");
+        let plan = SamplingPlan { units: Some(1), ..SamplingPlan::default() };
+        assert_eq!(plan.fault().unwrap().0, "units");
+        let error = Some("1 %".parse().unwrap());
+        let plan = SamplingPlan { units: Some(10), error, ..SamplingPlan::default() };
+        assert_eq!(plan.fault().unwrap().0, "units");
+        let plan = SamplingPlan { scheme: Scheme::RankedSet, error, ..SamplingPlan::default() };
+        assert_eq!(plan.fault().unwrap().0, "scheme");
+        assert_eq!(SamplingPlan::default().fault(), None);
+    }
+}
