@@ -4,6 +4,7 @@ mod format;
 mod phases;
 mod profile;
 mod report;
+mod retime;
 mod tables;
 mod what_if;
 
@@ -23,6 +24,7 @@ pub use format::{
 pub use phases::PhasesArgs;
 pub use profile::ProfileArgs;
 pub use report::ReportArgs;
+pub use retime::RetimeArgs;
 pub use tables::TablesArgs;
 pub use what_if::WhatIfArgs;
 
@@ -70,6 +72,16 @@ to change and to run again. `tipsim report DIR --format ...` writes it for other
 DIR has phases.json with everything (`tipsim schema phases.json`), and the files of SimPoint's tools: phases.bb with the basic-block vector of \
 each interval, phases.simpts with the interval that stands for each phase, phases.weights with the phases' shares. The exit status is that of the guest's command.")]
     Phases(PhasesArgs),
+    /// Time the stored units of a sampled run on another core, in seconds: cycles, profiles and report, without the guest.
+    #[command(after_help = "Examples:
+  tipsim profile --sampled --set run.sampling.store=true --out out/xz --package xz-utils --file data.txt -- xz -9 -k data.txt
+  tipsim retime out/xz --core mega-boom                    results in out/xz-mega-boom
+  tipsim retime out/xz --set rob.entries=64 --out out/xz-rob64
+  tipsim report out/xz out/xz-mega-boom                    what is faster, and why
+  for n in 32 64 96 128; do tipsim retime out/xz --set rob.entries=$n --cycles-only --out out/rob$n; done
+
+What the guest did is what it did on the core of its run: its timer interrupts come after as many instructions as they came there.")]
+    Retime(RetimeArgs),
     /// Say what a program would gain, before it is changed: runs it again on a core without a cause of lost cycles at some instructions.
     #[command(after_help = "Examples:
   tipsim what-if out/profile-sort                          what the cycle stacks suggest

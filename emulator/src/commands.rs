@@ -9,6 +9,7 @@ pub mod manual;
 pub mod phases;
 pub mod profile;
 pub mod report;
+pub mod retime;
 pub mod run;
 pub mod samples;
 pub mod schema;

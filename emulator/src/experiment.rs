@@ -32,7 +32,7 @@ use crate::failure::{BadInput, bad_input};
 use crate::gdb::{self, Debugger, UnderDebugger};
 use crate::guest_files::program::{Program, ProgramArguments, ProgramConsole};
 use crate::host::self_profile::{Samples, SelfProfile, sample_this_thread};
-use crate::run_folder::{CONSOLE, PHASES_VECTORS, RUN, TRACE, Work};
+use crate::run_folder::{CONSOLE, PHASES_VECTORS, RUN, STORED_UNITS, TRACE, Work};
 use crate::session::SharedPosition;
 use crate::spec::Net;
 use boot_cache::Boot;
@@ -458,6 +458,11 @@ fn survey(plan: &Plan, work: &Work, request: SurveyRequest) -> anyhow::Result<Re
 /// What the spec says is recorded, into the working folder.
 fn recording(plan: &Plan, work: &Work) -> anyhow::Result<Recording> {
     let record = &plan.spec.record;
+    let stores = plan.spec.run.sampling.as_ref().is_some_and(|sampling| sampling.store);
+    let stored_units = stores.then(|| {
+        let file = BufWriter::new(work.create(STORED_UNITS)?);
+        anyhow::Ok(Box::new(file) as Box<dyn Write + Send>)
+    });
     let path = work.path().join(TRACE);
     let trace = || {
         anyhow::Ok(TraceOutput {
@@ -484,6 +489,7 @@ fn recording(plan: &Plan, work: &Work) -> anyhow::Result<Recording> {
         region: plan.spec.run.region,
         sampling: plan.spec.run.sampling.clone(),
         units_at: plan.units_at.clone(),
+        stored_units: stored_units.transpose()?,
         survey: None,
     })
 }

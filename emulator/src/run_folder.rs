@@ -53,6 +53,8 @@ pub const PROFILE_SPEC: &str = "profile.toml";
 pub const EXEC_SPEC: &str = "exec.toml";
 /// What was found of each unit of a region that was sampled.
 pub const UNITS: &str = "units.json";
+/// Units that were stored, for `tipsim retime`.
+pub const STORED_UNITS: &str = "stored-units.bin";
 /// What a survey found: phases and intervals, and the files of SimPoint's tools.
 pub const PHASES: &str = "phases.json";
 /// Basic-block vectors of a survey's intervals.

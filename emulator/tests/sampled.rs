@@ -283,6 +283,88 @@ fn what_is_made_of_a_sampled_run_says_so() {
 }
 
 #[test]
+fn units_that_are_timed_twice_say_how_far_the_state_is_off() {
+    let plan = "[run.sampling]\nunit = 20000\nwarm_up = 20000\npredictors = 500000\nevery = 2000000\ncheck = 4\n";
+    let dir = scratch("sampled-checked");
+    let checked = run(&dir, plan);
+    let state = &checked["sampling"]["state"];
+    let count = state["units"].as_u64().unwrap();
+    assert!(count >= 5, "{state}");
+    let ratio = state["ratio"]["value"].as_f64().unwrap();
+    assert!((ratio - 1.0).abs() < 0.05, "{state}");
+    let words = checked["sampling"]["in_words"].as_str().unwrap();
+    assert!(words.contains("; the state in which units begin "), "{words}");
+    let units = |dir: &Path| json(&dir.join("out/units.json"));
+    let found = units(&dir);
+    assert_eq!(found["checked"].as_array().unwrap().len() as u64, count);
+    // Whatever the host does.
+    for (name, of_run) in [("one", "threads = \"one\""), ("plain", "translator = \"off\"")] {
+        let dir = scratch(&format!("sampled-checked-{name}"));
+        run_with(&dir, of_run, plan);
+        assert_eq!(units(&dir), found, "{name}");
+    }
+    // Units that are not checked take the same without.
+    let without = scratch("sampled-not-checked");
+    let plain = run(&without, &plan.replace("check = 4", "check = 0"));
+    assert_eq!(plain["sampling"].get("state"), None);
+    let [first, second] = [&found, &units(&without)].map(|units| units["cycles"][0].clone());
+    assert_eq!(first, second);
+}
+
+#[test]
+fn stored_units_take_on_any_core_what_they_would() {
+    let dir = scratch("sampled-stored");
+    let plan =
+        "[run.sampling]\nunit = 5000\nwarm_up = 20000\npredictors = 100000\nevery = 500000\n";
+    let recorded = run(&dir, &format!("{plan}store = true\n"));
+    let out = dir.join("out");
+    let retime = |to: &str, more: &[&str]| {
+        let mut command = tipsim();
+        command.arg("retime").arg(&out).arg("--out").arg(dir.join(to)).args(more);
+        command.output().unwrap()
+    };
+    let retimed = |to: &str, more: &[&str]| {
+        let output = retime(to, more);
+        assert!(output.status.success(), "{}", stderr(&output));
+        (json(&dir.join(to).join("run.json")), stdout(&output))
+    };
+    // On the core of the run every unit takes what it took, and profiles are the same.
+    let (same, said) = retimed("same", &[]);
+    let read = |folder: &str, file: &str| std::fs::read(dir.join(folder).join(file)).unwrap();
+    assert_eq!(read("same", "units.json"), read("out", "units.json"));
+    for key in ["fingerprint", "stats", "counters", "sampling", "cycles"] {
+        assert_eq!(same[key], recorded[key], "{key}");
+    }
+    assert_eq!(read("same", "report.txt"), read("out", "report.txt"));
+    assert!(said.contains("1.0000 times the cycles of the run"), "{said}");
+    // On another core they take what a run on that core takes.
+    let (other, _) = retimed("mega", &["--core", "mega-boom"]);
+    let there = scratch("sampled-stored-mega");
+    let expected = run(&there, &format!("{plan}[core]\npreset = \"mega-boom\"\n"));
+    let cpi = |run: &Value| run["sampling"]["cpi"]["value"].as_f64().unwrap();
+    let error = cpi(&other) / cpi(&expected) - 1.0;
+    assert!(error.abs() < 0.02, "{error}");
+    assert!((cpi(&other) / cpi(&same) - 1.0).abs() > 0.02, "the cores differ");
+    assert_eq!(other["retimed"]["core"], recorded["core"]["name"]);
+    // A smaller core takes longer; cycles alone leave no report.
+    let (small, _) = retimed("small", &["--set", "rob.entries=16", "--cycles-only"]);
+    assert!(cpi(&small) > 1.1 * cpi(&same));
+    assert!(!dir.join("small/report.txt").exists());
+
+    let fails = |more: &[&str], why: &str| assert_error(&retime("fails", more), 2, &[why]);
+    fails(&["--core", "none-such"], "--core: ");
+    fails(&["--set", "isa.zacas=false"], "isa: expected the extensions");
+    let units = out.join("stored-units.bin");
+    let whole = std::fs::read(&units).unwrap();
+    std::fs::write(&units, &whole[..whole.len() / 2]).unwrap();
+    fails(&[], "stored-units.bin: ");
+    let without = scratch("sampled-not-stored");
+    run(&without, plan);
+    let output = tipsim().arg("retime").arg(without.join("out")).output().unwrap();
+    assert_error(&output, 2, &["run.sampling.store = true, found none"]);
+}
+
+#[test]
 fn plans_that_cannot_be_are_refused() {
     let dir = scratch("sampled-bad");
     for (spec, words) in [

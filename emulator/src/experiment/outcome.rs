@@ -17,7 +17,7 @@ use crate::run_folder::guest_profiles;
 use crate::run_folder::run_json::{
     EndReason, FunctionalPart, HartOfRun, RUN_FORMAT, RunEnd, RunJson, TraceOfRun,
 };
-use crate::run_folder::{RUN, Results, UNITS};
+use crate::run_folder::{RUN, Results, STORED_UNITS, UNITS};
 use crate::spec::epoch::Epoch;
 use crate::symbol_sources::names::SymbolPaths;
 
@@ -105,7 +105,12 @@ impl Outcome {
     /// Returns what could not be recorded.
     fn failure(&self) -> Option<String> {
         let of_console = self.console.as_ref().map(|error| format!("{error:#}"));
-        of_console.or_else(|| Some(self.finished.recorded.as_ref()?.error.as_ref()?.to_string()))
+        let of_units = match &self.finished.stored_units {
+            Some(Err(error)) => Some(format!("{STORED_UNITS}: {error}")),
+            _ => None,
+        };
+        let of_stream = || Some(self.finished.recorded.as_ref()?.error.as_ref()?.to_string());
+        of_console.or(of_units).or_else(of_stream)
     }
 
     /// Writes run.json and the report's files; `part`: why they are not of a whole run. Returns what is for the terminal.
@@ -315,6 +320,13 @@ impl Outcome {
         }
         if let Some((sampled, _)) = &self.finished.sampled {
             println!("sampled: {}", sampled.in_words);
+        }
+        if let Some(Ok(bytes)) = self.finished.stored_units {
+            println!(
+                "units: {:.1} MB, for other cores (tipsim retime {})",
+                bytes as f64 / 1e6,
+                out.display()
+            );
         }
         if let Some(trace) = self.finished.recorded.as_ref().and_then(|h| h.trace.as_ref()) {
             let megabytes = trace.bytes as f64 / 1e6;

@@ -1,8 +1,10 @@
 //! `run.json`: how a run went, and with what. Its schema is `tipsim schema run.json`.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use devices::Exit;
+use profile::Estimate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -70,6 +72,9 @@ pub struct RunJson {
     /// What became of the sampling of the region, if it was sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<Sampled>,
+    /// What is known of the run whose stored units these results were made of, if they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retimed: Option<RetimedRun>,
     /// Cycles that each hart's TIP unit stood still, while its own interrupt was handled.
     pub tip_frozen_cycles: Option<Vec<u64>>,
     /// What last-level cache and memory controller counted in the region, by hart and origin, and the guest's counters of them.
@@ -102,6 +107,18 @@ pub struct RunJson {
     /// Keys of newer versions.
     #[serde(flatten)]
     pub others: Map<String, Value>,
+}
+
+/// A run whose stored units were timed again.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RetimedRun {
+    /// Folder of the run.
+    pub run: PathBuf,
+    /// Name of the core on which the run was.
+    pub core: String,
+    /// Cycles relative to those on that core, by the same units; `None` without two units.
+    pub cycles_ratio: Option<Estimate>,
 }
 
 /// The functional part of a run.

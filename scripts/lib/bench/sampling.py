@@ -2,11 +2,11 @@
 
 Each program is run twice: with units of 10,000 instructions that follow each other without a gap, so that every instruction is timed, and
 sampled as its user would. From the units of the first run follows, without another simulation, what any sample of them would have said: the
-error by chance, and how often intervals hold. The second run's error has that of the state in which units begin, too.
+error by chance, and how often intervals hold. The second run also says how far the state in which units begin is off, by units that
+it times twice.
 """
 
 import argparse
-import bisect
 import json
 import pathlib
 import statistics
@@ -47,16 +47,6 @@ class Units:
         """Returns instructions and cycles of the units of a systematic sample, all three in units of this run."""
         starts = range(offset, len(self.cycles) - unit, every)
         return [(self.instructions[at + unit] - self.instructions[at], self.cycles[at + unit] - self.cycles[at]) for at in starts]
-
-    def cycles_between(self, begin: int, end: int) -> float:
-        """Returns the cycles between two places of the program, in instructions; within a unit all instructions take as long."""
-        return self._cycles_before(end) - self._cycles_before(begin)
-
-    def _cycles_before(self, place: int) -> float:
-        at = min(bisect.bisect_right(self.instructions, place), len(self.instructions) - 1)
-        begin, end = self.instructions[at - 1], self.instructions[at]
-        share = min(1.0, (place - begin) / (end - begin))
-        return self.cycles[at - 1] + share * (self.cycles[at] - self.cycles[at - 1])
 
     def cpi(self) -> float:
         """Returns the cycles for each instruction of all units."""
@@ -138,6 +128,14 @@ def compared_profiles(everything: pathlib.Path, sampled: pathlib.Path) -> Row:
     }
 
 
+def state_error(sampling: Row) -> Row | None:
+    """Returns how far the state in which units begin is off, and its margin, if enough units were timed twice."""
+    if "state" not in sampling:
+        return None
+    ratio = sampling["state"]["ratio"]
+    return {"error": ratio["value"] - 1, "within_95": ratio["within_95"]["half_width"], "units": sampling["state"]["units"]}
+
+
 def judged(args: argparse.Namespace, name: str) -> Row:
     """Runs a program and returns its row."""
     everything = run(args, name, "all", f"run.sampling.every={GRAIN}", f"run.sampling.unit={GRAIN}", "run.sampling.warm_up=0")
@@ -145,10 +143,6 @@ def judged(args: argparse.Namespace, name: str) -> Row:
     found = json.loads((everything / "units.json").read_text())
     units = Units(found["instructions"], found["cycles"])
     of_sample = json.loads((sampled / "run.json").read_text())
-    taken = json.loads((sampled / "units.json").read_text())
-    places = list(zip(taken["at"], taken["instructions"], strict=True))
-    same_units = sum(units.cycles_between(at, at + count) for at, count in places)
-    instructions = sum(taken["instructions"])
     sampling = of_sample["sampling"]
     plans = [tried(units, unit, every) for unit, every in PLANS]
     return {
@@ -159,8 +153,7 @@ def judged(args: argparse.Namespace, name: str) -> Row:
             "plan": sampling["plan"],
             "units": sampling["units"],
             "error": sampling["cpi"]["value"] / units.cpi() - 1,
-            "error_by_chance": same_units / instructions / units.cpi() - 1,
-            "error_by_state": sum(taken["cycles"]) / same_units - 1,
+            "state": state_error(sampling),
             "within_95": sampling["cpi"]["within_95"]["half_width"] / units.cpi(),
             "host_seconds": of_sample["host_seconds"] + of_sample["functional"]["host_seconds"],
             "all_host_seconds": json.loads((everything / "run.json").read_text())["host_seconds"],
@@ -170,23 +163,29 @@ def judged(args: argparse.Namespace, name: str) -> Row:
     }
 
 
+def state_text(state: Row | None) -> str:
+    if state is None:
+        return f"{'–':>9}{'':>9}"
+    return f"{100 * state['error']:+8.2f}%{'±':>3}{100 * state['within_95']:5.2f}%"
+
+
 def text(rows: list[Row]) -> str:
     """The results as two tables."""
-    lines = [f"{'program':<18}{'M instr.':>9}{'CPI':>7}{'units':>7}{'error':>9}{'95 %':>9}{'chance':>9}{'state':>9}"
+    lines = [f"{'program':<18}{'M instr.':>9}{'CPI':>7}{'units':>7}{'error':>9}{'95 %':>9}{'state':>9}{'95 %':>9}"
              f"{'20 instr.':>11}{'function':>10}{'host':>8}"]
     for row in rows:
         sampled, profile = row["sampled"], row["profile"]
         lines.append(
             f"{row['program']:<18}{row['instructions'] / 1e6:9.0f}{row['cycles'] / row['instructions']:7.3f}{sampled['units']:7d}"
             f"{100 * sampled['error']:+8.2f}%{'±':>3}{100 * sampled['within_95']:5.2f}%"
-            f"{100 * sampled['error_by_chance']:+8.2f}%{100 * sampled['error_by_state']:+8.2f}%"
+            f"{state_text(sampled['state'])}"
             f"{100 * profile['hottest_instructions_off']:10.2f}%{100 * profile['largest_function_error']:9.2f}%"
             f"{sampled['host_seconds']:7.1f}s"
         )
     errors = [abs(row["sampled"]["error"]) for row in rows]
-    states = [abs(row["sampled"]["error_by_state"]) for row in rows]
-    lines.append(f"mean |error| {100 * statistics.fmean(errors):.2f} %, largest {100 * max(errors):.2f} %; "
-                 f"of it state {100 * statistics.fmean(states):.2f} %, largest {100 * max(states):.2f} %")
+    states = [abs(row["sampled"]["state"]["error"]) for row in rows if row["sampled"]["state"]]
+    of_state = f"; state {100 * statistics.fmean(states):.2f} % in the mean, {100 * max(states):.2f} % at most" if states else ""
+    lines.append(f"mean |error| {100 * statistics.fmean(errors):.2f} %, largest {100 * max(errors):.2f} %{of_state}")
     off = [row["profile"]["hottest_instructions_off"] for row in rows]
     functions = sum(row["profile"]["functions"] for row in rows)
     held = [sum(row["profile"]["margins_hold"][which] for row in rows) for which in ("within_95", "within_99_7")]
@@ -211,8 +210,9 @@ def text(rows: list[Row]) -> str:
 def main() -> None:
     programs = sorted(path.stem for path in STUDY.glob("*.toml") if path.stem != "common")
     parser = argparse.ArgumentParser(prog="workloads/sampling/run", description=__doc__, epilog="""
-The first table has the sampled run of each program: its error against the run that times everything, its interval, and the parts of the
-error: chance is what that run takes for the same units, state what the sampled run takes beside that. "20 instr." is the sum of the
+The first table has the sampled run of each program: its error against the run that times everything, its interval, how far the state in
+which units begin is off by units that were timed twice (more of them: --set run.sampling.check=8), and that interval.
+"20 instr." is the sum of the
 differences of the shares of the 20 hottest instructions of the program's hottest process, "function" the largest difference of a
 function's share. The second table has systematic
 samples of the units of that run, over 200 places of the first unit, in the mean of the programs: what chance alone does. A program takes

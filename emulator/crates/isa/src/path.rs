@@ -116,6 +116,11 @@ impl SegmentLengths {
     pub fn bits(self) -> u64 {
         self.0
     }
+
+    /// Returns the lengths that a number stands for; `None` if it stands for none, as 0 does.
+    pub fn from_bits(bits: u64) -> Option<Self> {
+        (bits != 0).then_some(Self(bits))
+    }
 }
 
 impl PathSegment {

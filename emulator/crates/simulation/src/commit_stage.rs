@@ -58,9 +58,19 @@ pub struct TipPort {
     pub unit: TipUnit,
     /// Side-band records written since the last commit.
     pub side_band: Vec<SideBandRecord>,
+    /// Copies of the side-band records that were written since they were taken last, if somebody takes them.
+    pub copies: Option<Vec<SideBandRecord>>,
 }
 
 impl TipPort {
+    /// Takes a side-band record.
+    pub fn push_side_band(&mut self, record: SideBandRecord) {
+        if let Some(copies) = &mut self.copies {
+            copies.push(record.clone());
+        }
+        self.side_band.push(record);
+    }
+
     /// Returns the cycle after which the first commit concerns the unit or the side band.
     fn due(&self) -> u64 {
         if !self.side_band.is_empty() || self.unit.needs_every_commit() {
@@ -85,7 +95,7 @@ pub struct SharedTip {
 impl SharedTip {
     /// Shares a unit.
     pub fn new(unit: TipUnit) -> Self {
-        let port = TipPort { unit, side_band: Vec::new() };
+        let port = TipPort { unit, side_band: Vec::new(), copies: None };
         Self { due: SharedCycle::new(port.due()), port: Arc::new(Mutex::new(port)) }
     }
 
@@ -109,7 +119,7 @@ impl SharedTip {
 
 impl Snapshot for SharedTip {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
-        self.change(|TipPort { unit, side_band }| {
+        self.change(|TipPort { unit, side_band, copies: _ }| {
             unit.snapshot(archive)?;
             side_band.snapshot(archive)
         })
@@ -154,6 +164,20 @@ impl<const STAGES: bool> Stream<STAGES> {
             excerpts: None,
             details: Vec::new(),
             irq_at,
+        }
+    }
+
+    /// Returns a sink that nobody reads, of a core that is a fork of this one's, from `cycle` on.
+    pub fn unread(&self, cycle: u64, width: usize) -> Self {
+        Self {
+            origins: self.origins.clone(),
+            kinds: self.kinds.clone(),
+            ..Self::new(
+                SharedTip::new(TipUnit::new(width, 1)),
+                SharedUnits::default(),
+                Recorder::discarding(cycle),
+                SharedCycle::new(u64::MAX),
+            )
         }
     }
 

@@ -3,20 +3,24 @@
 use commit_trace::{Event, Recorder};
 use critical_path::CoreDescription;
 use devices::Bus;
-use isa::{PerfEvent, SharedCycle};
+use isa::{PerfEvent, SharedCycle, TimingModel as _};
 use machine::{Hart, Limit, RunExit, run_timed_together};
 use sampling_units::SharedUnits;
 use snapshot::{Archive, Snapshot};
+use stored_units::UnitsError;
 use timing::{
-    Ahead, Core, CoreWiring, FastForward, Learning, Preset, SharedMemory, Stats, Warming,
+    Ahead, Core, CoreTap, CoreWiring, FastForward, Learning, Preset, SharedMemory, Stats, Warming,
     run_ahead, run_apart,
 };
 use truth::{Collector, SharedLines};
 
+use crate::check::{CallLog, LogCursor, SharedLog, Taps, WarmEnd};
 use crate::commit_stage::{SharedTip, Stream, StreamClosed};
 use crate::engine::{BetweenUnits, KeptWarm};
 use crate::options::Threads;
 use crate::recording::SpareWorker;
+use crate::sampling::SamplingPlan;
+use crate::stored::{StoredUnits, Switch};
 
 /// Timing cores with their streams, one per hart.
 pub trait TimingCores {
@@ -34,6 +38,17 @@ pub trait TimingCores {
     fn end_warming(&mut self);
     /// Lets the cores sleep until `cycle`, up to which others have executed for the harts.
     fn go_on(&mut self, cycle: u64);
+    /// Has the calls of a single hart's core be logged where that is asked for, and given to what stores units, if something does.
+    fn tap(&mut self, store: Option<Box<dyn CoreTap>>);
+    /// Begins to check the state in which the next unit would begin, where the single core begins a long warm-up.
+    fn begin_check(&mut self);
+    /// Notes that the last stretch before the unit that is checked, or the unit itself, begins.
+    fn mark_check(&mut self);
+    /// Ends the check, if one has begun, and returns the cycles that the unit takes from the state that the plan leads to. `None`: there is no plan, as there is
+    /// no whole unit, or nothing was checked.
+    fn end_check(&mut self, plan: Option<&SamplingPlan>) -> Option<u64>;
+    /// Tells the single core what stored units have up to the next event of the region of interest, and returns that; `None` at the end.
+    fn replay(&mut self, units: &mut StoredUnits) -> Result<Option<Event>, UnitsError>;
     /// Tells the cores, and what is recorded of every hart, that the region of interest starts, stops or begins anew.
     fn region(&mut self, event: &Event);
     /// Returns what was counted on each hart, without the cycles in which others executed for it.
@@ -118,9 +133,87 @@ struct HostThreads {
     spare_worker: Option<SpareWorker>,
 }
 
+impl HostThreads {
+    /// Returns who has predictors learn from the path.
+    fn learning(&self) -> Learning {
+        match self.threads {
+            Threads::One => Learning::Here,
+            Threads::Auto | Threads::Two => Learning::Apart(self.on_core_thread),
+        }
+    }
+}
+
 impl<const STAGES: bool> Timing<STAGES> {
+    fn of(core: Core<Stream<STAGES>>) -> Self {
+        Self { core, start: 0, rested: 0, apart: true }
+    }
+
+    /// Returns the cycles in which the core was awake.
+    fn awake_cycles(&self) -> u64 {
+        let stats = self.core.stats();
+        stats.cycles - stats.cycles_idle
+    }
+
+    /// Keeps the core warm by what another one was told while it timed, up to the log's first mark, as the plan of sampling says, and then times the rest.
+    /// Returns the cycles that what is behind the second mark takes.
+    fn times_again(
+        mut self,
+        log: &CallLog,
+        plan: &SamplingPlan,
+        host: &HostThreads,
+    ) -> Option<u64> {
+        let mut cursor = LogCursor::default();
+        let mark = log.instructions_to_mark();
+        let caches_from = mark.saturating_sub(plan.caches.unwrap_or(u64::MAX));
+        let mut phases = [
+            (caches_from, KeptWarm::Nothing),
+            (mark.saturating_sub(plan.predictors), KeptWarm::Caches),
+            (u64::MAX, KeptWarm::CachesAndPredictors),
+        ]
+        .into_iter();
+        let mut phase = phases.next()?;
+        let since = loop {
+            let learning = match phase.1 {
+                KeptWarm::CachesAndPredictors => Learning::Here,
+                KeptWarm::Nothing | KeptWarm::Caches => Learning::Off,
+            };
+            let mut warming = Warming::new(&mut self.core, 1 << 16, learning);
+            match log.warm(&mut cursor, phase, &mut warming) {
+                WarmEnd::Mark(cycle) => break cycle,
+                WarmEnd::Instructions => phase = phases.next()?,
+                WarmEnd::Define(inst) => self.core.define(&inst),
+                WarmEnd::Log => return None,
+            }
+        };
+        let now = self.core.cycle();
+        self.core.end_rest(now);
+        self.ahead(false, host, |ahead| log.time(&mut cursor, (since, now), ahead));
+        let before = self.awake_cycles();
+        self.ahead(false, host, |ahead| log.time(&mut cursor, (since, now), ahead));
+        Some(self.awake_cycles() - before)
+    }
+
     /// Runs the hart with this core, in one thread or two.
     fn run(&mut self, hart: &mut Hart, bus: &mut Bus, limit: Limit, host: &HostThreads) -> RunExit {
+        let apart = match host.threads {
+            Threads::One => false,
+            Threads::Two => true,
+            Threads::Auto => self.apart && limit.instructions >= WORTH_A_THREAD,
+        };
+        let before = hart.instructions();
+        let run = |ahead: &mut Ahead<'_>| (hart.run(bus, ahead, limit), ahead.waits());
+        let (exit, waits) = self.ahead(apart, host, run);
+        self.apart = hart.instructions() - before > waits * WORTH_WAITING;
+        exit
+    }
+
+    /// Calls `run` with what stands for the core, which has a thread of its own if it is to be `apart`.
+    fn ahead<R>(
+        &mut self,
+        apart: bool,
+        host: &HostThreads,
+        run: impl FnOnce(&mut Ahead<'_>) -> R,
+    ) -> R {
         let raised = SharedCycle::new(u64::MAX);
         let irq_at = self.core.sink_mut().raise(raised.clone());
         let spare_worker = host.spare_worker.as_ref();
@@ -130,26 +223,21 @@ impl<const STAGES: bool> Timing<STAGES> {
             irq_at: &irq_at,
             spare_work: &|what| spare_worker.is_some_and(|spare_worker| spare_worker.help(what)),
         };
-        let before = hart.instructions();
-        let run = |ahead: &mut Ahead<'_>| (hart.run(bus, ahead, limit), ahead.waits());
-        let apart = match host.threads {
-            Threads::One => false,
-            Threads::Two => true,
-            Threads::Auto => self.apart && limit.instructions >= WORTH_A_THREAD,
-        };
-        let (exit, waits) = match apart {
+        let result = match apart {
             true => run_apart(&mut self.core, wiring, host.on_core_thread, run),
             false => run_ahead(&mut self.core, wiring, run),
         };
-        self.apart = hart.instructions() - before > waits * WORTH_WAITING;
         self.core.sink_mut().raise(irq_at);
-        exit
+        result
     }
 }
 
 /// The cores of all harts.
 struct Cores<const STAGES: bool> {
     cores: Vec<Timing<STAGES>>,
+    /// A fork of the single core, and what the core was told since, while a unit's state is checked.
+    fork: Option<Timing<STAGES>>,
+    log: SharedLog,
     host: HostThreads,
 }
 
@@ -183,12 +271,13 @@ impl<const STAGES: bool> Cores<STAGES> {
                 core.observe_for_host(options.truth.is_some());
                 core.excerpts_from(core.sink().next_excerpt(core.cycle()));
             }
-            Timing { core, start, rested: 0, apart: true }
+            Timing { start, ..Timing::of(core) }
         });
         let cores = cores.collect();
         let threads = threads.of_this_host();
         let spare_worker = options.spare_worker.clone();
-        Self { cores, host: HostThreads { threads, on_core_thread, spare_worker } }
+        let (fork, log) = (None, SharedLog::default());
+        Self { cores, fork, log, host: HostThreads { threads, on_core_thread, spare_worker } }
     }
 }
 
@@ -212,15 +301,71 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
         let Some(Timing { core, .. }) = self.cores.first_mut() else {
             return hart.run(bus, &mut isa::Untimed, limit);
         };
-        let learning = match (kept_warm, self.host.threads) {
-            (KeptWarm::Nothing, _) => {
+        let learning = match kept_warm {
+            KeptWarm::Nothing => {
                 return hart.run(bus, &mut FastForward::new(core, rate), limit);
             }
-            (KeptWarm::Caches, _) => Learning::Off,
-            (_, Threads::One) => Learning::Here,
-            (_, Threads::Auto | Threads::Two) => Learning::Apart(self.host.on_core_thread),
+            KeptWarm::Caches => Learning::Off,
+            KeptWarm::CachesAndPredictors => self.host.learning(),
         };
         hart.run(bus, &mut Warming::new(core, rate, learning), limit)
+    }
+
+    fn tap(&mut self, store: Option<Box<dyn CoreTap>>) {
+        if let Some(Timing { core, .. }) = self.cores.first_mut() {
+            core.set_tap(Box::new(Taps { store, log: SharedLog::clone(&self.log) }));
+        }
+    }
+
+    fn begin_check(&mut self) {
+        let Some(Timing { core, .. }) = self.cores.first_mut() else { return };
+        let width = core.preset().decode.width as usize;
+        let sink = core.sink().unread(core.cycle(), width);
+        // Where state cannot be saved, nothing is checked.
+        self.fork = core.fork(sink).ok().map(Timing::of);
+        if self.fork.is_some() {
+            self.log.borrow_mut().open();
+        }
+    }
+
+    fn mark_check(&mut self) {
+        if let Some(Timing { core, .. }) = self.cores.first() {
+            self.log.borrow_mut().mark(core.cycle());
+        }
+    }
+
+    fn end_check(&mut self, plan: Option<&SamplingPlan>) -> Option<u64> {
+        let fork = self.fork.take();
+        let log = std::mem::take(&mut *self.log.borrow_mut());
+        fork?.times_again(&log, plan?, &self.host)
+    }
+
+    fn replay(&mut self, units: &mut StoredUnits) -> Result<Option<Event>, UnitsError> {
+        loop {
+            let switch = match (units.resting, self.cores.first_mut()) {
+                (_, None) => return Ok(None),
+                (None, Some(timing)) => {
+                    let apart = self.host.threads != Threads::One;
+                    timing.ahead(apart, &self.host, |ahead| units.time(ahead))?
+                }
+                (Some(learns), Some(Timing { core, .. })) => {
+                    let learning = match learns {
+                        true => self.host.learning(),
+                        false => Learning::Off,
+                    };
+                    units.warm(&mut Warming::new(core, 1 << 16, learning))?
+                }
+            };
+            match switch {
+                None => return Ok(None),
+                Some(Switch::Region(event)) => return Ok(Some(event)),
+                Some(Switch::Rest { learns }) => units.rest(learns),
+                Some(Switch::Wake { cycle }) => {
+                    let now = self.cores.first().map_or(0, |timing| timing.core.cycle());
+                    self.go_on(units.wake(cycle, now));
+                }
+            }
+        }
     }
 
     fn end_warming(&mut self) {

@@ -24,6 +24,7 @@
 //! The guest decides nothing about the host: what it does is a [`machine::RunExit`], and all that can go wrong otherwise is a
 //! [`SimulationError`].
 
+mod check;
 pub mod checkpoint;
 mod commit_stage;
 mod cores;
@@ -40,6 +41,7 @@ mod sampling;
 mod script_sampler;
 mod session;
 mod standstill;
+mod stored;
 mod stuck;
 mod survey;
 mod system;
@@ -55,11 +57,12 @@ pub use laps::{Lap, Laps};
 pub use options::{MAX_HARTS, MachineOptions, Mode, Region, Threads, Translator};
 pub use recording::{Profilers, Recorded, Recording, RecordingError, TraceOutput};
 pub use region::{RegionState, RegionSummary, RunPosition, Stretch};
-pub use sampling::{RelativeError, Sampled, SampledUnits, SamplingPlan, Scheme};
+pub use sampling::{RelativeError, Sampled, SampledUnits, SamplingPlan, Scheme, StateError};
 pub use session::{
     CollectedTruth, Finished, Flow, Goal, NoObserver, Observer, SLICE, Session, Stop,
 };
 pub use standstill::{InputWatch, PANIC_ARGUMENT, Standstill, TAIL_BYTES, Watch, kernel_panic};
+pub use stored::{RetimeOptions, Retimed, StoredUnits, UnitsMetadata, retime};
 pub use stuck::describe as describe_stuck;
 pub use survey::SurveyOptions;
 pub use system::{GuestImage, GuestImages, System};

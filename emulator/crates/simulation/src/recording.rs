@@ -3,6 +3,7 @@
 mod consumer;
 
 use std::fs::File;
+use std::io::Write;
 
 use critical_path::{CoreDescription, Delays, Widths};
 use profile::Sampler;
@@ -39,6 +40,8 @@ pub struct Recording {
     pub sampling: Option<SamplingPlan>,
     /// Instructions of the region before each unit, in ascending order, if a survey chose where units are.
     pub units_at: Vec<u64>,
+    /// Where the units of a sampled region are stored, with all that a core is told; `None`: nowhere.
+    pub stored_units: Option<Box<dyn Write + Send>>,
     /// The region is surveyed, with one hart and after a functional boot: nothing is timed or recorded.
     pub survey: Option<SurveyOptions>,
 }

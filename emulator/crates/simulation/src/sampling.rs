@@ -5,13 +5,12 @@
 //! profiles of the recorded units are profiles of the region, and a ratio of sums is an estimate (Wunderlich et al., *SMARTS*, ISCA 2003).
 
 mod plan;
+mod result;
 
 use phases::Random;
-use profile::Estimate;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 pub use plan::{RelativeError, SamplingPlan, Scheme};
+pub use result::{Sampled, SampledUnits, StateError};
 
 /// A unit that was timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,105 +21,6 @@ pub(crate) struct Unit {
     pub instructions: u64,
     /// Cycles of the unit in which the hart was awake.
     pub cycles: u64,
-}
-
-/// What became of the sampling of a region.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
-pub struct Sampled {
-    /// What a user should know first, in a line.
-    pub in_words: String,
-    /// The plan.
-    pub plan: SamplingPlan,
-    /// Instructions of the region, timed or not.
-    pub instructions: u64,
-    /// Instructions that were timed, those before units too.
-    pub timed_instructions: u64,
-    /// Instructions of the units.
-    pub unit_instructions: u64,
-    /// Number of units.
-    pub units: u64,
-    /// Cycles that the region would take while the hart is awake; `None` without two units.
-    pub cycles: Option<Estimate>,
-    /// Cycles for each instruction; `None` without two units.
-    pub cpi: Option<Estimate>,
-}
-
-impl Sampled {
-    fn describe(&self) -> String {
-        let Self { plan, instructions, unit_instructions, units, .. } = self;
-        let sampled = format!(
-            "{units} units of {} instructions, {:.2} % of {:.1} M",
-            plan.unit,
-            100.0 * *unit_instructions as f64 / (*instructions).max(1) as f64,
-            *instructions as f64 / 1e6
-        );
-        let (Some(cycles), Some(cpi)) = (&self.cycles, &self.cpi) else {
-            return format!(
-                "{sampled}: too few for an estimate, which a smaller run.sampling.every gives"
-            );
-        };
-        let margin = cycles.margin();
-        let percent = |margin: f64| 100.0 * margin / cycles.value;
-        let timed = self.timed_instructions as f64 / (*instructions).max(1) as f64;
-        // Units without gaps are asked for; warm-ups without gaps hardly are.
-        let all_timed = match timed > 0.5 && plan.warm_up > 0 {
-            true => format!(
-                "; {:.0} % of all was timed, as run.sampling.every is short beside unit and warm_up",
-                100.0 * timed
-            ),
-            false => String::new(),
-        };
-        let key = match plan.surveys() {
-            Some(_) => "run.sampling.units",
-            None => "run.sampling.every",
-        };
-        let few = match percent(margin.within_95) > 20.0 {
-            true if plan.error.is_none() => format!("; more units make it narrower ({key})"),
-            _ if *units < FEW_UNITS => format!("; so few units say little of chance ({key})"),
-            _ => String::new(),
-        };
-        let missed = match plan.error {
-            Some(wanted) if percent(margin.within_95) > 100.0 * wanted.share() => {
-                format!("; ± {wanted} was wanted")
-            }
-            _ => String::new(),
-        };
-        format!(
-            "{sampled}: {:.1} M cycles, not idle, ± {:.2} % (95 %), ± {:.2} % (99.7 %) by chance, {:.4} cycles per instruction{few}{all_timed}{missed}",
-            cycles.value / 1e6,
-            percent(margin.within_95),
-            percent(margin.within_99_7),
-            cpi.value
-        )
-    }
-}
-
-/// Units of a region, column by column.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-pub struct SampledUnits {
-    /// Version of the file's format.
-    pub format: u32,
-    /// Instructions of the region before each unit.
-    pub at: Vec<u64>,
-    /// Instructions of each unit.
-    pub instructions: Vec<u64>,
-    /// Cycles of each unit in which the hart was awake.
-    pub cycles: Vec<u64>,
-}
-
-impl SampledUnits {
-    /// Version of the file's format that is written.
-    pub const FORMAT: u32 = 1;
-
-    fn of(units: &[Unit]) -> Self {
-        let column = |field: fn(&Unit) -> u64| units.iter().map(field).collect();
-        Self {
-            format: Self::FORMAT,
-            at: column(|unit| unit.at),
-            instructions: column(|unit| unit.instructions),
-            cycles: column(|unit| unit.cycles),
-        }
-    }
 }
 
 /// What executes.
@@ -134,14 +34,14 @@ pub(crate) enum Phase {
     Warming,
     /// The functional hart, which keeps caches and predictors warm.
     Learning,
+    /// The timing core, long before a unit that is timed twice.
+    Reference,
     /// The timing core, before a unit.
     WarmUp,
     /// The timing core, in a unit.
     Unit,
 }
 
-/// Fewer units than these say little of how much units differ.
-const FEW_UNITS: u64 = 30;
 /// Number of the last units that say how fast time goes on between units.
 const RECENT_UNITS: usize = 8;
 
@@ -180,6 +80,10 @@ pub(crate) struct Sampler {
     /// What was done of the present unit, in this stretch up to its last phase and in those before.
     partial: Progress,
     units: Vec<Unit>,
+    /// The next unit, or the present one, is timed twice; `None`: that was not decided yet.
+    checks: Option<bool>,
+    /// Units that were timed twice, by number, and the cycles that each takes from the state in which units begin.
+    checked: Vec<(usize, u64)>,
 }
 
 impl Sampler {
@@ -200,10 +104,17 @@ impl Sampler {
             since: Progress::default(),
             partial: Progress::default(),
             units: Vec::new(),
+            checks: None,
+            checked: Vec::new(),
             plan: plan.clone(),
         };
         sampler.plan_unit();
         sampler
+    }
+
+    /// Returns the plan.
+    pub fn plan(&self) -> &SamplingPlan {
+        &self.plan
     }
 
     /// Returns what executes.
@@ -269,7 +180,7 @@ impl Sampler {
     fn leave(&mut self, now: Progress) {
         let instructions = now.retired - self.since.retired;
         let taken = now.cycles - self.since.cycles;
-        if matches!(self.phase, Phase::WarmUp | Phase::Unit) {
+        if matches!(self.phase, Phase::Reference | Phase::WarmUp | Phase::Unit) {
             self.timed += instructions;
         }
         if self.phase == Phase::Unit {
@@ -293,6 +204,21 @@ impl Sampler {
         let learning_at = warm_up_at.saturating_sub(self.plan.predictors);
         let caches = self.plan.caches.unwrap_or(u64::MAX);
         let warming_at = warm_up_at.saturating_sub(caches);
+        let reference = self.plan.reference();
+        let reference_at = warm_up_at.saturating_sub(reference.unwrap_or(0));
+        let checks = *self.checks.get_or_insert_with(|| {
+            let (number, every) = (self.units.len() as u64, self.plan.check);
+            let is_due = every != 0 && number % every == every / 2;
+            is_due && reference.is_some() && place <= reference_at
+        });
+        if checks && place < warm_up_at {
+            (self.phase, self.until) = match place {
+                _ if place >= reference_at => (Phase::Reference, warm_up_at),
+                _ if place < warming_at => (Phase::FastForward, warming_at.min(reference_at)),
+                _ => (Phase::Warming, reference_at),
+            };
+            return;
+        }
         (self.phase, self.until) = match place {
             _ if place < warming_at => (Phase::FastForward, warming_at),
             _ if place < learning_at => (Phase::Warming, learning_at),
@@ -312,6 +238,7 @@ impl Sampler {
 
     /// Chooses where the unit of the next interval lies.
     fn plan_unit(&mut self) {
+        self.checks = None;
         let SamplingPlan { unit, every, .. } = self.plan;
         let (chosen, planned) = &mut self.chosen;
         if !chosen.is_empty() {
@@ -332,32 +259,23 @@ impl Sampler {
         self.next_interval = self.next_interval.saturating_add(every);
     }
 
+    /// Notes that the last unit takes so many cycles from the state in which units begin.
+    pub fn checked(&mut self, cycles: u64) {
+        if let Some(number) = self.units.len().checked_sub(1) {
+            self.checked.push((number, cycles));
+        }
+    }
+
     /// Returns what became of the region, and its units.
     pub fn finish(mut self) -> (Sampled, SampledUnits) {
         let sampled = self.summary();
-        (sampled, SampledUnits::of(&self.units))
+        (sampled, SampledUnits::of(&self.units, &self.checked))
     }
 
     /// Returns what became of the region, which has ended.
     pub fn summary(&mut self) -> Sampled {
         self.end_unit();
-        let instructions = self.before;
-        let timed: u64 = self.units.iter().map(|unit| unit.instructions).sum();
-        let units = self.units.iter().map(|unit| (unit.cycles as f64, unit.instructions as f64));
-        let rest = 1.0 - timed as f64 / instructions.max(timed).max(1) as f64;
-        let cpi = Estimate::of_ratio(units, rest);
-        let mut sampled = Sampled {
-            in_words: String::new(),
-            instructions,
-            timed_instructions: self.timed,
-            unit_instructions: timed,
-            units: self.units.len() as u64,
-            cycles: cpi.map(|cpi| cpi.times(instructions as f64)),
-            cpi,
-            plan: self.plan.clone(),
-        };
-        sampled.in_words = sampled.describe();
-        sampled
+        Sampled::new(&self.plan, self.before, self.timed, (&self.units, &self.checked))
     }
 }
 

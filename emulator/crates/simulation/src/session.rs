@@ -4,12 +4,14 @@
 mod finished;
 mod goal;
 mod observer;
+mod sampling;
 
 use std::path::Path;
 
 use commit_trace::{Event, recordings};
 use machine::{DebugStop, Limit, Mark, RunExit};
 use phases::Survey;
+use stored_units::WriterHandle;
 use timing::{Preset, Stats};
 use truth::SharedLines;
 
@@ -17,13 +19,14 @@ use crate::checkpoint::{self, CheckpointContext};
 use crate::commit_stage::StreamClosed;
 use crate::cores::StreamOptions;
 use crate::counts::{RegionCounts, totals};
-use crate::engine::{BetweenUnits, Engine, KeptWarm, Rest};
+use crate::engine::{Engine, Rest};
 use crate::error::SimulationError;
 use crate::laps::Laps;
 use crate::options::Mode;
 use crate::recording::{IN_FLIGHT, Recording, StreamConsumer, core_description};
 use crate::region::{RegionState, Regions, RunPosition};
-use crate::sampling::{Phase, Progress, Sampled, Sampler};
+use crate::sampling::{Sampled, Sampler};
+use crate::stored::{self, UnitsMetadata};
 use crate::survey::Surveyor;
 use crate::system::System;
 use crate::units::uncore::UncoreRegion;
@@ -47,6 +50,8 @@ pub struct Session {
     regions: Regions,
     /// Which part of the region is timed; `None`: all of it.
     sampler: Option<Sampler>,
+    /// What writes the units to be stored, once a timed part has begun.
+    unit_writer: Option<WriterHandle>,
     counts: RegionCounts,
     uncore: UncoreRegion,
     laps: Laps,
@@ -97,6 +102,7 @@ impl Session {
                 .sampling
                 .as_ref()
                 .map(|plan| Sampler::new(plan, &recording.units_at)),
+            unit_writer: None,
             counts: RegionCounts::new(recording.all_events),
             uncore: UncoreRegion::default(),
             laps: Laps::new(&system),
@@ -147,6 +153,7 @@ impl Session {
     /// Returns true once something could not be recorded.
     pub fn recording_failed(&self) -> bool {
         self.consumer.as_ref().is_some_and(StreamConsumer::failed)
+            || self.unit_writer.as_ref().is_some_and(WriterHandle::failed)
     }
 
     /// Returns whether a region of interest, or a stretch of it, has begun and ended.
@@ -233,85 +240,6 @@ impl Session {
             return Ok(());
         }
         self.record_region(event, now)
-    }
-
-    /// Begins or ends a stretch of the region that is sampled, or begins the region anew.
-    fn sample_region(&mut self, event: &Event) -> Result<(), SimulationError> {
-        if *event != Event::Region(true) {
-            self.change_phase(Sampler::close)?;
-        }
-        if let (Event::RegionAnew, Some(sampler)) = (event, &mut self.sampler) {
-            sampler.restart();
-        }
-        match event {
-            Event::Region(false) => Ok(()),
-            _ => self.change_phase(Sampler::open),
-        }
-    }
-
-    /// Goes on to the phase of sampling that is due, if one is.
-    fn sample(&mut self) -> Result<(), SimulationError> {
-        let retired = self.system.harts.instructions();
-        match &self.sampler {
-            Some(sampler) if sampler.left(retired) == 0 => self.change_phase(Sampler::advance),
-            _ => Ok(()),
-        }
-    }
-
-    /// Changes the phase of sampling by `change`, which gets what the hart has done, and lets execute what the new phase says. Outside of
-    /// the region caches are kept warm, too, once it has begun.
-    fn change_phase(
-        &mut self,
-        change: impl FnOnce(&mut Sampler, Progress),
-    ) -> Result<(), SimulationError> {
-        let now =
-            Progress { retired: self.system.harts.instructions(), cycles: self.awake_cycles() };
-        let Some(sampler) = &mut self.sampler else { return Ok(()) };
-        let before = sampler.phase();
-        change(sampler, now);
-        let phase = sampler.phase();
-        let is_anew = phase == Phase::Unit && sampler.take_anew();
-        if before == Phase::Unit {
-            self.record_region(&Event::Region(false), self.position())?;
-        }
-        match phase {
-            Phase::FastForward => self.rest_between_units(KeptWarm::Nothing),
-            Phase::Outside | Phase::Warming => self.rest_between_units(KeptWarm::Caches),
-            Phase::Learning => self.rest_between_units(KeptWarm::CachesAndPredictors),
-            Phase::WarmUp => self.timing(),
-            Phase::Unit => {
-                self.timing()?;
-                self.record_region(&Event::Region(true), self.position())?;
-                match is_anew {
-                    true => self.record_region(&Event::RegionAnew, self.position()),
-                    false => Ok(()),
-                }
-            }
-        }
-    }
-
-    /// Ends the sampling of the region. What was recorded before the region began anew is dropped, even if there was no unit since.
-    fn end_sampling(&mut self) -> Result<(), SimulationError> {
-        if self.sampler.as_ref().is_some_and(|sampler| sampler.phase() != Phase::Outside) {
-            self.sample_region(&Event::Region(false))?;
-        }
-        if self.sampler.as_mut().is_some_and(Sampler::take_anew) {
-            for event in [Event::Region(true), Event::RegionAnew, Event::Region(false)] {
-                self.record_region(&event, self.position())?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Lets the functional hart execute from now on, and keep the timing core warm as far as `kept_warm` says.
-    fn rest_between_units(&mut self, kept_warm: KeptWarm) -> Result<(), SimulationError> {
-        self.laps.lap(&self.system, self.engine.is_timing());
-        if self.engine.cores().is_none() {
-            self.start_cores()?;
-        }
-        let rate = self.sampler.as_ref().map_or(1 << 16, Sampler::rate);
-        self.engine.rest(Rest::BetweenUnits(BetweenUnits { rate, kept_warm }));
-        Ok(())
     }
 
     /// Returns the cycles that the first hart's core has spent awake.
@@ -512,6 +440,8 @@ impl Session {
         let uncore = system.uncore.describe(&self.uncore, system.harts.len(), end_at.0);
         let counts = self.counts.end(&self.engine);
         let mut closed = self.engine.finish();
+        // The core, which has ended, held the other end.
+        let stored_units = self.unit_writer.map(WriterHandle::finish);
         let collectors = closed.as_mut().map_or_else(Vec::new, StreamClosed::take_truth);
         let excerpts = closed.as_mut().map_or_else(Vec::new, StreamClosed::take_excerpts);
         let truth = (!collectors.is_empty()).then(|| CollectedTruth {
@@ -540,6 +470,7 @@ impl Session {
             uncore,
             truth,
             excerpts,
+            stored_units,
             recorded,
         })
     }
@@ -570,6 +501,19 @@ impl Session {
             spare_worker: self.consumer.as_ref().map(StreamConsumer::spare_worker),
         };
         self.engine = self.system.timing(&self.preset, recorders, &options);
+        let (Some(sampler), Some(cores)) = (&self.sampler, self.engine.cores_mut()) else {
+            return Ok(());
+        };
+        let plan = sampler.plan();
+        let mut store = None;
+        if let Some(out) = self.recording.stored_units.take() {
+            let metadata = UnitsMetadata::new(&self.system, &self.preset, plan);
+            let writer = stored::writer(out, &metadata, &self.system)?;
+            (store, self.unit_writer) = writer.unzip();
+        }
+        if store.is_some() || plan.check != 0 {
+            cores.tap(store);
+        }
         Ok(())
     }
 }

@@ -266,6 +266,16 @@ impl System {
         }
     }
 
+    /// Returns the TIP unit of the first hart.
+    pub(crate) fn first_tip(&self) -> Option<&SharedTip> {
+        self.tips.first()
+    }
+
+    /// Returns what each of the host's threads that simulate calls when it begins.
+    pub(crate) fn on_core_thread(&self) -> fn() {
+        self.on_core_thread
+    }
+
     /// Samples interpreted programs in timed runs from now on.
     pub fn sample_scripts(&mut self) {
         for (hart, running) in self.harts.iter_mut().zip(&self.running) {

@@ -11,6 +11,7 @@ use crate::mem::SharedMemory;
 use crate::path::{Path, PathOutput};
 use crate::pipeline::Pipeline;
 use crate::stats::Stats;
+use crate::tap::{CoreCall, CoreTap};
 use crate::warm::WarmState;
 
 /// The timing model of one hart.
@@ -21,6 +22,8 @@ pub struct Core<S> {
     output: PathOutput,
     /// Present while caches are kept warm for a hart that executes without timing.
     pub(crate) warm_state: Option<Box<WarmState>>,
+    /// What gets the calls of the core while the core is that of a single hart.
+    pub(crate) tap: Option<Box<dyn CoreTap>>,
 }
 
 impl<S> Core<S> {
@@ -47,6 +50,7 @@ impl<S> Core<S> {
             pipeline: Pipeline::new(memory, hart, preset, sink),
             output: PathOutput::default(),
             warm_state: None,
+            tap: None,
         }
     }
 
@@ -73,6 +77,12 @@ impl<S> Core<S> {
     /// Returns the cycle of the last commit or trap, or in which the hart woke up last.
     pub fn cycle(&self) -> u64 {
         self.pipeline.cycle()
+    }
+
+    /// Has a tap get what the core is told from now on: by [`Ahead`](crate::Ahead) and [`Warming`](crate::Warming), by [`Self::end_rest`] and
+    /// [`Self::region`]. What is told to the core itself as a [`TimingModel`], as that of one of several harts is, the tap does not get.
+    pub fn set_tap(&mut self, tap: Box<dyn CoreTap>) {
+        self.tap = Some(tap);
     }
 
     /// Returns everything counted since reset.
@@ -119,12 +129,15 @@ impl<S: CommitSink> Core<S> {
     /// Adds an event of the region of interest (start, stop, restart) to the stream, after all that has committed. The
     /// machine calls it between runs, at a mark of the program.
     pub fn region(&mut self, event: Event) {
+        if let Some(tap) = &mut self.tap {
+            tap.call(CoreCall::Region(event.clone()));
+        }
         self.pipeline.event(event);
     }
 }
 
 // `output` is empty between calls.
-snapshot::snapshot!(Core<S> { path, pipeline } keeps { output, warm_state });
+snapshot::snapshot!(Core<S> { path, pipeline } keeps { output, warm_state, tap });
 
 impl<S: CommitSink> TimingModel for Core<S> {
     const TIMED: bool = true;

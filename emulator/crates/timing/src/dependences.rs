@@ -49,7 +49,7 @@ struct Open {
 }
 
 /// The changed dependences of a hart. Not in checkpoints: after one, a chain begins anew.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Dependences {
     known: Vec<Known>,
     registers: [RegisterValue; NO_REG as usize],

@@ -85,6 +85,12 @@ impl<S> Pipeline<S> {
         self.front.redirect(cycle + 1);
     }
 
+    /// Takes what was announced to another pipeline of the same core: instructions.
+    pub fn announced_as<T>(&mut self, other: &Pipeline<T>) {
+        self.micro_ops.clone_from(&other.micro_ops);
+        self.dependences.clone_from(&other.dependences);
+    }
+
     /// Returns the core's parameters.
     pub fn preset(&self) -> &Preset {
         &self.preset

@@ -10,6 +10,12 @@ use super::Sampled;
 const COUNTING_INTERVAL: u64 = 1 << 22;
 /// Units that a ranked set has if nobody says otherwise.
 const UNITS_OF_A_RANKED_SET: u64 = 100;
+/// Fewest and most instructions that are timed before the warm-up of a unit that is timed twice: what they tell the core is kept in the host's memory, some 15
+/// bytes for each.
+const REFERENCE: u64 = 1_000_000;
+const MAX_REFERENCE: u64 = 16_000_000;
+/// What is timed before a unit that is timed twice, in windows in which caches are kept warm.
+const WINDOWS: u64 = 4;
 /// Share of units that are timed beyond what an error should need, as its estimate is one itself.
 const EXTRA_UNITS: f64 = 0.1;
 
@@ -92,7 +98,7 @@ impl serde::de::Visitor<'_> for Percentage {
 #[serde(
     default,
     deny_unknown_fields,
-    expecting = "a table of keys (unit, warm_up, predictors, caches, every, units, error, scheme, seed)"
+    expecting = "a table of keys (unit, warm_up, predictors, caches, every, units, error, scheme, seed, check, store)"
 )]
 pub struct SamplingPlan {
     /// Where units lie.
@@ -117,6 +123,11 @@ pub struct SamplingPlan {
     pub error: Option<RelativeError>,
     /// Number that the places of units follow from.
     pub seed: u64,
+    /// One unit in so many is timed twice, from the state in which units begin and after a long warm-up, so that the error of that state is known; 0: none.
+    pub check: u64,
+    /// The units are stored, with all that a core is told in them and between them, so that any core can time them later (`tipsim retime`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub store: bool,
 }
 
 impl Default for SamplingPlan {
@@ -131,6 +142,8 @@ impl Default for SamplingPlan {
             units: None,
             error: None,
             seed: 0,
+            check: 50,
+            store: false,
         }
     }
 }
@@ -163,6 +176,14 @@ impl SamplingPlan {
             ),
             _ => None,
         }
+    }
+
+    /// Returns how many instructions before the warm-up of a unit that is timed twice are timed, too; `None`: no unit can be.
+    pub(crate) fn reference(&self) -> Option<u64> {
+        // What a window is too short for shows only from far before it.
+        let before_window = self.caches.map_or(0, |caches| caches.saturating_mul(WINDOWS));
+        let reference = self.predictors.max(before_window).max(REFERENCE);
+        (reference <= MAX_REFERENCE).then_some(reference)
     }
 
     /// Returns the instructions of the intervals that a pass before has to survey, if there has to be one.

@@ -1,6 +1,7 @@
 //! What a session leaves.
 
 use critical_path::Excerpts;
+use stored_units::UnitsError;
 use timing::Stats;
 use truth::{Collector, SharedLines, UnitTotals};
 
@@ -39,6 +40,8 @@ pub struct Finished {
     pub truth: Option<CollectedTruth>,
     /// Excerpts of each hart, if they were asked for.
     pub excerpts: Vec<Excerpts>,
+    /// Bytes of the units that were stored, if they were to be; or why they are not whole.
+    pub stored_units: Option<Result<u64, UnitsError>>,
     /// The trace and what the profilers found, if something was timed and recorded.
     pub recorded: Option<Recorded>,
 }

@@ -4,6 +4,7 @@ use machine::ResetState;
 use super::*;
 use crate::MachineOptions;
 use crate::options::Region;
+use crate::sampling::SamplingPlan;
 
 /// A session over a program of these instructions, which records counts of the marked region.
 fn session(program: &[u32], mode: Mode) -> Session {
@@ -41,6 +42,60 @@ fn steps_end_at_their_goals() {
         assert_eq!(session.position().1, expected);
     }
     assert_eq!(run(&mut session, &Goal::instructions(0)), Stop::Reached);
+}
+
+/// A loop that divides, stores and loads 8 bytes each time round, 4 KiB apart, and takes a branch that depends on what it divides:
+/// `addi a0, a0, 77; rem a1, a0, a2; slli a3, a1, 12; add a3, a3, s0; sd a0, 0(a3); ld a4, 0(a3); andi a5, a1, 4; beqz a5, 8; addi a6, a6, 1; j -36`, after
+/// `li a2, 50; auipc s0, 16`.
+const MIXED: [u32; 12] = [
+    0x0320_0613,
+    0x0001_0417,
+    0x04d5_0513,
+    0x02c5_65b3,
+    0x00c5_9693,
+    0x0086_86b3,
+    0x00a6_b023,
+    0x0006_b703,
+    0x0045_f793,
+    0x0007_8463,
+    0x0018_0813,
+    0xfddf_f06f,
+];
+
+#[test]
+fn a_fork_that_is_told_the_same_takes_the_same_cycles() {
+    let mut session = session(&MIXED, Mode::Timing);
+    let check = |session: &mut Session, warm: u64, plan: &SamplingPlan| {
+        let cores = |session: &mut Session, act: &mut dyn FnMut(&mut dyn crate::TimingCores)| {
+            act(session.engine.cores_mut().unwrap());
+        };
+        cores(session, &mut |cores| cores.begin_check());
+        run(session, &Goal::instructions(warm));
+        cores(session, &mut |cores| cores.mark_check());
+        run(session, &Goal::instructions(3000));
+        cores(session, &mut |cores| cores.mark_check());
+        let before = session.awake_cycles();
+        run(session, &Goal::instructions(20_000));
+        let mut found = None;
+        cores(session, &mut |cores| found = cores.end_check(Some(plan)));
+        (found.unwrap() as f64, (session.awake_cycles() - before) as f64)
+    };
+    session.engine.cores_mut().unwrap().tap(None);
+    run(&mut session, &Goal::instructions(1234));
+    assert!(a0(&session) > 5000);
+    // Nothing is warmed: all is timed.
+    let (fork, core) = check(&mut session, 0, &SamplingPlan::default());
+    assert_eq!(fork, core);
+    assert!(core > 20_000.0, "{core}");
+    // A stretch that only keeps the fork warm leaves it about where the core is.
+    for caches in [None, Some(150_000)] {
+        let plan = SamplingPlan { predictors: 100_000, caches, ..SamplingPlan::default() };
+        let (fork, core) = check(&mut session, 200_000, &plan);
+        assert!((fork / core - 1.0).abs() < 0.01, "{fork} {core}");
+    }
+    let plan = SamplingPlan::default();
+    let cores = session.engine.cores_mut().unwrap();
+    assert_eq!(cores.end_check(Some(&plan)), None, "none has begun");
 }
 
 #[test]

@@ -80,10 +80,10 @@ impl Device for TipBus {
                 // Every stream knows all processes; what runs and wakes is a hart's own.
                 if !matches!(record.kind, regs::SB_SWITCH | regs::SB_WAKE) {
                     for other in &self.others {
-                        other.change(|other| other.side_band.push(record.clone()));
+                        other.change(|other| other.push_side_band(record.clone()));
                     }
                 }
-                tip.side_band.push(record);
+                tip.push_side_band(record);
             }
         });
         Ok(())

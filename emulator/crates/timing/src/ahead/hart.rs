@@ -11,6 +11,7 @@ use super::batch::{Answer, Batch, Call, Question};
 use super::cycle_bound::CycleBound;
 use super::link::{BATCHES, BatchChannel};
 use crate::path::Path;
+use crate::tap::{CoreCall, CoreTap};
 
 /// Instructions of a batch, about: some ten microseconds of the core's work.
 const STEPS: usize = 1024;
@@ -52,6 +53,7 @@ pub enum SpareWork {
 /// The hart's calls on their way to the core: batches that were sent, and the one that was not yet.
 struct Queue<'a> {
     path: &'a mut Path,
+    tap: Option<&'a mut (dyn CoreTap + 'static)>,
     channel: &'a mut dyn BatchChannel,
     batch: Batch,
     /// Instructions with which the batch is sent.
@@ -79,12 +81,14 @@ struct Queue<'a> {
 impl<'a> Ahead<'a> {
     pub(super) fn new(
         path: &'a mut Path,
+        tap: Option<&'a mut (dyn CoreTap + 'static)>,
         channel: &'a mut dyn BatchChannel,
         wiring: CoreWiring<'a>,
         cycle: u64,
     ) -> Self {
         Self(RefCell::new(Queue {
             path,
+            tap,
             channel,
             batch: Batch::default(),
             most: FIRST_STEPS,
@@ -173,6 +177,14 @@ impl Queue<'_> {
         }
     }
 
+    /// Gives the tap a call, if there is one.
+    #[inline(always)]
+    fn tap<'c>(&mut self, call: impl FnOnce() -> CoreCall<'c>) {
+        if let Some(tap) = &mut self.tap {
+            tap.call(call());
+        }
+    }
+
     /// Adds a call whose cycle the hart does not ask for.
     #[inline]
     fn note(&mut self, call: Call) {
@@ -205,17 +217,23 @@ impl TimingModel for Ahead<'_> {
 
     fn define(&mut self, inst: &StaticInst) {
         let queue = self.0.get_mut();
+        queue.tap(|| CoreCall::Define(*inst));
         queue.path.define(inst);
         queue.batch.define(inst);
     }
 
     fn translated(&mut self, va: u64, walk: &PageWalk) {
-        self.0.get_mut().path.translated(va, walk);
+        let queue = self.0.get_mut();
+        // Most pages were translated before.
+        if queue.tap.is_some() && !queue.path.has_walk(va, walk) {
+            queue.tap(|| CoreCall::Translated { va, walk: *walk });
+        }
+        queue.path.translated(va, walk);
     }
 
     fn fetch(
         &mut self,
-        _id: StaticId,
+        id: StaticId,
         inst: &DecodedInst,
         pc: u64,
         pa: u64,
@@ -223,6 +241,7 @@ impl TimingModel for Ahead<'_> {
         before: u64,
     ) -> u64 {
         let queue = self.0.get_mut();
+        queue.tap(|| CoreCall::Fetch { id, inst: *inst, pc, pa, translated });
         let page = pa & !0xfff;
         queue.batch.fetch(pc, inst.len, page, translated, queue.path);
         queue.instructions += 1;
@@ -237,6 +256,7 @@ impl TimingModel for Ahead<'_> {
 
     fn interrupt(&mut self, id: StaticId, _pc: u64, _handler_pc: u64) {
         let queue = self.0.get_mut();
+        queue.tap(|| CoreCall::Interrupt);
         queue.path.flush();
         queue.note(Call::Interrupt(id));
         queue.ask();
@@ -244,6 +264,7 @@ impl TimingModel for Ahead<'_> {
 
     fn retire(&mut self, executed: &Executed) {
         let queue = self.0.get_mut();
+        queue.tap(|| CoreCall::Retire(*executed));
         queue.batch.retire(executed, queue.path);
         // The retirement may do something to the machine.
         if queue.exact && queue.reaches(u64::MAX).is_none() {
@@ -256,6 +277,7 @@ impl TimingModel for Ahead<'_> {
     #[inline]
     fn run(&mut self, run: &Run<'_>, before: u64) -> u64 {
         let queue = self.0.get_mut();
+        queue.tap(|| CoreCall::Run(*run));
         queue.batch.run(run, queue.path);
         queue.instructions += run.steps.len() as u64;
         let Some(reached) = queue.reaches(before) else {
@@ -268,7 +290,9 @@ impl TimingModel for Ahead<'_> {
     }
 
     fn idle_until(&mut self, cycle: u64) {
-        self.0.get_mut().path.flush();
+        let queue = self.0.get_mut();
+        queue.tap(|| CoreCall::IdleUntil(cycle));
+        queue.path.flush();
         self.wake_at(cycle);
     }
 
@@ -316,16 +340,20 @@ impl TimingModel for Ahead<'_> {
 
     fn flush_tlb(&mut self) {
         let queue = self.0.get_mut();
+        queue.tap(|| CoreCall::FlushTlb);
         queue.path.flush_tlb();
         queue.note(Call::FlushTlb);
     }
 
     fn note(&mut self, kind: u8, bytes: Vec<u8>) {
-        self.0.get_mut().batch.note(kind, bytes);
+        let queue = self.0.get_mut();
+        queue.tap(|| CoreCall::Note { kind, bytes: &bytes });
+        queue.batch.note(kind, bytes);
     }
 
     fn privilege(&mut self, privilege: Privilege) {
         let queue = self.0.get_mut();
+        queue.tap(|| CoreCall::Privilege(privilege));
         queue.note(Call::Privilege(privilege));
         if queue.wiring.quiet_until.get() != u64::MAX {
             // The change may move the quiet cycle, to a later or an earlier one.

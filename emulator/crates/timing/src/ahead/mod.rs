@@ -30,9 +30,9 @@ pub fn run_ahead<S: CommitSink, R>(
     run: impl FnOnce(&mut Ahead<'_>) -> R,
 ) -> R {
     let cycle = core.cycle();
-    let Core { path, pipeline, .. } = core;
+    let Core { path, pipeline, tap, .. } = core;
     let mut here = link::SameThread::new(pipeline);
-    let mut ahead = Ahead::new(path, &mut here, wiring, cycle);
+    let mut ahead = Ahead::new(path, tap.as_deref_mut(), &mut here, wiring, cycle);
     let result = run(&mut ahead);
     ahead.finish();
     result
@@ -50,7 +50,7 @@ pub fn run_apart<S: CommitSink + Send, R>(
     run: impl FnOnce(&mut Ahead<'_>) -> R,
 ) -> R {
     let cycle = core.cycle();
-    let Core { path, pipeline, .. } = core;
+    let Core { path, pipeline, tap, .. } = core;
     let link = Link::new(thread::current(), wiring.spare_work);
     thread::scope(|scope| {
         let worker = thread::Builder::new().name("core".to_owned()).spawn_scoped(scope, || {
@@ -63,7 +63,7 @@ pub fn run_apart<S: CommitSink + Send, R>(
         };
         let result = catch_unwind(AssertUnwindSafe(|| {
             let mut sender = link.sender(worker.thread().clone());
-            let mut ahead = Ahead::new(path, &mut sender, wiring, cycle);
+            let mut ahead = Ahead::new(path, tap.as_deref_mut(), &mut sender, wiring, cycle);
             let result = run(&mut ahead);
             ahead.finish();
             result

@@ -133,6 +133,11 @@ impl FrontEnd {
         f0 + late
     }
 
+    /// Shows a line again, if it is there, so that another fetch changes nothing; returns whether that is so.
+    pub fn show_again(&self, line: u64) -> bool {
+        self.l1i.show_again(line, false)
+    }
+
     /// Fetches a line for functional warming, and shows it from now on.
     pub fn warm(&mut self, line: u64, cycle: u64, lower: &mut Lower) {
         if self.l1i.hit(line, cycle, false).is_none() {

@@ -118,6 +118,21 @@ impl Cache {
         }
     }
 
+    /// Shows a line again, if it is there and another access to it changes nothing; returns whether that is so.
+    pub fn show_again(&self, line: u64, write: bool) -> bool {
+        let set = (line & self.set_mask) as usize;
+        let Some(way) = self.find(set, self.tag(line)) else { return false };
+        let is = |bits: u16| bits >> way & 1 != 0;
+        let written = is(self.sets[set].dirty) && !is(self.asks[set]);
+        if let (Some(shown), true) = (&self.shown, !write || written) {
+            shown.reads.show(line);
+            if write {
+                shown.writes.show(line);
+            }
+        }
+        !write || written
+    }
+
     #[inline(always)]
     fn hide(&self, line: u64) {
         if let Some(shown) = &self.shown {

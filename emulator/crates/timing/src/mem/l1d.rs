@@ -401,6 +401,11 @@ impl L1d {
         self.tags.shown()
     }
 
+    /// Shows a line again, if it is there and another access to it changes nothing; returns whether that is so.
+    pub fn show_again(&self, line: u64, origin: Origin) -> bool {
+        self.tags.show_again(line, origin.writes())
+    }
+
     /// Accesses a line for functional warming, and shows it from now on. In `cycle` nothing earlier is still on its way.
     pub fn warm(&mut self, line: u64, cycle: u64, origin: Origin, lower: &mut Lower) {
         self.access(line, cycle, origin, lower);

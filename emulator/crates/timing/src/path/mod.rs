@@ -10,7 +10,9 @@ mod stores;
 mod tables;
 mod tlb;
 
-use isa::{Executed, MemAccess, MemKind, PageWalk, RUN_STEPS, Run, StaticInst};
+use isa::{
+    Executed, MemAccess, MemKind, PageWalk, RUN_STEPS, Run, StaticId, StaticInst, TransferKind,
+};
 
 use crate::Preset;
 use crate::observe::ObservedBy;
@@ -76,6 +78,17 @@ impl Path {
         self.roles[index] = Role::of(&inst.inst).without(self.removed.at(inst));
     }
 
+    /// Takes what was announced to another path: instructions and page tables.
+    pub fn announced_as(&mut self, other: &Self) {
+        self.roles.clone_from(&other.roles);
+        self.state.tables.clone_from(&other.state.tables);
+    }
+
+    /// Returns what an instruction does to the path.
+    pub fn transfer(&self, id: StaticId) -> Option<TransferKind> {
+        self.roles.get(id.0 as usize).and_then(|role| role.transfer())
+    }
+
     /// Leaves room for instructions that were announced to another core.
     pub fn skip_ids(&mut self, count: usize) {
         self.roles.resize(count, Role::None);
@@ -84,6 +97,11 @@ impl Path {
     /// Notes that the hart walked its page tables for `va`.
     pub fn translated(&mut self, va: u64, walk: &PageWalk) {
         self.state.tables.note(va, walk);
+    }
+
+    /// Returns whether the hart has noted this walk for `va` already, and no other one since.
+    pub fn has_walk(&self, va: u64, walk: &PageWalk) -> bool {
+        self.state.tables.has(va, walk)
     }
 
     /// Drops all translations, as they changed.
@@ -189,21 +207,16 @@ impl Path {
         passed
     }
 
-    /// Looks up the page of a data access for functional warming, and notes what a walk reads. Returns the entry that has the
-    /// page, and whether it did not have it before.
-    pub fn warm_data(&mut self, va: u64, walks: &mut Vec<WalkReads>) -> (usize, bool) {
+    /// Looks up the page of a data access for functional warming, and notes what a walk reads.
+    pub fn warm_data(&mut self, va: u64, walks: &mut Vec<WalkReads>) -> WarmPage {
         let State { dtlb, tables, .. } = &mut self.state;
-        let missed = lookup(dtlb, tables, va, walks);
-        (dtlb.entry(va), missed)
+        WarmPage::look_up(dtlb, tables, va, walks)
     }
 
-    /// Looks up the page of code for functional warming, and notes what a walk reads. Returns the entry that has the page, and
-    /// whether it did not have it before.
-    pub fn warm_code(&mut self, pc: u64, walks: &mut Vec<WalkReads>) -> (usize, bool) {
-        let State { itlb, tables, page, .. } = &mut self.state;
-        *page = u64::MAX;
-        let missed = lookup(itlb, tables, pc, walks);
-        (itlb.entry(pc), missed)
+    /// Looks up the page of code for functional warming, and notes what a walk reads.
+    pub fn warm_code(&mut self, pc: u64, walks: &mut Vec<WalkReads>) -> WarmPage {
+        let State { itlb, tables, .. } = &mut self.state;
+        WarmPage::look_up(itlb, tables, pc, walks)
     }
 
     /// Returns what fetch and the predictors know, in whose place a new one is until it is [given back](Self::give_back): what does not
@@ -222,9 +235,33 @@ impl Path {
         &mut self.state.fetch
     }
 
+    /// Takes it that the next page of code is another one: the hart has executed without the path.
+    pub fn leave_page(&mut self) {
+        self.state.page = u64::MAX;
+    }
+
     /// Restarts fetch after a flush at commit.
     pub fn flush(&mut self) {
         self.state.fetch.flush();
+    }
+}
+
+/// What functional warming finds of a page.
+#[derive(Clone, Copy)]
+pub(crate) struct WarmPage {
+    /// The TLB's entry that has the page.
+    pub entry: usize,
+    /// Whether the TLB did not have the page before.
+    pub missed: bool,
+    /// Whether the TLB is as it was before.
+    pub unchanged: bool,
+}
+
+impl WarmPage {
+    fn look_up(tlb: &mut Tlb, tables: &Tables, va: u64, walks: &mut Vec<WalkReads>) -> Self {
+        let used = tlb.used();
+        let missed = lookup(tlb, tables, va, walks);
+        Self { entry: tlb.entry(va), missed, unchanged: !missed && tlb.used() == used }
     }
 }
 

@@ -43,6 +43,20 @@ impl Role {
         }
     }
 
+    /// Returns what the instruction does to the path.
+    pub fn transfer(self) -> Option<TransferKind> {
+        match self {
+            Self::None | Self::Load | Self::Store => None,
+            Self::Branch | Self::Foreseen => Some(TransferKind::Branch),
+            Self::Direct => Some(TransferKind::Direct),
+            Self::DirectCall => Some(TransferKind::DirectCall),
+            Self::Indirect => Some(TransferKind::Indirect),
+            Self::IndirectCall => Some(TransferKind::IndirectCall),
+            Self::Return => Some(TransferKind::Return),
+            Self::Flush | Self::SerialWithoutFlush => Some(TransferKind::Flush),
+        }
+    }
+
     /// Returns the role of the instruction without these causes.
     pub fn without(self, causes: u8) -> Self {
         match self {

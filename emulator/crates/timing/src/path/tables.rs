@@ -16,7 +16,7 @@ const INDEX: u64 = 0xff8;
 
 /// The last walk in each region that has a table of the last level to itself. One for each page would not stay in the
 /// host's caches. Not part of the state between runs: the hart walks anew in each.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Tables(HashMap<u64, Region, BuildHasherDefault<RegionHasher>>);
 
 #[derive(Clone, Copy)]
@@ -48,6 +48,14 @@ impl Tables {
         self.0.insert(va >> REGION_BITS, region);
     }
 
+    /// Returns whether a walk is that for `va` already.
+    pub fn has(&self, va: u64, walk: &PageWalk) -> bool {
+        let known = self.walk(va);
+        let read = |walk: &PageWalk| (walk.levels, walk.page_bits);
+        let count = usize::from(walk.levels).min(walk.pte.len());
+        read(&known) == read(walk) && known.pte[..count] == walk.pte[..count]
+    }
+
     /// Returns the walk for `va`; one that reads nothing if the hart never made it.
     pub fn walk(&self, va: u64) -> PageWalk {
         let Some(region) = self.0.get(&(va >> REGION_BITS)) else {
@@ -64,7 +72,7 @@ impl Tables {
 }
 
 /// Spreads numbers of regions; the guest gains nothing from collisions but time.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct RegionHasher(u64);
 
 impl Hasher for RegionHasher {

@@ -114,6 +114,11 @@ impl Tlb {
         self.note(va, gone);
     }
 
+    /// Returns which entries were used since the bits were last cleared, a bit each.
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+
     /// Returns the entry that holds the translation of `va`, which hit or was filled last.
     pub fn entry(&self, va: u64) -> usize {
         self.filter[(va >> 12) as usize % FILTER].1.trailing_zeros() as usize

@@ -6,7 +6,7 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use isa::PathLog;
+use isa::{PathLog, PathSegment};
 
 use crate::Preset;
 use crate::path::{Fetch, Path};
@@ -74,6 +74,14 @@ impl Follower {
     /// Returns whether the predictors learn, so that the path knows where the hart is.
     pub fn is_learning(&self) -> bool {
         !self.learning.is_off()
+    }
+
+    /// Returns what the hart executed since the log was emptied last, if the predictors learn from it.
+    pub fn to_follow(&self) -> &[PathSegment] {
+        match self.is_learning() {
+            true => self.log.segments(),
+            false => &[],
+        }
     }
 
     /// Follows the log, if the predictors learn, and empties it.

@@ -9,17 +9,21 @@
 //! Not kept warm: the micro BTB, which learns by cycles, the store queue, and bits of use of pages that are accessed in shown lines alone. The timed
 //! warm-up before a measured unit is for those.
 
+mod executed;
 mod follower;
 
 use commit_trace::CommitSink;
-use isa::{LineFilters, MemAccess, MemKind, PageWalk, PathLog, Privilege, TimingModel};
+use isa::{
+    LineFilters, MemAccess, MemKind, PageWalk, PathLog, PathSegment, Privilege, TimingModel,
+};
 
 use crate::Core;
 use crate::front::FrontCounts;
 use crate::lsu::LsuCounts;
 use crate::mem::{L1dCounts, LINE_BITS, Origin, TlbSide, WalkCounts, bits};
-use crate::path::{Path, WalkReads};
+use crate::path::{Path, WalkReads, WarmPage};
 use crate::pipeline::Pipeline;
+use crate::tap::{CoreCall, CoreTap};
 use follower::Follower;
 pub use follower::Learning;
 
@@ -34,6 +38,7 @@ pub struct Warming<'a, S> {
     path: &'a mut Path,
     pipeline: &'a mut Pipeline<S>,
     state: &'a mut WarmState,
+    tap: Option<&'a mut (dyn CoreTap + 'static)>,
     /// Cycles for each instruction, in units of 2^-16.
     rate: u64,
 }
@@ -106,6 +111,7 @@ impl<S> Core<S> {
     pub fn end_warming(&mut self) {
         let Some(mut state) = self.warm_state.take() else { return };
         let Self { path, pipeline, .. } = self;
+        path.leave_page();
         if state.follower.is_learning() {
             state.follower.go_on(Learning::Off, path);
         } else {
@@ -130,6 +136,12 @@ impl<S> Core<S> {
 impl<S: CommitSink> Core<S> {
     /// Sleeps until `cycle`, up to which the hart has executed without timing, and ends warming. Predictors that learned meanwhile know the path up to there.
     pub fn end_rest(&mut self, cycle: u64) {
+        if let Some(tap) = &mut self.tap {
+            if let Some(state) = &self.warm_state {
+                tap.call(CoreCall::Path(state.follower.to_follow()));
+            }
+            tap.call(CoreCall::Wake { cycle });
+        }
         match self.warm_state {
             Some(_) => self.end_warming(),
             None => self.path.flush(),
@@ -141,10 +153,37 @@ impl<S: CommitSink> Core<S> {
 impl<'a, S: CommitSink> Warming<'a, S> {
     /// Stands for `core` from now on. To the guest, each instruction takes `rate` cycles, in units of 2^-16.
     pub fn new(core: &'a mut Core<S>, rate: u64, learning: Learning) -> Self {
-        let Core { path, pipeline, warm_state, .. } = core;
+        let Core { path, pipeline, warm_state, tap, .. } = core;
+        let mut tap = tap.as_deref_mut();
+        let begins = warm_state.is_none();
         let state = warm_state.get_or_insert_with(|| Box::new(WarmState::begin(pipeline)));
+        let learns = !matches!(learning, Learning::Off);
+        if let Some(tap) = tap.as_mut().filter(|_| begins || learns != state.follower.is_learning())
+        {
+            // What was executed before the predictors stop learning comes first.
+            tap.call(CoreCall::Path(state.follower.to_follow()));
+            tap.call(CoreCall::Rest { learns });
+        }
         state.follower.go_on(learning, path);
-        Self { path, pipeline, state, rate }
+        Self { path, pipeline, state, tap, rate }
+    }
+
+    /// Gives the tap a call, if there is one.
+    fn tap<'c>(&mut self, call: impl FnOnce() -> CoreCall<'c>) {
+        if let Some(tap) = &mut self.tap {
+            tap.call(call());
+        }
+    }
+
+    /// Lets the predictors learn, if they do, from a path that was logged elsewhere, after what is in the [log](TimingModel::path_log).
+    pub fn follow(&mut self, segments: &[PathSegment]) {
+        for segment in segments {
+            let log = &mut self.state.follower.log;
+            log.push(*segment);
+            if log.is_full() {
+                self.take_path_log();
+            }
+        }
     }
 
     /// Returns the cycle of the next access.
@@ -164,15 +203,15 @@ impl<'a, S: CommitSink> Warming<'a, S> {
 
     /// Notes that a line will be shown of a page which an entry of a TLB holds. If the entry held another page before, that page's lines are
     /// hidden, so that the next access to one is seen.
-    fn note_page(&mut self, side: TlbSide, (entry, missed): (usize, bool), pa: u64) {
+    fn note_page(&mut self, side: TlbSide, found: WarmPage, pa: u64) {
         let pages = match side {
             TlbSide::Data => &mut self.state.data_pages,
             TlbSide::Code => &mut self.state.code_pages,
         };
-        let Some(known) = pages.get_mut(entry) else { return };
+        let Some(known) = pages.get_mut(found.entry) else { return };
         let page = pa >> 12;
         let line = 1 << ((pa >> LINE_BITS) % PAGE_LINES);
-        if !missed {
+        if !found.missed {
             // One page of a superpage has its lines known; those of its others stay shown when the entry goes.
             match known.page {
                 0 => *known = ShownPage { page, lines: line },
@@ -238,30 +277,41 @@ impl<S: CommitSink> TimingModel for Warming<'_, S> {
 
     #[cold]
     fn warm_access(&mut self, access: &MemAccess, translated: bool) {
-        if translated {
-            let entry = self.path.warm_data(access.va, &mut self.state.walks);
-            self.note_page(TlbSide::Data, entry, access.pa());
-            self.walk(TlbSide::Data);
-        }
         let origin = match access.kind() {
             MemKind::Load => Origin::Load,
             _ => Origin::Store,
         };
+        let line = access.pa() >> LINE_BITS;
+        let page = translated.then(|| self.path.warm_data(access.va, &mut self.state.walks));
+        if let Some(page) = page {
+            self.note_page(TlbSide::Data, page, access.pa());
+        }
+        if page.is_none_or(|page| page.unchanged) && self.pipeline.lsu.l1d.show_again(line, origin)
+        {
+            return;
+        }
+        self.tap(|| CoreCall::WarmAccess { access: *access, translated });
+        self.walk(TlbSide::Data);
         let cycle = self.next_cycle();
         let lsu = &mut self.pipeline.lsu;
-        lsu.l1d.warm(access.pa() >> LINE_BITS, cycle, origin, &mut lsu.lower);
+        lsu.l1d.warm(line, cycle, origin, &mut lsu.lower);
     }
 
     #[cold]
     fn warm_fetch(&mut self, pc: u64, pa: u64, translated: bool) {
-        if translated {
-            let entry = self.path.warm_code(pc, &mut self.state.walks);
-            self.note_page(TlbSide::Code, entry, pa);
-            self.walk(TlbSide::Code);
+        let line = pa >> LINE_BITS;
+        let page = translated.then(|| self.path.warm_code(pc, &mut self.state.walks));
+        if let Some(page) = page {
+            self.note_page(TlbSide::Code, page, pa);
         }
+        if page.is_none_or(|page| page.unchanged) && self.pipeline.front.show_again(line) {
+            return;
+        }
+        self.tap(|| CoreCall::WarmFetch { pc, pa, translated });
+        self.walk(TlbSide::Code);
         let cycle = self.next_cycle();
         let pipeline = &mut *self.pipeline;
-        pipeline.front.warm(pa >> LINE_BITS, cycle, &mut pipeline.lsu.lower);
+        pipeline.front.warm(line, cycle, &mut pipeline.lsu.lower);
     }
 
     #[inline(always)]
@@ -271,19 +321,28 @@ impl<S: CommitSink> TimingModel for Warming<'_, S> {
 
     #[cold]
     fn take_path_log(&mut self) {
+        if let Some(tap) = &mut self.tap {
+            tap.call(CoreCall::Path(self.state.follower.to_follow()));
+        }
         let preset = self.pipeline.preset();
         self.state.follower.follow(self.path, preset);
     }
 
     fn warm_fence_i(&mut self) {
+        self.tap(|| CoreCall::FenceI);
         self.pipeline.front.clear_l1i();
     }
 
     fn translated(&mut self, va: u64, walk: &PageWalk) {
+        // Most pages were translated before.
+        if self.tap.is_some() && !self.path.has_walk(va, walk) {
+            self.tap(|| CoreCall::Translated { va, walk: *walk });
+        }
         self.path.translated(va, walk);
     }
 
     fn flush_tlb(&mut self) {
+        self.tap(|| CoreCall::FlushTlb);
         self.path.flush_tlb();
         self.pipeline.flush_tlb();
         (self.state.data_pages, self.state.code_pages) =

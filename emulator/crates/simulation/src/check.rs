@@ -1,0 +1,215 @@
+//! A check of the state in which units begin: a unit is timed after a long timed warm-up, as if all had been timed, and again by a core that was kept
+//! warm as before any other unit.
+//!
+//! The first goes into the results. Meanwhile all that the core is told is logged ([`CallLog`]), and a fork of the core, made where the long warm-up
+//! began, is told the same afterwards: first only what keeps it warm.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use commit_trace::CommitSink;
+use isa::{InstClass, MemAccess, Operand, Run, Step, TimingModel};
+use timing::{Ahead, CoreCall, CoreTap, Warming};
+
+use crate::engine::KeptWarm;
+
+/// A log with two owners: the tap of a core, and who has the core.
+pub(crate) type SharedLog = Rc<RefCell<CallLog>>;
+
+/// What a core was told since a long warm-up began.
+#[derive(Debug, Default)]
+pub(crate) struct CallLog {
+    is_open: bool,
+    calls: Vec<LoggedCall>,
+    steps: Vec<Step>,
+    accesses: Vec<MemAccess>,
+    operands: Vec<Operand>,
+}
+
+/// A call, with its parts elsewhere.
+#[derive(Debug)]
+enum LoggedCall {
+    /// A run with so many steps, accesses and operands, which are not in it.
+    Run(Run<'static>, [usize; 3]),
+    Call(CoreCall<'static>),
+    /// The last stretch before the unit, or the unit, begins in this cycle.
+    Mark(u64),
+}
+
+/// Gives what a core is told to what stores units, if something does, and to the log.
+pub(crate) struct Taps {
+    pub store: Option<Box<dyn CoreTap>>,
+    pub log: SharedLog,
+}
+
+impl CoreTap for Taps {
+    fn call(&mut self, call: CoreCall<'_>) {
+        let mut log = self.log.borrow_mut();
+        if log.is_open {
+            log.push(&call);
+        }
+        drop(log);
+        if let Some(store) = &mut self.store {
+            store.call(call);
+        }
+    }
+}
+
+/// Where a log is read.
+#[derive(Default)]
+pub(crate) struct LogCursor {
+    call: usize,
+    parts: [usize; 3],
+    /// Instructions that have passed.
+    instructions: u64,
+    fetched: (isa::StaticId, u64),
+}
+
+impl CallLog {
+    /// Begins to log, and forgets what was logged before.
+    pub fn open(&mut self) {
+        *self = Self { is_open: true, ..Self::default() };
+    }
+
+    /// Notes that another stretch begins in a cycle.
+    pub fn mark(&mut self, cycle: u64) {
+        if self.is_open {
+            self.calls.push(LoggedCall::Mark(cycle));
+        }
+    }
+
+    /// Returns how many instructions there are up to the first mark.
+    pub fn instructions_to_mark(&self) -> u64 {
+        let before = self.calls.iter().take_while(|call| !matches!(call, LoggedCall::Mark(_)));
+        let of_call = |call: &LoggedCall| match call {
+            LoggedCall::Run(_, [steps, ..]) => *steps as u64,
+            LoggedCall::Call(CoreCall::Retire(executed)) => u64::from(executed.trap.is_none()),
+            _ => 0,
+        };
+        before.map(of_call).sum()
+    }
+
+    fn push(&mut self, call: &CoreCall<'_>) {
+        self.calls.push(match *call {
+            CoreCall::Run(ref run) => {
+                self.steps.extend_from_slice(run.steps);
+                self.accesses.extend_from_slice(run.accesses);
+                self.operands.extend_from_slice(run.operands);
+                let parts = [run.steps.len(), run.accesses.len(), run.operands.len()];
+                LoggedCall::Run(Run { steps: &[], accesses: &[], operands: &[], ..*run }, parts)
+            }
+            CoreCall::Define(inst) => LoggedCall::Call(CoreCall::Define(inst)),
+            CoreCall::Translated { va, walk } => {
+                LoggedCall::Call(CoreCall::Translated { va, walk })
+            }
+            CoreCall::Fetch { id, inst, pc, pa, translated } => {
+                LoggedCall::Call(CoreCall::Fetch { id, inst, pc, pa, translated })
+            }
+            CoreCall::Retire(executed) => LoggedCall::Call(CoreCall::Retire(executed)),
+            CoreCall::Interrupt => LoggedCall::Call(CoreCall::Interrupt),
+            CoreCall::IdleUntil(cycle) => LoggedCall::Call(CoreCall::IdleUntil(cycle)),
+            CoreCall::FlushTlb => LoggedCall::Call(CoreCall::FlushTlb),
+            CoreCall::Privilege(privilege) => LoggedCall::Call(CoreCall::Privilege(privilege)),
+            // What the stream has beside instructions takes no time, and the core does not rest.
+            _ => return,
+        });
+    }
+
+    /// Returns the next call; `None` at a mark, which is passed, with its cycle, or at the end.
+    fn next<'l>(&'l self, cursor: &mut LogCursor) -> Result<CoreCall<'l>, Option<u64>> {
+        let call = self.calls.get(cursor.call).ok_or(None)?;
+        cursor.call += 1;
+        match call {
+            LoggedCall::Mark(cycle) => Err(Some(*cycle)),
+            LoggedCall::Call(call) => Ok(call.clone()),
+            LoggedCall::Run(run, lens) => {
+                let [step, access, operand] = cursor.parts;
+                cursor.parts = std::array::from_fn(|n| cursor.parts[n] + lens[n]);
+                Ok(CoreCall::Run(Run {
+                    steps: &self.steps[step..cursor.parts[0]],
+                    accesses: &self.accesses[access..cursor.parts[1]],
+                    operands: &self.operands[operand..cursor.parts[2]],
+                    ..*run
+                }))
+            }
+        }
+    }
+
+    /// Tells what stands for a core what a functional hart would tell as far as that is to be kept warm, up to the next mark, up to `until` instructions, or until an instruction is to be
+    /// announced to the core itself. Returns which.
+    pub fn warm<S: CommitSink>(
+        &self,
+        cursor: &mut LogCursor,
+        (until, kept_warm): (u64, KeptWarm),
+        warming: &mut Warming<'_, S>,
+    ) -> WarmEnd {
+        let keeps = kept_warm != KeptWarm::Nothing;
+        while cursor.instructions < until {
+            let call = match self.next(cursor) {
+                Ok(call) => call,
+                Err(Some(cycle)) => return WarmEnd::Mark(cycle),
+                Err(None) => return WarmEnd::Log,
+            };
+            match call {
+                CoreCall::Run(run) => {
+                    cursor.instructions += run.steps.len() as u64;
+                    if keeps {
+                        warming.execute(&run);
+                    }
+                }
+                CoreCall::Fetch { id, pc, .. } => cursor.fetched = (id, pc),
+                CoreCall::Retire(executed) => {
+                    cursor.instructions += u64::from(executed.trap.is_none());
+                    if keeps {
+                        warming.execute_one(&executed);
+                    } else if executed.inst.class == InstClass::FenceI {
+                        warming.warm_fence_i();
+                    }
+                }
+                CoreCall::Interrupt if keeps => warming.interrupted(cursor.fetched.1),
+                CoreCall::Translated { va, walk } => warming.translated(va, &walk),
+                CoreCall::FlushTlb => warming.flush_tlb(),
+                CoreCall::Define(inst) => return WarmEnd::Define(inst),
+                _ => {}
+            }
+        }
+        WarmEnd::Instructions
+    }
+
+    /// Tells what stands for a core that times what the core was told up to the next mark, which began in cycle `since`, as the core's own cycle `now` does.
+    pub fn time(&self, cursor: &mut LogCursor, (since, now): (u64, u64), ahead: &mut Ahead<'_>) {
+        while let Ok(call) = self.next(cursor) {
+            match call {
+                CoreCall::Run(run) => {
+                    ahead.run(&run, u64::MAX);
+                }
+                CoreCall::Fetch { id, inst, pc, pa, translated } => {
+                    cursor.fetched = (id, pc);
+                    ahead.fetch(id, &inst, pc, pa, translated, u64::MAX);
+                }
+                CoreCall::Retire(executed) => ahead.retire(&executed),
+                CoreCall::Interrupt => ahead.interrupt(cursor.fetched.0, cursor.fetched.1, 0),
+                CoreCall::Define(inst) => ahead.define(&inst),
+                CoreCall::Translated { va, walk } => ahead.translated(va, &walk),
+                CoreCall::IdleUntil(cycle) => {
+                    ahead.idle_until(now.saturating_add(cycle.saturating_sub(since)));
+                }
+                CoreCall::FlushTlb => ahead.flush_tlb(),
+                CoreCall::Privilege(privilege) => ahead.privilege(privilege),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Why a core is not kept warm any longer.
+pub(crate) enum WarmEnd {
+    /// A mark with its cycle was passed.
+    Mark(u64),
+    /// So many instructions were executed as were asked for.
+    Instructions,
+    /// The core has to know of an instruction first.
+    Define(isa::StaticInst),
+    /// There is no more.
+    Log,
+}

@@ -1,0 +1,177 @@
+//! What became of the sampling of a region.
+
+use profile::Estimate;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{SamplingPlan, Unit};
+
+/// Fewer units than these say little of how much units differ.
+const FEW_UNITS: u64 = 30;
+
+/// What became of the sampling of a region.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub struct Sampled {
+    /// What a user should know first, in a line.
+    pub in_words: String,
+    /// The plan.
+    pub plan: SamplingPlan,
+    /// Instructions of the region, timed or not.
+    pub instructions: u64,
+    /// Instructions that were timed, those before units too.
+    pub timed_instructions: u64,
+    /// Instructions of the units.
+    pub unit_instructions: u64,
+    /// Number of units.
+    pub units: u64,
+    /// Cycles that the region would take while the hart is awake; `None` without two units.
+    pub cycles: Option<Estimate>,
+    /// Cycles for each instruction; `None` without two units.
+    pub cpi: Option<Estimate>,
+    /// How far the state in which units begin is off; `None` without two units that were timed twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateError>,
+}
+
+/// How far the state in which units begin is off, by units that were timed twice.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub struct StateError {
+    /// Units that were timed twice.
+    pub units: u64,
+    /// Cycles from the state in which units begin, relative to those after a long timed warm-up.
+    pub ratio: Estimate,
+}
+
+impl StateError {
+    fn of(units: &[Unit], checked: &[(usize, u64)]) -> Option<Self> {
+        let pairs = checked.iter().filter_map(|(number, cycles)| {
+            Some((*cycles as f64, units.get(*number)?.cycles as f64))
+        });
+        // The others are not known.
+        let ratio = Estimate::of_ratio(pairs, 1.0)?;
+        Some(Self { units: checked.len() as u64, ratio })
+    }
+
+    fn describe(&self) -> String {
+        let off = 100.0 * (self.ratio.value - 1.0);
+        let within = 100.0 * self.ratio.margin().within_95;
+        format!(
+            "; the state in which units begin {off:+.2} ± {within:.2} % (95 %), by {} that were timed twice",
+            self.units
+        )
+    }
+}
+
+impl Sampled {
+    /// Returns what `units` say of a region of so many instructions, of which some were timed.
+    pub(crate) fn new(
+        plan: &SamplingPlan,
+        instructions: u64,
+        timed_instructions: u64,
+        (units, checked): (&[Unit], &[(usize, u64)]),
+    ) -> Self {
+        let unit_instructions: u64 = units.iter().map(|unit| unit.instructions).sum();
+        let rest =
+            1.0 - unit_instructions as f64 / instructions.max(unit_instructions).max(1) as f64;
+        let ratios = units.iter().map(|unit| (unit.cycles as f64, unit.instructions as f64));
+        let cpi = Estimate::of_ratio(ratios, rest);
+        let mut sampled = Self {
+            in_words: String::new(),
+            instructions,
+            timed_instructions,
+            unit_instructions,
+            units: units.len() as u64,
+            cycles: cpi.map(|cpi| cpi.times(instructions as f64)),
+            cpi,
+            state: StateError::of(units, checked),
+            plan: plan.clone(),
+        };
+        sampled.in_words = sampled.describe();
+        sampled
+    }
+
+    fn describe(&self) -> String {
+        let Self { plan, instructions, unit_instructions, units, .. } = self;
+        let sampled = format!(
+            "{units} units of {} instructions, {:.2} % of {:.1} M",
+            plan.unit,
+            100.0 * *unit_instructions as f64 / (*instructions).max(1) as f64,
+            *instructions as f64 / 1e6
+        );
+        let (Some(cycles), Some(cpi)) = (&self.cycles, &self.cpi) else {
+            return format!(
+                "{sampled}: too few for an estimate, which a smaller run.sampling.every gives"
+            );
+        };
+        let margin = cycles.margin();
+        let percent = |margin: f64| 100.0 * margin / cycles.value;
+        let timed = self.timed_instructions as f64 / (*instructions).max(1) as f64;
+        // Units without gaps are asked for; warm-ups without gaps hardly are.
+        let all_timed = match timed > 0.5 && plan.warm_up > 0 {
+            true => format!(
+                "; {:.0} % of all was timed, as run.sampling.every is short beside unit and warm_up",
+                100.0 * timed
+            ),
+            false => String::new(),
+        };
+        let key = match plan.surveys() {
+            Some(_) => "run.sampling.units",
+            None => "run.sampling.every",
+        };
+        let few = match percent(margin.within_95) > 20.0 {
+            true if plan.error.is_none() => format!("; more units make it narrower ({key})"),
+            _ if *units < FEW_UNITS => format!("; so few units say little of chance ({key})"),
+            _ => String::new(),
+        };
+        let state = self.state.map_or_else(String::new, |state| state.describe());
+        let missed = match plan.error {
+            Some(wanted) if percent(margin.within_95) > 100.0 * wanted.share() => {
+                format!("; ± {wanted} was wanted")
+            }
+            _ => String::new(),
+        };
+        format!(
+            "{sampled}: {:.1} M cycles, not idle, ± {:.2} % (95 %), ± {:.2} % (99.7 %) by chance, {:.4} cycles per instruction{state}{few}{all_timed}{missed}",
+            cycles.value / 1e6,
+            percent(margin.within_95),
+            percent(margin.within_99_7),
+            cpi.value
+        )
+    }
+}
+
+/// Units of a region, column by column.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct SampledUnits {
+    /// Version of the file's format.
+    pub format: u32,
+    /// Instructions of the region before each unit.
+    pub at: Vec<u64>,
+    /// Instructions of each unit.
+    pub instructions: Vec<u64>,
+    /// Cycles of each unit in which the hart was awake.
+    pub cycles: Vec<u64>,
+    /// Units that were timed twice, by their number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checked: Vec<u64>,
+    /// Cycles of each of these from the state in which units begin; `cycles` has those after a long timed warm-up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checked_cycles: Vec<u64>,
+}
+
+impl SampledUnits {
+    /// Version of the file's format that is written.
+    pub const FORMAT: u32 = 1;
+
+    pub(crate) fn of(units: &[Unit], checked: &[(usize, u64)]) -> Self {
+        let column = |field: fn(&Unit) -> u64| units.iter().map(field).collect();
+        Self {
+            format: Self::FORMAT,
+            at: column(|unit| unit.at),
+            instructions: column(|unit| unit.instructions),
+            cycles: column(|unit| unit.cycles),
+            checked: checked.iter().map(|(number, _)| *number as u64).collect(),
+            checked_cycles: checked.iter().map(|(_, cycles)| *cycles).collect(),
+        }
+    }
+}

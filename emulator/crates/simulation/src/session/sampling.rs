@@ -1,0 +1,116 @@
+//! Sampling of the region of interest: phases change where the sampler says.
+
+use commit_trace::Event;
+
+use super::Session;
+use crate::engine::{BetweenUnits, KeptWarm, Rest};
+use crate::error::SimulationError;
+use crate::sampling::{Phase, Progress, Sampler};
+
+impl Session {
+    /// Begins or ends a stretch of the region that is sampled, or begins the region anew.
+    pub(super) fn sample_region(&mut self, event: &Event) -> Result<(), SimulationError> {
+        if *event != Event::Region(true) {
+            self.change_phase(Sampler::close)?;
+        }
+        if let (Event::RegionAnew, Some(sampler)) = (event, &mut self.sampler) {
+            sampler.restart();
+        }
+        match event {
+            Event::Region(false) => Ok(()),
+            _ => self.change_phase(Sampler::open),
+        }
+    }
+
+    /// Goes on to the phase of sampling that is due, if one is.
+    pub(super) fn sample(&mut self) -> Result<(), SimulationError> {
+        let retired = self.system.harts.instructions();
+        match &self.sampler {
+            Some(sampler) if sampler.left(retired) == 0 => self.change_phase(Sampler::advance),
+            _ => Ok(()),
+        }
+    }
+
+    /// Changes the phase of sampling by `change`, which gets what the hart has done, and lets execute what the new phase says. Outside of
+    /// the region caches are kept warm, too, once it has begun.
+    fn change_phase(
+        &mut self,
+        change: impl FnOnce(&mut Sampler, Progress),
+    ) -> Result<(), SimulationError> {
+        let now =
+            Progress { retired: self.system.harts.instructions(), cycles: self.awake_cycles() };
+        let Some(sampler) = &mut self.sampler else { return Ok(()) };
+        let before = sampler.phase();
+        change(sampler, now);
+        let phase = sampler.phase();
+        let is_anew = phase == Phase::Unit && sampler.take_anew();
+        if before == Phase::Unit {
+            self.record_region(&Event::Region(false), self.position())?;
+        }
+        self.check(before, phase);
+        match phase {
+            Phase::FastForward => self.rest_between_units(KeptWarm::Nothing),
+            Phase::Outside | Phase::Warming => self.rest_between_units(KeptWarm::Caches),
+            Phase::Learning => self.rest_between_units(KeptWarm::CachesAndPredictors),
+            Phase::Reference => {
+                self.timing()?;
+                self.engine.cores_mut().into_iter().for_each(|cores| cores.begin_check());
+                Ok(())
+            }
+            Phase::WarmUp => {
+                self.timing()?;
+                self.engine.cores_mut().into_iter().for_each(|cores| cores.mark_check());
+                Ok(())
+            }
+            Phase::Unit => {
+                self.timing()?;
+                self.engine.cores_mut().into_iter().for_each(|cores| cores.mark_check());
+                self.record_region(&Event::Region(true), self.position())?;
+                match is_anew {
+                    true => self.record_region(&Event::RegionAnew, self.position()),
+                    false => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// Begins, goes on with, or ends a check of the state in which a unit begins, at a change of phases.
+    fn check(&mut self, before: Phase, phase: Phase) {
+        let (Some(sampler), Some(cores)) = (&mut self.sampler, self.engine.cores_mut()) else {
+            return;
+        };
+        let was_timed = matches!(before, Phase::Reference | Phase::WarmUp | Phase::Unit);
+        if before == Phase::Unit || was_timed && phase == Phase::Outside {
+            // A unit that a stretch of the region cuts is not checked.
+            let is_whole = before == Phase::Unit && phase != Phase::Outside;
+            let plan = is_whole.then(|| sampler.plan());
+            if let Some(cycles) = cores.end_check(plan) {
+                sampler.checked(cycles);
+            }
+        }
+    }
+
+    /// Ends the sampling of the region. What was recorded before the region began anew is dropped, even if there was no unit since.
+    pub(super) fn end_sampling(&mut self) -> Result<(), SimulationError> {
+        if self.sampler.as_ref().is_some_and(|sampler| sampler.phase() != Phase::Outside) {
+            self.sample_region(&Event::Region(false))?;
+        }
+        if self.sampler.as_mut().is_some_and(Sampler::take_anew) {
+            for event in [Event::Region(true), Event::RegionAnew, Event::Region(false)] {
+                self.record_region(&event, self.position())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the functional hart execute from now on, and keep the timing core warm as far as `kept_warm` says.
+    fn rest_between_units(&mut self, kept_warm: KeptWarm) -> Result<(), SimulationError> {
+        self.laps.lap(&self.system, self.engine.is_timing());
+        if self.engine.cores().is_none() {
+            self.start_cores()?;
+        }
+        let rate = self.sampler.as_ref().map_or(1 << 16, Sampler::rate);
+        self.engine.rest(Rest::BetweenUnits(BetweenUnits { rate, kept_warm }));
+        Ok(())
+    }
+}

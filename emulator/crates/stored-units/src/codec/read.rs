@@ -1,0 +1,155 @@
+//! Numbers become calls.
+
+use commit_trace::Event;
+use isa::{
+    InstClass, MemAccess, MemKind, Operand, PageWalk, PathSegment, RUN_STEPS, Run, StaticId,
+    StaticInst, Step,
+};
+use timing::CoreCall;
+
+use super::{Codec, KIND_BITS, Kind, MOST_SEGMENTS, Mode, Result};
+use crate::columns::{Coder, Column, ReadColumns};
+use crate::reader::UnitsError;
+
+/// The instructions of a run that is read.
+#[derive(Default)]
+pub struct RunBuffers {
+    steps: Vec<Step>,
+    accesses: Vec<MemAccess>,
+    operands: Vec<Operand>,
+    segments: Vec<PathSegment>,
+    bytes: Vec<u8>,
+}
+impl Codec {
+    /// Reads the next call, into the buffers where it has many parts.
+    pub fn read<'b>(
+        &mut self,
+        coder: &mut ReadColumns,
+        buffers: &'b mut RunBuffers,
+    ) -> Result<CoreCall<'b>> {
+        use Column::{Calls, Counts, Rest};
+        loop {
+            let number = coder.number(Calls, 0)?;
+            let flags = number >> KIND_BITS;
+            let kind = Kind::ALL.get((number & ((1 << KIND_BITS) - 1)) as usize);
+            let kind = *kind.ok_or(UnitsError::Damaged("no call has this number"))?;
+            let is = flags & 1 != 0;
+            return Ok(match kind {
+                Kind::Mode => {
+                    self.mode = Mode::from_number(flags)?;
+                    continue;
+                }
+                Kind::Run => CoreCall::Run(self.read_run(coder, buffers, is)?),
+                Kind::WarmAccess => {
+                    let (va, pa) = self.warm(coder, false, 0, 0)?;
+                    let kind = if is { MemKind::Store } else { MemKind::Load };
+                    let access = MemAccess::new(kind, va, pa, 1, false);
+                    CoreCall::WarmAccess { access, translated: flags & 2 != 0 }
+                }
+                Kind::WarmFetch => {
+                    let (pc, pa) = self.warm(coder, true, 0, 0)?;
+                    CoreCall::WarmFetch { pc, pa, translated: is }
+                }
+                Kind::Path => {
+                    let count = coder.number(Counts, 0)? as usize;
+                    if count > MOST_SEGMENTS {
+                        return Err(UnitsError::Damaged("too many segments of the path"));
+                    }
+                    buffers.segments.clear();
+                    for _ in 0..count {
+                        buffers.segments.push(self.segment(coder, &PathSegment::default())?);
+                    }
+                    CoreCall::Path(&buffers.segments)
+                }
+                Kind::Fetch => {
+                    let (id, pa) = self.fetch(coder, StaticId(0), 0)?;
+                    let StaticInst { inst, pc, .. } = self.known(id.0)?.inst;
+                    CoreCall::Fetch { id, inst, pc, pa, translated: is }
+                }
+                Kind::Retire => {
+                    let fetched =
+                        self.fetched.take().ok_or(UnitsError::Damaged("nothing was fetched"))?;
+                    CoreCall::Retire(self.executed(coder, fetched, flags, None)?)
+                }
+                Kind::Define => CoreCall::Define(self.define(coder, None)?),
+                Kind::Translated => {
+                    let (va, walk) = self.walk(coder, 0, &PageWalk::default())?;
+                    CoreCall::Translated { va, walk }
+                }
+                Kind::Interrupt => match self.fetched.take() {
+                    Some(_) => CoreCall::Interrupt,
+                    None => return Err(UnitsError::Damaged("an interrupt of nothing")),
+                },
+                Kind::IdleUntil => CoreCall::IdleUntil(self.cycle(coder, 0)?),
+                Kind::FlushTlb => CoreCall::FlushTlb,
+                Kind::FenceI => CoreCall::FenceI,
+                Kind::Note => {
+                    buffers.bytes.clear();
+                    for _ in 0..coder.number(Rest, 0)? {
+                        buffers.bytes.push(coder.number(Rest, 0)? as u8);
+                    }
+                    CoreCall::Note { kind: flags as u8, bytes: &buffers.bytes }
+                }
+                Kind::Privilege => CoreCall::Privilege(Mode::from_number(flags & 3)?.privilege),
+                Kind::Wake => CoreCall::Wake { cycle: self.cycle(coder, 0)? },
+                Kind::Rest => CoreCall::Rest { learns: is },
+                Kind::Region => CoreCall::Region(match flags {
+                    0 => Event::Region(false),
+                    1 => Event::Region(true),
+                    _ => Event::RegionAnew,
+                }),
+            });
+        }
+    }
+
+    /// Reads a run.
+    fn read_run<'b>(
+        &mut self,
+        coder: &mut ReadColumns,
+        buffers: &'b mut RunBuffers,
+        divides: bool,
+    ) -> Result<Run<'b>> {
+        let count = coder.number(Column::Counts, 0)? as usize;
+        if count == 0 || count > RUN_STEPS {
+            return Err(UnitsError::Damaged("a run of too few or too many instructions"));
+        }
+        let RunBuffers { steps, accesses, operands, .. } = buffers;
+        steps.clear();
+        accesses.clear();
+        operands.clear();
+        let mut divisions = 0;
+        let mut vpage = None;
+        for _ in 0..count {
+            let id = self.step(coder, 0)?;
+            let StaticInst { pc, inst, .. } = self.known(id)?.inst;
+            let page = *vpage.get_or_insert(pc & !0xfff);
+            if inst.class.serialises() || pc & !0xfff != page {
+                return Err(UnitsError::Damaged("an instruction that no run has"));
+            }
+            divisions += usize::from(inst.class == InstClass::IntDiv);
+            steps.push(Step::new(StaticId(id), (pc & 0xfff) as u16, inst.class, inst.len));
+        }
+        let vpage = vpage.unwrap_or_default();
+        let page = self.code_pages.code(coder, Column::CodePages, vpage >> 12, 0)? << 12;
+        for step in steps.iter() {
+            if self.known(step.id.0)?.inst.inst.class.accesses_memory() {
+                accesses.push(self.access(coder, step.id.0, &MemAccess::default())?);
+            }
+        }
+        if divides {
+            let found = coder.number(Column::Counts, 0)? as usize;
+            if found > RUN_STEPS {
+                return Err(UnitsError::Damaged("too many divisions"));
+            }
+            for _ in 0..found {
+                operands.push(Self::operand(coder, &Operand::default())?);
+            }
+        }
+        if operands.len() != divisions {
+            return Err(UnitsError::Damaged("divisions without operands"));
+        }
+        let next_pc = self.next_pc(coder, self.last, 0)?;
+        let Mode { privilege, translated } = self.mode;
+        Ok(Run { steps, accesses, operands, next_pc, vpage, page, privilege, translated })
+    }
+}

@@ -1,0 +1,187 @@
+//! Numbers in columns: what writes them, and what reads them, behind one interface, so that one piece of code foresees for both.
+
+use crate::reader::UnitsError;
+
+/// The columns of a chunk. In those of the first group numbers follow each other. In those of the second, each number that comes with a
+/// surprise stands behind the number of times that there was none before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Column {
+    /// Kinds of calls, and their flags.
+    Calls,
+    /// Numbers of instructions of runs.
+    Counts,
+    /// Everything that is rare.
+    Rest,
+    /// Virtual addresses of data that are not as far from the instruction's last one as that was from the one before.
+    Addresses,
+    /// Lines of data that did not follow the last one the last time, while nothing is timed.
+    DataLines,
+    /// Lines of code that did not follow the last one the last time, while nothing is timed.
+    CodeLines,
+    /// Instructions that are not those that followed last time.
+    Steps,
+    /// Where the path goes on after a run, if it is not where it went last time.
+    Targets,
+    /// Pages of code that are elsewhere in memory.
+    CodePages,
+    /// Pages of data that are elsewhere in memory, and accesses of another kind.
+    DataPages,
+    /// Segments of the path that do not begin where the one before ends.
+    Starts,
+    /// Segments of the path that are not what began there last time.
+    Segments,
+    /// Branches that do not go where they mostly went after the same branches.
+    Turns,
+}
+
+impl Column {
+    pub const COUNT: usize = Self::Turns as usize + 1;
+}
+
+/// Writes numbers, or reads them.
+pub trait Coder {
+    /// Passes a number on: a writer takes `number`, and a reader returns the one that was written.
+    fn number(&mut self, column: Column, number: u64) -> Result<u64, UnitsError>;
+
+    /// Passes on whether something is as foreseen. Only for columns that have surprises.
+    fn foreseen(&mut self, column: Column, is: bool) -> Result<bool, UnitsError>;
+
+    /// Passes a signed number on.
+    fn signed(&mut self, column: Column, number: i64) -> Result<i64, UnitsError> {
+        let folded = self.number(column, (number << 1 ^ number >> 63) as u64)?;
+        Ok((folded >> 1) as i64 ^ -((folded & 1) as i64))
+    }
+
+    /// Passes on a number that is near another one.
+    fn near(&mut self, column: Column, other: u64, number: u64) -> Result<u64, UnitsError> {
+        let distance = self.signed(column, number.wrapping_sub(other) as i64)?;
+        Ok(other.wrapping_add(distance as u64))
+    }
+}
+
+/// Columns that are written.
+#[derive(Debug, Default)]
+pub struct Columns {
+    pub bytes: [Vec<u8>; Column::COUNT],
+    /// Surprises that have not come since the last one, by column.
+    foreseen: [u64; Column::COUNT],
+}
+
+impl Columns {
+    /// Returns the bytes of all columns.
+    pub fn len(&self) -> usize {
+        self.bytes.iter().map(Vec::len).sum()
+    }
+
+    /// Ends what is counted.
+    pub fn end(&mut self) {
+        for (bytes, foreseen) in self.bytes.iter_mut().zip(&mut self.foreseen) {
+            if *foreseen > 0 {
+                put(bytes, std::mem::take(foreseen));
+            }
+        }
+    }
+
+    /// Empties all columns.
+    pub fn clear(&mut self) {
+        self.bytes.iter_mut().for_each(Vec::clear);
+        self.foreseen = Default::default();
+    }
+}
+
+/// Appends a number, seven bits a byte, low bits first (LEB128).
+#[inline]
+fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+impl Coder for Columns {
+    #[inline]
+    fn number(&mut self, column: Column, number: u64) -> Result<u64, UnitsError> {
+        put(&mut self.bytes[column as usize], number);
+        Ok(number)
+    }
+
+    #[inline]
+    fn foreseen(&mut self, column: Column, is: bool) -> Result<bool, UnitsError> {
+        let foreseen = &mut self.foreseen[column as usize];
+        match is {
+            true => *foreseen += 1,
+            false => put(&mut self.bytes[column as usize], std::mem::take(foreseen)),
+        }
+        Ok(is)
+    }
+}
+
+/// Columns that are read.
+#[derive(Debug, Default)]
+pub struct ReadColumns {
+    /// All columns, one after the other.
+    bytes: Vec<u8>,
+    /// What is left of each column.
+    left: [std::ops::Range<usize>; Column::COUNT],
+    /// How often nothing surprises before the next surprise, and one more, by column; 0: the column's next number says so.
+    foreseen: [u64; Column::COUNT],
+}
+
+impl ReadColumns {
+    /// Returns columns of so many bytes each, out of all of them.
+    pub fn new(bytes: Vec<u8>, lengths: [usize; Column::COUNT]) -> Option<Self> {
+        let mut at = 0;
+        let left = lengths.map(|len| {
+            let from = at;
+            at += len;
+            from..at
+        });
+        (at == bytes.len()).then_some(Self { bytes, left, foreseen: Default::default() })
+    }
+
+    /// Returns whether there are no more calls.
+    pub fn is_empty(&self) -> bool {
+        let calls = &self.left[Column::Calls as usize];
+        calls.start >= calls.end
+    }
+}
+
+impl Coder for ReadColumns {
+    #[inline]
+    fn number(&mut self, column: Column, _: u64) -> Result<u64, UnitsError> {
+        let left = &mut self.left[column as usize];
+        // Most numbers have one byte.
+        if let Some(byte) = self.bytes.get(left.start)
+            && left.start < left.end
+            && *byte < 0x80
+        {
+            left.start += 1;
+            return Ok((*byte).into());
+        }
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = match self.bytes.get(left.start) {
+                Some(byte) if left.start < left.end => *byte,
+                _ => return Err(UnitsError::Damaged("a column ends before its time")),
+            };
+            left.start += 1;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(UnitsError::Damaged("a number has too many bytes"))
+    }
+
+    #[inline(always)]
+    fn foreseen(&mut self, column: Column, _: bool) -> Result<bool, UnitsError> {
+        if self.foreseen[column as usize] == 0 {
+            self.foreseen[column as usize] = self.number(column, 0)?.saturating_add(1);
+        }
+        let left = &mut self.foreseen[column as usize];
+        *left -= 1;
+        Ok(*left > 0)
+    }
+}

@@ -1,0 +1,38 @@
+//! The units of a sampled program as a file.
+//!
+//! Between units of a sampled run a functional hart tells a core which lines and pages it accesses, so that caches and TLBs stay
+//! warm, and which path it takes, from which predictors learn; in units it tells all that it executes. The file has exactly these calls
+//! ([`timing::CoreCall`]), so that a core of the same instruction set, with any other caches, predictors and widths, can be told the same
+//! later ([`UnitReader`]), without the machine, its memory and its devices. Told to a core as it was, the units take the cycles that they took.
+//!
+//! ```text
+//! file   = "TIPUNITS", version u32, metadata length u32, metadata (UTF-8), chunk..., end
+//! chunk  = bytes of each column (u32 each), compressed bytes u32, one zstd frame (with a checksum) of all columns
+//! end    = a chunk of zeros, number of calls u64
+//! ```
+//!
+//! Integers are little-endian. One thread decodes what another has encoded in the same order, and both foresee what comes next in the same
+//! way ([`codec`]), so that mostly nothing but how long that goes well is in the file.
+
+mod codec;
+mod columns;
+mod reader;
+mod writer;
+
+pub use reader::{UnitReader, UnitsError};
+pub use writer::{UnitWriter, WriterHandle};
+
+const MAGIC: &[u8; 8] = b"TIPUNITS";
+/// Version of the format.
+const VERSION: u32 = 1;
+/// Bytes of metadata that a reader accepts at most.
+const MAX_METADATA: u32 = 1 << 24;
+/// Bytes of columns from which on a chunk is written.
+const CHUNK_BYTES: usize = 1 << 20;
+/// Bytes of all columns of a chunk that a reader accepts at most.
+const MAX_CHUNK: usize = 1 << 26;
+/// Static instructions of a file at most.
+const MAX_INSTRUCTIONS: usize = 1 << 24;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+//! Writes the file: calls are encoded where the hart executes, and compressed and written by a thread of their own.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use timing::{CoreCall, CoreTap};
+use zstd::bulk::Compressor;
+use zstd::zstd_safe::CParameter;
+
+use crate::codec::Codec;
+use crate::columns::{Column, Columns};
+use crate::reader::UnitsError;
+use crate::{CHUNK_BYTES, MAGIC, VERSION};
+
+/// Chunks that are encoded, wait, or are written.
+const CHUNKS: usize = 3;
+
+/// Takes the calls of a core and writes them. Dropped, it writes what is left, and the file has its end.
+pub struct UnitWriter {
+    codec: Codec,
+    columns: Columns,
+    calls: u64,
+    chunks: SyncSender<(Columns, u64)>,
+    /// Columns that were written, to be filled again.
+    emptied: Receiver<Columns>,
+    failed: Arc<AtomicBool>,
+}
+
+/// The thread that writes.
+pub struct WriterHandle {
+    thread: JoinHandle<Result<u64, UnitsError>>,
+    failed: Arc<AtomicBool>,
+}
+
+impl UnitWriter {
+    /// Begins a file whose chunks are compressed at a zstd `level`. The thread that writes it calls `starts` first.
+    ///
+    /// # Errors
+    /// If the file's header cannot be written, or the host has no more threads.
+    pub fn new(
+        mut out: Box<dyn Write + Send>,
+        metadata: &str,
+        level: i32,
+        starts: fn(),
+    ) -> Result<(Self, WriterHandle), UnitsError> {
+        out.write_all(MAGIC)?;
+        out.write_all(&VERSION.to_le_bytes())?;
+        let len = u32::try_from(metadata.len()).map_err(|_| UnitsError::TooMany)?;
+        out.write_all(&len.to_le_bytes())?;
+        out.write_all(metadata.as_bytes())?;
+        let header = (MAGIC.len() + 8 + metadata.len()) as u64;
+        let (chunks, sent) = sync_channel::<(Columns, u64)>(CHUNKS);
+        let (back, emptied) = sync_channel(CHUNKS);
+        for _ in 1..CHUNKS {
+            _ = back.send(Columns::default());
+        }
+        let failed = Arc::new(AtomicBool::new(false));
+        let of_thread = Arc::clone(&failed);
+        let write = move || {
+            starts();
+            let written = write(&mut out, level, &sent, &back);
+            of_thread.store(written.is_err(), Relaxed);
+            written.map(|bytes| header + bytes)
+        };
+        let thread = thread::Builder::new().name("units".to_owned()).spawn(write)?;
+        let handle = WriterHandle { thread, failed: Arc::clone(&failed) };
+        let (codec, columns) = (Codec::new(), Columns::default());
+        Ok((Self { codec, columns, calls: 0, chunks, emptied, failed }, handle))
+    }
+
+    /// Gives the thread what was encoded.
+    fn send(&mut self) {
+        self.columns.end();
+        // If the thread is gone, it has failed, which its handle says.
+        let emptied = self.emptied.recv().unwrap_or_default();
+        let columns = std::mem::replace(&mut self.columns, emptied);
+        _ = self.chunks.send((columns, self.calls));
+    }
+}
+
+impl CoreTap for UnitWriter {
+    fn call(&mut self, call: CoreCall<'_>) {
+        if self.failed.load(Relaxed) {
+            return;
+        }
+        match self.codec.write(&mut self.columns, &call) {
+            Ok(calls) => self.calls += calls,
+            // The file gets no end, of which the thread tells.
+            Err(_) => return self.failed.store(true, Relaxed),
+        }
+        if self.columns.len() >= CHUNK_BYTES {
+            self.send();
+        }
+    }
+}
+
+impl Drop for UnitWriter {
+    fn drop(&mut self) {
+        if self.failed.load(Relaxed) || thread::panicking() {
+            return;
+        }
+        if self.columns.len() > 0 {
+            self.send();
+        }
+        // An empty chunk is the end.
+        self.columns.clear();
+        self.send();
+    }
+}
+
+impl WriterHandle {
+    /// Returns whether the file cannot be written.
+    pub fn failed(&self) -> bool {
+        self.failed.load(Relaxed)
+    }
+
+    /// Waits until all is written, once the [`UnitWriter`] is dropped, and returns the bytes of the file.
+    ///
+    /// # Errors
+    /// If the file could not be written.
+    pub fn finish(self) -> Result<u64, UnitsError> {
+        let panicked = |_| UnitsError::Damaged("the thread that writes them has panicked");
+        self.thread.join().map_err(panicked)?
+    }
+}
+
+/// Writes chunks until an empty one comes; returns how many bytes they have.
+fn write(
+    out: &mut dyn Write,
+    level: i32,
+    chunks: &Receiver<(Columns, u64)>,
+    emptied: &SyncSender<Columns>,
+) -> Result<u64, UnitsError> {
+    let mut compressor = Compressor::new(level)?;
+    compressor.set_parameter(CParameter::ChecksumFlag(true))?;
+    let mut written = 0;
+    let mut all = Vec::new();
+    for (mut columns, calls) in chunks {
+        let mut header = Vec::with_capacity(4 * (Column::COUNT + 1));
+        all.clear();
+        for column in &columns.bytes {
+            header.extend_from_slice(&(column.len() as u32).to_le_bytes());
+            all.extend_from_slice(column);
+        }
+        if all.is_empty() {
+            header.extend_from_slice(&[0; 4]);
+            header.extend_from_slice(&calls.to_le_bytes());
+            out.write_all(&header)?;
+            out.flush()?;
+            return Ok(written + header.len() as u64);
+        }
+        let frame = compressor.compress(&all)?;
+        header.extend_from_slice(&(frame.len() as u32).to_le_bytes());
+        out.write_all(&header)?;
+        out.write_all(&frame)?;
+        written += (header.len() + frame.len()) as u64;
+        columns.clear();
+        // At the end nobody takes them.
+        _ = emptied.try_send(columns);
+    }
+    // The writer is gone without an end: there are more instructions than a file can have.
+    Err(UnitsError::TooMany)
+}

@@ -1,0 +1,27 @@
+//! Arguments of `tipsim retime`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// `tipsim retime`.
+#[derive(Debug, Args)]
+pub struct RetimeArgs {
+    /// Folder of a sampled run that stored its units (`run.sampling.store = true`).
+    pub dir: PathBuf,
+    /// Core: a preset or a file [default: that of the run].
+    #[arg(long, value_name = "PRESET")]
+    pub core: Option<String>,
+    /// Set one parameter of the core, e.g. `rob.entries=128`.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Folder of the results [default: DIR with the core's name behind it].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Find cycles alone: no profilers, no report.
+    #[arg(long)]
+    pub cycles_only: bool,
+    /// Print run.json of the results instead of a summary.
+    #[arg(long)]
+    pub json: bool,
+}
