@@ -10,7 +10,7 @@ fn bash_completes_commands_options_and_values() {
     let text = succeed(tipsim().args(["completions", "bash"]));
     std::fs::write(&script, text).unwrap();
     for (words, expected) in [
-        ("tipsim re", "report"),
+        ("tipsim rep", "report"),
         ("tipsim boot --hart", "--harts"),
         ("tipsim boot --mode ti", "timing"),
     ] {

@@ -65,6 +65,26 @@ fn a_program_takes_as_long_as_when_all_of_it_is_timed() {
     // The guest's time is not quite the same, so that its timer interrupts come elsewhere.
     assert!(error.abs() < within + 0.01, "{error} ± {within}");
     assert!(within < 0.1, "{within}");
+    // What the counters of the units say of all.
+    let counted = |run: &Value| run["counters"]["harts"][0].as_object().unwrap().clone();
+    let estimates = &part["counters"]["estimates"];
+    let (mut events, mut off) = (0, Vec::new());
+    for (event, count) in counted(&whole) {
+        let count = count.as_f64().unwrap();
+        let estimate = &estimates[&event];
+        if count > 20_000.0 {
+            events += 1;
+            let error = (estimate["value"].as_f64().unwrap() - count).abs();
+            let margin = estimate["within_99_7"]["half_width"].as_f64().unwrap();
+            if error > margin + 0.02 * count {
+                off.push((event, error / count, margin / count));
+            }
+        }
+    }
+    assert!(events > 20 && off.len() * 20 <= events, "{off:?} of {events}");
+    let retired = &estimates["INST.RET"];
+    assert_eq!(retired["value"], found["instructions"].as_f64().unwrap());
+
     let instructions = whole["regions"]["instructions"].as_f64().unwrap();
     let seen = found["instructions"].as_f64().unwrap();
     assert!((seen / instructions - 1.0).abs() < 0.002, "{seen} of {instructions}");
@@ -337,6 +357,15 @@ fn stored_units_take_on_any_core_what_they_would() {
     }
     assert_eq!(read("same", "report.txt"), read("out", "report.txt"));
     assert!(said.contains("1.0000 times the cycles of the run"), "{said}");
+    // Also if the core times from the first instruction on, before which the driver has said who runs.
+    let awake = scratch("sampled-stored-awake");
+    let plan_of_all =
+        "[run.sampling]\nunit = 5000\nwarm_up = 600000\nevery = 500000\nstore = true\n";
+    let of_all = run(&awake, plan_of_all);
+    let mut command = tipsim();
+    succeed(command.arg("retime").arg(awake.join("out")).arg("--out").arg(awake.join("same")));
+    let same_of_all = json(&awake.join("same/run.json"));
+    assert_eq!(same_of_all["fingerprint"], of_all["fingerprint"]);
     // On another core they take what a run on that core takes.
     let (other, _) = retimed("mega", &["--core", "mega-boom"]);
     let there = scratch("sampled-stored-mega");
@@ -351,13 +380,26 @@ fn stored_units_take_on_any_core_what_they_would() {
     assert!(cpi(&small) > 1.1 * cpi(&same));
     assert!(!dir.join("small/report.txt").exists());
 
+    // Results of a run are in nobody's way, and neither is the run.
+    for (to, why) in [
+        ("../sampled-stored-awake/same/../out", "found the results of a run"),
+        ("out/inner", "not in that of the run"),
+    ] {
+        assert_error(&retime(to, &["--cycles-only"]), 2, &[why]);
+    }
+    let mut report = tipsim();
+    let output = report.arg("report").arg(dir.join("small")).output().unwrap();
+    assert_error(&output, 2, &["--cycles-only"]);
     let fails = |more: &[&str], why: &str| assert_error(&retime("fails", more), 2, &[why]);
     fails(&["--core", "none-such"], "--core: ");
     fails(&["--set", "isa.zacas=false"], "isa: expected the extensions");
     let units = out.join("stored-units.bin");
     let whole = std::fs::read(&units).unwrap();
     std::fs::write(&units, &whole[..whole.len() / 2]).unwrap();
-    fails(&[], "stored-units.bin: ");
+    fails(&[], "stored-units.bin: expected the");
+    let other = std::fs::read(awake.join("out/stored-units.bin")).unwrap();
+    std::fs::write(&units, other).unwrap();
+    fails(&[], "it was cut or replaced");
     let without = scratch("sampled-not-stored");
     run(&without, plan);
     let output = tipsim().arg("retime").arg(without.join("out")).output().unwrap();

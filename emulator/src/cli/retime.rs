@@ -12,13 +12,15 @@ pub struct RetimeArgs {
     /// Core: a preset or a file [default: that of the run].
     #[arg(long, value_name = "PRESET")]
     pub core: Option<String>,
-    /// Set one parameter of the core, e.g. `rob.entries=128`.
+    /// Set one parameter of the core, e.g. `rob.entries=128` (tipsim core show). Caches and TLBs smaller than those of the run begin units with more in them than
+    /// they would have.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Folder of the results [default: DIR with the core's name behind it].
+    /// Folder of the results [default: DIR with the core's name and what was set behind it]. Results of an earlier retime that are there are kept as DIR.old, and those
+    /// of a run are refused.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Find cycles alone: no profilers, no report.
+    /// Find cycles alone: no profilers, and no report for `tipsim report`.
     #[arg(long)]
     pub cycles_only: bool,
     /// Print run.json of the results instead of a summary.

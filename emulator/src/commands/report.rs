@@ -331,6 +331,14 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
         return Err(bad_input(&args.dir, expected).into());
     }
     check_hart(args, &run)?;
+    let is_retimed = RunJson::read(&run).is_ok_and(|how| how.retimed.is_some());
+    if is_retimed && (args.rebuild || !run.has(REPORT)) {
+        let expected = match args.rebuild {
+            true => "expected a run with a trace; tipsim retime makes its report anew",
+            false => "expected a report, found none: tipsim retime makes it without --cycles-only",
+        };
+        return Err(bad_input(&args.dir, expected).into());
+    }
     if args.rebuild {
         run.lock()?;
         let symbols = symbol_paths(args, &run)?;

@@ -45,17 +45,22 @@ pub fn retime(args: &RetimeArgs) -> anyhow::Result<u8> {
             at(RUN, "sampling: expected that of a sampled run, found none".to_owned()).into()
         );
     };
+    run.check_stored_units()?;
     let file = run.file(STORED_UNITS).map_err(|e| at(STORED_UNITS, e.to_string()))?;
     let file: Box<dyn Read> = Box::new(BufReader::new(file));
     let stored = StoredUnits::new(file).map_err(|e| at(STORED_UNITS, e.to_string()))?;
-    let core = core(args, &stored.metadata().core)?;
-    let out = args.out.clone().unwrap_or_else(|| default_out(args, &core));
-    Work::check(&out)?;
-    if is_same(&out, &args.dir) {
-        return Err(
-            BadInput("--out: expected another folder than that of the run".to_owned()).into()
-        );
+    let metadata = stored.metadata();
+    if metadata.plan != sampling.plan {
+        let expected = "expected the plan of run.json, found another";
+        return Err(at(STORED_UNITS, expected.to_owned()).into());
     }
+    let core = core(args, &metadata.core)?;
+    let smaller = smaller(&core, &metadata.core);
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        None => default_out(args, &core)?,
+    };
+    check_out(&out, &args.dir)?;
     let spec: Spec =
         serde_json::from_value(recorded.spec.clone()).map_err(|e| at(RUN, format!("spec: {e}")))?;
     let samplers = samplers(&spec.sampler, f64::from(core.clock.mhz) * 1e6)
@@ -92,8 +97,21 @@ pub fn retime(args: &RetimeArgs) -> anyhow::Result<u8> {
         eprintln!("tipsim: interrupted: there are no results");
         return Ok(STATUS_OF_INTERRUPT);
     };
+    if !smaller.is_empty() {
+        eprintln!(
+            "tipsim: note: smaller than on the core of the run, so that more is there where units begin than would be: {}",
+            smaller.join(", ")
+        );
+    }
     let ratio = ratio(&units, &retimed.units, sampling.instructions);
-    let how = run_json(recorded, &core, &retimed, (args, ratio), begun.elapsed().as_secs_f64());
+    let of_run = RetimedRun {
+        run: std::path::absolute(&args.dir).unwrap_or_else(|_| args.dir.clone()),
+        core: recorded.core["name"].as_str().unwrap_or_default().to_owned(),
+        cycles_ratio: ratio,
+        set: args.set.clone(),
+        smaller: smaller.into_iter().map(str::to_owned).collect(),
+    };
+    let how = run_json(recorded, of_run, &core, &retimed, begun.elapsed().as_secs_f64());
     let how = how.to_value();
     let results = work.results();
     results.write(RUN, (serde_json::to_string_pretty(&how)? + "\n").as_bytes())?;
@@ -138,7 +156,7 @@ fn report_of(
 
 /// Returns the core that is asked for.
 fn core(args: &RetimeArgs, recorded: &Preset) -> Result<Preset, BadInput> {
-    match &args.core {
+    let core = match &args.core {
         Some(name) => super::core::load(name, &args.set)
             .map_err(|BadInput(error)| BadInput(format!("--core: {error}"))),
         None => {
@@ -146,20 +164,72 @@ fn core(args: &RetimeArgs, recorded: &Preset) -> Result<Preset, BadInput> {
             super::core::apply(&mut core, &args.set)?;
             Ok(core)
         }
+    }?;
+    match core.isa == recorded.isa {
+        true => Ok(core),
+        false => Err(BadInput(
+            "isa: expected the extensions of the core for which the units were stored, found others (tipsim core show)".into(),
+        )),
     }
 }
 
-/// Returns the run's folder with the core's name behind it.
-fn default_out(args: &RetimeArgs, core: &Preset) -> PathBuf {
+/// Returns the run's folder with the core's name and what was set of it behind its own.
+fn default_out(args: &RetimeArgs, core: &Preset) -> Result<PathBuf, BadInput> {
     let name = args.core.as_deref().unwrap_or(&core.name);
     let name = Path::new(name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let dir = args.dir.canonicalize().unwrap_or_else(|_| args.dir.clone());
-    let folder = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    args.dir.with_file_name(format!("{folder}-{name}"))
+    let is_plain =
+        |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "._=-".contains(c));
+    let names: Vec<&str> =
+        std::iter::once(&*name).chain(args.set.iter().map(String::as_str)).collect();
+    let dir = args.dir.canonicalize().map_err(|e| bad_input(&args.dir, e))?;
+    let (Some(folder), true) = (dir.file_name(), names.iter().all(|name| is_plain(name))) else {
+        return Err(BadInput(
+            "--out: expected a folder, as --core and --set make no name for one; found none".into(),
+        ));
+    };
+    let folder = format!("{}-{}", folder.to_string_lossy(), names.join("-"));
+    // Beside the run as its user names it, unless the name says nothing of where that is.
+    Ok(match args.dir.file_name() {
+        Some(_) => args.dir.with_file_name(folder),
+        None => dir.with_file_name(folder),
+    })
 }
 
-fn is_same(one: &Path, other: &Path) -> bool {
-    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+/// Refuses a folder of results that is the run's own or within it, or that has what only a guest could make again.
+fn check_out(out: &Path, run: &Path) -> Result<(), BadInput> {
+    Work::check(out)?;
+    let run = run.canonicalize().map_err(|e| bad_input(run, e))?;
+    let place = std::path::absolute(out).map_err(|e| bad_input(out, e))?;
+    if place.ancestors().any(|above| above.canonicalize().is_ok_and(|above| above == run)) {
+        return Err(BadInput(format!(
+            "--out: expected a folder that is not in that of the run, found {}",
+            out.display()
+        )));
+    }
+    if !out.join(RUN).exists() {
+        return Ok(());
+    }
+    match RunJson::read(&Results::open_any(out)?) {
+        Ok(RunJson { retimed: Some(_), .. }) => Ok(()),
+        _ => Err(BadInput(format!(
+            "--out: expected a new folder or one of tipsim retime, found the results of a run in {}",
+            out.display()
+        ))),
+    }
+}
+
+/// Returns what of a core is smaller than of the one for which the units were stored, and may have lost what that had.
+fn smaller(core: &Preset, recorded: &Preset) -> Vec<&'static str> {
+    let sizes = |core: &Preset| {
+        [
+            ("l1i.kib", core.l1i.kib),
+            ("l1d.kib", core.l1d.kib),
+            ("itlb.entries", core.itlb.entries),
+            ("dtlb.entries", core.dtlb.entries),
+        ]
+    };
+    let pairs = sizes(core).into_iter().zip(sizes(recorded));
+    pairs.filter(|((_, size), (_, recorded))| size < recorded).map(|((key, _), _)| key).collect()
 }
 
 /// Returns the cycles of the retimed units relative to those of the run: an estimate for the region that is nearer than either alone, as the
@@ -175,7 +245,7 @@ fn ratio(before: &SampledUnits, after: &SampledUnits, instructions: u64) -> Opti
 fn in_words(ratio: &Estimate, run: &Path) -> String {
     let margin = ratio.margin();
     format!(
-        "{:.4} times the cycles of the run in {} ± {:.2} % (95 %), ± {:.2} % (99.7 %), as the units are the same",
+        "{:.4} times the cycles of the run in {} ± {:.2} % (95 %), ± {:.2} % (99.7 %) by chance, as the units are the same",
         ratio.value,
         run.display(),
         100.0 * margin.within_95 / ratio.value,
@@ -186,23 +256,18 @@ fn in_words(ratio: &Estimate, run: &Path) -> String {
 /// Returns how the units went: what the run says of its guest stays, and what is of the core is that of this one.
 fn run_json(
     recorded: RunJson,
+    of_run: RetimedRun,
     core: &Preset,
     retimed: &Retimed,
-    (args, ratio): (&RetimeArgs, Option<Estimate>),
     seconds: f64,
 ) -> RunJson {
     let stats = retimed.stats.first();
     let first = retimed.recorded.as_ref().and_then(|recorded| recorded.evaluations.first());
     let (cycles, instructions) = stats.map_or((0, 0), |stats| (stats.cycles, stats.instructions));
-    let retimed_run = RetimedRun {
-        run: std::path::absolute(&args.dir).unwrap_or_else(|_| args.dir.clone()),
-        core: recorded.core["name"].as_str().unwrap_or_default().to_owned(),
-        cycles_ratio: ratio,
-    };
     RunJson {
         core: json!(core),
         sampling: Some(retimed.sampled.clone()),
-        retimed: Some(retimed_run),
+        retimed: Some(of_run),
         cycles: Some(cycles),
         instructions: Some(instructions),
         ipc: Some(instructions as f64 / cycles.max(1) as f64),

@@ -36,6 +36,9 @@ pub struct Marker {
     pub files: BTreeMap<String, String>,
     /// The trace, if there is one.
     pub trace: Option<TraceMark>,
+    /// Stored units, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored_units: Option<TraceMark>,
     /// What is being moved, while the results are put into a folder that has other files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moving: Option<Moving>,
@@ -66,12 +69,12 @@ pub enum State {
     Killed,
 }
 
-/// What tells a trace from another one.
+/// What tells a trace, or stored units, from others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceMark {
     /// Size in bytes.
     pub bytes: u64,
-    /// The trace's last bytes, in hexadecimal.
+    /// The last bytes, in hexadecimal: they have a checksum.
     pub end: String,
 }
 
@@ -117,6 +120,7 @@ impl Marker {
             part: None,
             files: BTreeMap::new(),
             trace: None,
+            stored_units: None,
             moving: None,
             guest_files: Vec::new(),
         }

@@ -10,7 +10,7 @@ use super::folder::Folder;
 use super::marker::{MARKER, Marker, State, TraceMark};
 use super::room::{self, suffixed};
 use super::work::{holder, lock_file, settle};
-use super::{GUEST_FILES, MAX_RESULT_BYTES, RUN, TRACE};
+use super::{GUEST_FILES, MAX_RESULT_BYTES, RUN, STORED_UNITS, TRACE};
 use crate::failure::{BadInput, bad_input, cannot_write};
 use crate::host::sha256::sha256;
 
@@ -92,6 +92,7 @@ impl Results {
     /// Writes down that all results are there, and what the guest left.
     pub(super) fn end(&mut self, part: Option<&str>) -> io::Result<()> {
         let trace = self.folder.file(TRACE, u64::MAX).ok();
+        let stored_units = self.folder.file(STORED_UNITS, u64::MAX).ok();
         let guest_files = room::listed(&self.guest_files());
         let Some(marker) = &mut self.marker else {
             return Ok(());
@@ -100,6 +101,7 @@ impl Results {
         marker.state = State::Moving;
         marker.part = part.map(str::to_owned);
         marker.trace = trace.map(TraceMark::of).transpose()?;
+        marker.stored_units = stored_units.map(TraceMark::of).transpose()?;
         marker.guest_files = guest_files;
         marker.write(&self.folder)
     }
@@ -138,17 +140,30 @@ impl Results {
     /// # Errors
     /// If it was cut, replaced or changed at its end since.
     pub fn check_trace(&self) -> Result<(), BadInput> {
-        let (Some(expected), Ok(trace)) = (self.trace_mark(), self.folder.file(TRACE, u64::MAX))
-        else {
+        self.check_mark(TRACE, self.trace_mark())
+    }
+
+    /// Fails if stored units are there but are not the run's own.
+    ///
+    /// # Errors
+    /// If they were cut, replaced or changed at their end since.
+    pub fn check_stored_units(&self) -> Result<(), BadInput> {
+        let mark = self.marker.as_ref().and_then(|marker| marker.stored_units.as_ref());
+        self.check_mark(STORED_UNITS, mark)
+    }
+
+    /// Fails if a file is there but is not as the run left it.
+    fn check_mark(&self, name: &str, mark: Option<&TraceMark>) -> Result<(), BadInput> {
+        let (Some(expected), Ok(file)) = (mark, self.folder.file(name, u64::MAX)) else {
             return Ok(());
         };
-        let path = self.path().join(TRACE);
-        let found = TraceMark::of(trace).map_err(|e| bad_input(&path, e))?;
+        let path = self.path().join(name);
+        let found = TraceMark::of(file).map_err(|e| bad_input(&path, e))?;
         if found == *expected {
             return Ok(());
         }
         let error = match found.bytes == expected.bytes {
-            true => "expected the run's trace, found another one of equal size".to_owned(),
+            true => "expected the run's own, found another one of equal size".to_owned(),
             false => format!(
                 "expected the {} bytes that the run wrote, found {}: it was cut or replaced",
                 expected.bytes, found.bytes

@@ -84,7 +84,8 @@ pub struct RunJson {
     /// Each of several harts; null of a single one.
     pub harts: Option<Vec<HartOfRun>>,
     /// Counts of events on each hart: an object with `region` (whether they are of the region of interest) and `harts`, a list of
-    /// objects with the names of `tipsim core events` as keys.
+    /// objects with the names of `tipsim core events` as keys. Counts of a sampled region are those of its units, and `estimates` has by the same names how often
+    /// an event occurs in all of the region, with intervals.
     pub counters: Value,
     /// The trace, if one was written.
     pub trace: Option<TraceOfRun>,
@@ -119,6 +120,10 @@ pub struct RetimedRun {
     pub core: String,
     /// Cycles relative to those on that core, by the same units; `None` without two units.
     pub cycles_ratio: Option<Estimate>,
+    /// What was set of the core.
+    pub set: Vec<String>,
+    /// Parameters that are smaller than on the core of the run, so that more is there where units begin than would be.
+    pub smaller: Vec<String>,
 }
 
 /// The functional part of a run.

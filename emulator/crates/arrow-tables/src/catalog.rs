@@ -292,7 +292,10 @@ pub const COUNTERS: Table = Table {
     columns: columns! {
         "hart": U32, "", "hart";
         "event": Name, "", "event";
-        "count": I64, "events", "how often";
+        "count": I64, "events", "how often; of a sampled region, in its units";
+        "estimate": F64? null, "events", "how often in the whole of a sampled region; null if the region was not sampled, or has too few units";
+        "estimate_margin_95": F64? null, "events", "margin of error of the estimate, by chance, for 95 % of seeds";
+        "estimate_margin_99_7": F64? null, "events", "margin of error of the estimate, by chance, for 99.7 % of seeds";
     },
     has_cycle_stack: false,
     run_columns: None,

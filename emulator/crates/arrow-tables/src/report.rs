@@ -261,12 +261,16 @@ impl Report<'_> {
 
 fn counters(run: &Value) -> Vec<Row> {
     let mut rows = Vec::new();
+    let estimates = &run["counters"]["estimates"];
     for (hart, counts) in array(&run["counters"]["harts"]).iter().enumerate() {
         for (event, count) in counts.as_object().into_iter().flatten() {
             rows.push(row([
                 ("hart", json!(hart)),
                 ("event", json!(event)),
                 ("count", count.clone()),
+                ("estimate", estimates[event]["value"].clone()),
+                ("estimate_margin_95", estimates[event]["within_95"]["half_width"].clone()),
+                ("estimate_margin_99_7", estimates[event]["within_99_7"]["half_width"].clone()),
             ]));
         }
     }

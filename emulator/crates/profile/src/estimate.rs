@@ -17,6 +17,23 @@ pub struct Estimate {
     pub within_99_7: Interval,
 }
 
+/// Sums over units, each of which has a part and a whole.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RatioSums {
+    /// Number of units.
+    pub units: f64,
+    /// Sum of the parts.
+    pub part: f64,
+    /// Sum of the wholes.
+    pub whole: f64,
+    /// Sum of the squares of the parts.
+    pub part_squares: f64,
+    /// Sum of the squares of the wholes.
+    pub whole_squares: f64,
+    /// Sum of the products of part and whole.
+    pub products: f64,
+}
+
 /// An interval around an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub struct Interval {
@@ -37,13 +54,27 @@ impl Estimate {
     /// Returns the ratio of two sums over units, each of which has a part of both (Cochran, *Sampling Techniques*, 6.4). `rest` is the share of all that there is which is in no unit: what is known has no error. `None` without two units.
     pub fn of_ratio(units: impl Iterator<Item = (f64, f64)> + Clone, rest: f64) -> Option<Self> {
         let count = units.clone().count() as f64;
-        if count < 2.0 {
-            return None;
-        }
         let (part, whole) =
             units.clone().fold((0.0, 0.0), |sums, unit| (sums.0 + unit.0, sums.1 + unit.1));
         let value = part / whole;
         let squares: f64 = units.map(|(part, whole)| (part - value * whole).powi(2)).sum();
+        Self::of_squares(value, squares, (count, whole), rest)
+    }
+
+    /// Returns the ratio as [`Self::of_ratio`] does, from sums over the units.
+    pub fn of_sums(sums: &RatioSums, rest: f64) -> Option<Self> {
+        let RatioSums { units, part, whole, part_squares, whole_squares, products } = *sums;
+        let value = part / whole;
+        // The square of (part - value * whole), summed up; rounding may leave less than nothing.
+        let squares = part_squares - 2.0 * value * products + value * value * whole_squares;
+        Self::of_squares(value, squares.max(0.0), (units, whole), rest)
+    }
+
+    /// Returns a ratio of two sums over `count` units, the second of which is `whole`, from the sum of the units' squared distances.
+    fn of_squares(value: f64, squares: f64, (count, whole): (f64, f64), rest: f64) -> Option<Self> {
+        if count < 2.0 || whole <= 0.0 {
+            return None;
+        }
         let error = (rest * squares / (count - 1.0) / count).sqrt() / (whole / count);
         let interval =
             |confidence| Interval { half_width: error * student(confidence, count - 1.0) };
@@ -86,6 +117,26 @@ mod tests {
         }
         assert!((student(0.997, 1e6) - 2.9677).abs() < 1e-3);
         assert!(student(0.997, 29.0) > student(0.997, 300.0));
+    }
+
+    #[test]
+    fn sums_say_what_units_say() {
+        let units = [(7.0, 1000.0), (30.0, 3000.0), (11.0, 900.0), (0.0, 1000.0), (5.0, 1100.0)];
+        let sum = |of: fn((f64, f64)) -> f64| units.into_iter().map(of).sum();
+        let sums = RatioSums {
+            units: 5.0,
+            part: sum(|unit| unit.0),
+            whole: sum(|unit| unit.1),
+            part_squares: sum(|unit| unit.0 * unit.0),
+            whole_squares: sum(|unit| unit.1 * unit.1),
+            products: sum(|unit| unit.0 * unit.1),
+        };
+        let expected = Estimate::of_ratio(units.into_iter(), 0.9).unwrap();
+        let found = Estimate::of_sums(&sums, 0.9).unwrap();
+        assert_eq!(found.value, expected.value);
+        let ratio = found.margin().within_95 / expected.margin().within_95;
+        assert!((ratio - 1.0).abs() < 1e-9, "{ratio}");
+        assert_eq!(Estimate::of_sums(&RatioSums { units: 1.0, ..sums }, 1.0), None);
     }
 
     #[test]

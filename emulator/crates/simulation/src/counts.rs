@@ -2,6 +2,7 @@
 
 use commit_trace::Event;
 use isa::PerfEvent;
+use profile::{Estimate, RatioSums};
 use serde_json::{Map, Value, json};
 
 use crate::engine::Engine;
@@ -16,12 +17,45 @@ pub(crate) struct RegionCounts {
     /// Counts before the region's open stretch, by hart, in the order of [`PerfEvent::ALL`]; `None`: no stretch is open.
     before: Option<Vec<Vec<u64>>>,
     had_region: bool,
+    /// What estimates of the first hart's counts are made of, if the stretches of the region are units of a sampled one.
+    units: Option<UnitSums>,
+}
+
+/// Sums over units, of which the variance of ratios follows.
+#[derive(Clone, Debug, Default)]
+struct UnitSums {
+    units: f64,
+    /// Sum of the instructions, and of their squares.
+    instructions: [f64; 2],
+    /// By event, in the order of [`PerfEvent::ALL`]: sums of the counts, of their squares, and of their products with the instructions.
+    counts: Vec<[f64; 3]>,
+}
+
+impl UnitSums {
+    fn add(&mut self, counts: impl Iterator<Item = u64>, instructions: u64) {
+        let instructions = instructions as f64;
+        self.units += 1.0;
+        self.instructions[0] += instructions;
+        self.instructions[1] += instructions * instructions;
+        self.counts.resize(PerfEvent::ALL.len(), [0.0; 3]);
+        for (sums, count) in self.counts.iter_mut().zip(counts) {
+            let count = count as f64;
+            sums[0] += count;
+            sums[1] += count * count;
+            sums[2] += count * instructions;
+        }
+    }
 }
 
 impl RegionCounts {
     /// Returns empty counts of all events, or only of the events that are always counted.
     pub fn new(all: bool) -> Self {
-        Self { all, counted: Vec::new(), before: None, had_region: false }
+        Self { all, counted: Vec::new(), before: None, had_region: false, units: None }
+    }
+
+    /// Takes the stretches of the region to be units of a sampled one from now on.
+    pub fn of_units(self) -> Self {
+        Self { units: Some(UnitSums::default()), ..self }
     }
 
     /// Notes that the region starts, stops or begins anew.
@@ -32,6 +66,7 @@ impl RegionCounts {
             Event::Region(true) => self.before = Some(totals(engine)),
             Event::RegionAnew => {
                 self.counted.clear();
+                self.units = self.units.take().map(|_| UnitSums::default());
                 self.before = Some(totals(engine));
             }
             _ => {}
@@ -43,6 +78,14 @@ impl RegionCounts {
             return;
         };
         let now = totals(engine);
+        if let (Some(units), Some(now), Some(before)) =
+            (&mut self.units, now.first(), before.first())
+        {
+            let counts = now.iter().zip(before).map(|(now, before)| now.wrapping_sub(*before));
+            let retired = PerfEvent::ALL.iter().position(|event| *event == PerfEvent::Instructions);
+            let retired = retired.and_then(|at| counts.clone().nth(at)).unwrap_or_default();
+            units.add(counts, retired);
+        }
         self.counted.resize_with(now.len(), Vec::new);
         for ((counted, now), before) in self.counted.iter_mut().zip(now).zip(before) {
             counted.resize(now.len(), 0);
@@ -52,9 +95,10 @@ impl RegionCounts {
         }
     }
 
-    /// Ends the run and returns its counts by hart and name. `None`: nothing was timed.
-    pub fn end(mut self, engine: &Engine) -> Option<Value> {
+    /// Ends the run and returns its counts by hart and name; `instructions`: those of the region, if it was sampled. `None`: nothing was timed.
+    pub fn end(mut self, engine: &Engine, instructions: Option<u64>) -> Option<Value> {
         self.stop(engine);
+        let estimates = instructions.and_then(|instructions| self.estimates(instructions));
         let counts = match self.had_region {
             true => self.counted,
             false => totals(engine),
@@ -68,7 +112,33 @@ impl RegionCounts {
                 .collect()
         };
         let harts: Vec<Map<String, Value>> = counts.into_iter().map(named).collect();
-        (!harts.is_empty()).then(|| json!({ "region": self.had_region, "harts": harts }))
+        let mut counts = json!({ "region": self.had_region, "harts": harts });
+        if let Some(estimates) = estimates {
+            counts["estimates"] = json!(estimates);
+        }
+        (!harts.is_empty()).then_some(counts)
+    }
+
+    /// Returns what the counts of units say of a region of so many instructions, by name.
+    fn estimates(&self, instructions: u64) -> Option<Map<String, Value>> {
+        let UnitSums { units, instructions: [seen, squares], counts } = self.units.as_ref()?;
+        let rest = 1.0 - (seen / instructions as f64).min(1.0);
+        let events = PerfEvent::ALL.iter().zip(counts);
+        let events = events.filter(|(event, _)| self.all || !event.is_followed());
+        let estimate = |(event, [sum, square, product]): (&PerfEvent, &[f64; 3])| {
+            let sums = RatioSums {
+                units: *units,
+                part: *sum,
+                whole: *seen,
+                part_squares: *square,
+                whole_squares: *squares,
+                products: *product,
+            };
+            let of_all = Estimate::of_sums(&sums, rest)?.times(instructions as f64);
+            Some((event.row().name.to_owned(), json!(of_all)))
+        };
+        let estimates: Map<_, _> = events.filter_map(estimate).collect();
+        (!estimates.is_empty()).then_some(estimates)
     }
 }
 

@@ -346,13 +346,13 @@ mod tests {
         }
     }
 
-    /// Returns the phases of 30,000 instructions, and how long each is.
-    fn phases(plan: &SamplingPlan) -> Vec<(Phase, u64)> {
+    /// Returns the phases of some instructions, and how long each is.
+    fn phases(plan: &SamplingPlan, instructions: u64) -> Vec<(Phase, u64)> {
         let mut sampler = Sampler::new(plan, &[]);
         let now = |retired: u64| Progress { retired, cycles: 0 };
         sampler.open(now(0));
         let (mut retired, mut phases) = (0, Vec::new());
-        while retired < 30_000 {
+        while retired < instructions {
             let left = sampler.left(retired);
             phases.push((sampler.phase(), left));
             retired += left;
@@ -382,7 +382,7 @@ mod tests {
             every: 10_000,
             ..SamplingPlan::default()
         };
-        let phases = phases(&plan);
+        let phases = phases(&plan, 30_000);
         let of = |phase| phases.iter().filter(move |found| found.0 == phase).map(|found| found.1);
         assert!(of(Phase::Learning).skip(1).all(|left| left == 3000), "{phases:?}");
         assert!(of(Phase::Warming).skip(1).all(|left| left == 4000), "{phases:?}");
@@ -403,7 +403,7 @@ mod tests {
             every: 10_000,
             ..SamplingPlan::default()
         };
-        let phases = phases(&plan);
+        let phases = phases(&plan, 30_000);
         let from_a_unit = phases.iter().skip_while(|(phase, _)| *phase != Phase::Unit).take(5);
         let expected = [
             (Phase::Unit, 1000),
@@ -413,6 +413,40 @@ mod tests {
             (Phase::WarmUp, 500),
         ];
         assert!(from_a_unit.eq(&expected), "{phases:?}");
+    }
+
+    #[test]
+    fn some_units_are_timed_twice() {
+        let plan = |caches, every| SamplingPlan {
+            unit: 1000,
+            warm_up: 500,
+            predictors: 1500,
+            caches,
+            every,
+            check: 2,
+            ..SamplingPlan::default()
+        };
+        // The second unit is due, and then each second one.
+        let found = phases(&plan(None, 3_000_000), 12_000_000);
+        let units = found.split(|(phase, _)| *phase == Phase::Unit);
+        let twice = [(Phase::Reference, 1_000_000), (Phase::WarmUp, 500)];
+        for (number, before) in units.enumerate().take(4) {
+            assert_eq!(before.ends_with(&twice), number % 2 == 1, "{found:?}");
+        }
+        let found = phases(&plan(Some(2_000_000), 20_000_000), 40_000_000);
+        let expected = [
+            (Phase::Unit, 1000),
+            (Phase::FastForward, 20_000_000 - 1500 - 8_000_000),
+            (Phase::Reference, 8_000_000),
+            (Phase::WarmUp, 500),
+            (Phase::Unit, 1000),
+        ];
+        assert!(found.windows(5).any(|phases| phases == expected), "{found:?}");
+        // There is no room, or too much to log.
+        for plan in [plan(None, 1_001_000), plan(Some(5_000_000), 50_000_000)] {
+            let found = phases(&plan, 200_000_000);
+            assert!(found.iter().all(|(phase, _)| *phase != Phase::Reference), "{found:?}");
+        }
     }
 
     #[test]

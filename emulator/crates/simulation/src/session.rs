@@ -103,7 +103,10 @@ impl Session {
                 .as_ref()
                 .map(|plan| Sampler::new(plan, &recording.units_at)),
             unit_writer: None,
-            counts: RegionCounts::new(recording.all_events),
+            counts: match recording.sampling {
+                Some(_) => RegionCounts::new(recording.all_events).of_units(),
+                None => RegionCounts::new(recording.all_events),
+            },
             uncore: UncoreRegion::default(),
             laps: Laps::new(&system),
             consumer: None,
@@ -147,7 +150,7 @@ impl Session {
     /// Returns the counts of the region so far, or of all that was timed while there has been none, by hart and event. `None`: nothing
     /// was timed.
     pub fn region_counts(&self) -> Option<serde_json::Value> {
-        self.counts.clone().end(&self.engine)
+        self.counts.clone().end(&self.engine, None)
     }
 
     /// Returns true once something could not be recorded.
@@ -438,7 +441,8 @@ impl Session {
         let (system, timing) = (&self.system, self.engine.is_timing());
         system.uncore.follow(&mut self.uncore, false, false, end_at.0);
         let uncore = system.uncore.describe(&self.uncore, system.harts.len(), end_at.0);
-        let counts = self.counts.end(&self.engine);
+        let instructions = sampled.as_ref().map(|(sampled, _)| sampled.instructions);
+        let counts = self.counts.end(&self.engine, instructions);
         let mut closed = self.engine.finish();
         // The core, which has ended, held the other end.
         let stored_units = self.unit_writer.map(WriterHandle::finish);

@@ -9,7 +9,7 @@ use sampling_units::SharedUnits;
 use serde::{Deserialize, Serialize};
 use stored_units::{UnitReader, UnitWriter, UnitsError, WriterHandle};
 use timing::{Ahead, CoreCall, CoreTap, Preset, SharedMemory, Stats, Warming};
-use tip_device::TipUnit;
+use tip_device::{SideBandRecord, TipUnit};
 
 use crate::commit_stage::{SharedTip, StreamClosed};
 use crate::cores::{CoreStart, StreamOptions, timing_cores};
@@ -52,10 +52,15 @@ impl UnitsMetadata {
 struct UnitTap {
     writer: UnitWriter,
     tip: SharedTip,
+    /// The core times from its first call on, and nothing was given yet.
+    begins: bool,
 }
 
 impl CoreTap for UnitTap {
     fn call(&mut self, call: CoreCall<'_>) {
+        if std::mem::take(&mut self.begins) && !matches!(call, CoreCall::Rest { .. }) {
+            self.write_side_band();
+        }
         let may_have_written = match &call {
             CoreCall::Retire(executed) => executed.mem.mmio(),
             CoreCall::Wake { .. } => true,
@@ -63,10 +68,17 @@ impl CoreTap for UnitTap {
         };
         self.writer.call(call);
         if may_have_written {
-            let copies = self.tip.change(|tip| tip.copies.as_mut().map(std::mem::take));
-            for record in copies.into_iter().flatten() {
-                self.writer.call(CoreCall::Note { kind: record.kind, bytes: &record.bytes });
-            }
+            self.write_side_band();
+        }
+    }
+}
+
+impl UnitTap {
+    /// Writes what the driver has written to the TIP unit since.
+    fn write_side_band(&mut self) {
+        let copies = self.tip.change(|tip| tip.copies.as_mut().map(std::mem::take));
+        for record in copies.into_iter().flatten() {
+            self.writer.call(CoreCall::Note { kind: record.kind, bytes: &record.bytes });
         }
     }
 }
@@ -87,7 +99,7 @@ pub(crate) fn writer(
         .map_err(|e| recording(e.to_string()))?;
     // What was written before the core's first cycle is for the stream, too.
     tip.change(|tip| tip.copies = Some(tip.side_band.clone()));
-    Ok(Some((Box::new(UnitTap { writer, tip }), handle)))
+    Ok(Some((Box::new(UnitTap { writer, tip, begins: true }), handle)))
 }
 
 /// What ends a stretch of calls that go to one model.
@@ -109,6 +121,10 @@ pub struct StoredUnits {
     /// Instructions that were timed.
     timed: u64,
     fetched: Option<(StaticId, u64)>,
+    /// The TIP unit of the core that gets them; side-band records that were there before the core's first commit go there.
+    tip: Option<SharedTip>,
+    /// Nothing has been executed since the core began to time.
+    begins: bool,
 }
 
 impl StoredUnits {
@@ -122,7 +138,16 @@ impl StoredUnits {
         let metadata = metadata.map_err(|_| {
             UnitsError::Damaged("the metadata is not that of this version of tipsim")
         })?;
-        Ok(Self { reader, metadata, resting: None, behind: 0, timed: 0, fetched: None })
+        Ok(Self {
+            reader,
+            metadata,
+            resting: None,
+            behind: 0,
+            timed: 0,
+            fetched: None,
+            tip: None,
+            begins: true,
+        })
     }
 
     /// Returns what the file says of the run that stored them.
@@ -138,6 +163,7 @@ impl StoredUnits {
     /// `now`, sleeps.
     pub(crate) fn wake(&mut self, cycle: u64, now: u64) -> u64 {
         self.resting = None;
+        self.begins = true;
         let to = cycle.max(now);
         self.behind = to - cycle;
         to
@@ -148,10 +174,12 @@ impl StoredUnits {
         while let Some(call) = self.reader.next_call()? {
             match call {
                 CoreCall::Run(run) => {
+                    self.begins = false;
                     self.timed += run.steps.len() as u64;
                     ahead.run(&run, u64::MAX);
                 }
                 CoreCall::Fetch { id, inst, pc, pa, translated } => {
+                    self.begins = false;
                     self.fetched = Some((id, pc));
                     ahead.fetch(id, &inst, pc, pa, translated, u64::MAX);
                 }
@@ -167,7 +195,14 @@ impl StoredUnits {
                 CoreCall::Translated { va, walk } => ahead.translated(va, &walk),
                 CoreCall::IdleUntil(cycle) => ahead.idle_until(cycle.saturating_add(self.behind)),
                 CoreCall::FlushTlb => ahead.flush_tlb(),
-                CoreCall::Note { kind, bytes } => ahead.note(kind, bytes.to_vec()),
+                CoreCall::Note { kind, bytes } => match &self.tip {
+                    // The stream gets them after the first commit, as they were there before.
+                    Some(tip) if self.begins => {
+                        let bytes = bytes.to_vec();
+                        tip.change(|tip| tip.push_side_band(SideBandRecord { kind, bytes }));
+                    }
+                    _ => ahead.note(kind, bytes.to_vec()),
+                },
                 CoreCall::Privilege(privilege) => ahead.privilege(privilege),
                 CoreCall::Wake { cycle } => return Ok(Some(Switch::Wake { cycle })),
                 CoreCall::Rest { learns } => return Ok(Some(Switch::Rest { learns })),
@@ -291,10 +326,12 @@ pub fn retime(
         ..StreamOptions::default()
     };
     let clock_hz = u64::from(preset.clock.mhz) * 1_000_000;
+    let tip = SharedTip::new(TipUnit::new(preset.decode.width as usize, clock_hz));
+    stored.tip = Some(tip.clone());
     let start = CoreStart {
         start,
         recorder: recorders.pop().unwrap_or_else(|| commit_trace::Recorder::discarding(start)),
-        tip: SharedTip::new(TipUnit::new(preset.decode.width as usize, clock_hz)),
+        tip: tip.clone(),
         units: SharedUnits::default(),
     };
     let host = (options.threads, options.on_core_thread);
@@ -304,7 +341,7 @@ pub fn retime(
     // The consumer ends once nobody else holds a handle to it.
     drop(stream);
     let mut engine = Engine::timing(cores);
-    let mut counts = RegionCounts::new(options.all_events);
+    let mut counts = RegionCounts::new(options.all_events).of_units();
     let mut retimed = Vec::new();
     let mut expected = options.units.at.iter().zip(&options.units.instructions);
     let mut unit = Unit { at: 0, instructions: 0, cycles: 0 };
@@ -331,7 +368,10 @@ pub fn retime(
         let Some((at, instructions)) = expected.clone().next() else {
             return Err(units(UnitsError::Damaged("more units than the run had")));
         };
-        if unit.instructions >= *instructions {
+        if unit.instructions > *instructions {
+            return Err(units(UnitsError::Damaged("another unit than the run had")));
+        }
+        if unit.instructions == *instructions {
             retimed.push(Unit { at: *at, ..unit });
             expected.next();
             unit = Unit { at: 0, instructions: 0, cycles: 0 };
@@ -345,7 +385,7 @@ pub fn retime(
         cores.end_warming();
     }
     let stats = engine.cores().map(|cores| cores.stats()).unwrap_or_default();
-    let counts = counts.end(&engine);
+    let counts = counts.end(&engine, Some(options.instructions));
     let mut closed = engine.finish();
     let excerpts = closed.as_mut().map_or_else(Vec::new, StreamClosed::take_excerpts);
     let recorded = consumer.zip(closed);

@@ -8,7 +8,7 @@
 //! ```text
 //! file   = "TIPUNITS", version u32, metadata length u32, metadata (UTF-8), chunk..., end
 //! chunk  = bytes of each column (u32 each), compressed bytes u32, one zstd frame (with a checksum) of all columns
-//! end    = a chunk of zeros, number of calls u64
+//! end    = a chunk of zeros, number of calls u64, crc32 of all before u32; nothing follows
 //! ```
 //!
 //! Integers are little-endian. One thread decodes what another has encoded in the same order, and both foresee what comes next in the same

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use crc32fast::Hasher;
 use timing::CoreCall;
 use zstd::bulk::Decompressor;
 
@@ -39,7 +40,7 @@ pub enum UnitsError {
 
 /// Reads the calls of a core, in the order in which it got them.
 pub struct UnitReader<R> {
-    file: R,
+    file: Checked<R>,
     metadata: String,
     codec: Codec,
     columns: ReadColumns,
@@ -53,7 +54,8 @@ impl<R: Read> UnitReader<R> {
     ///
     /// # Errors
     /// If the file is something else, or of another version.
-    pub fn new(mut file: R) -> Result<Self, UnitsError> {
+    pub fn new(file: R) -> Result<Self, UnitsError> {
+        let mut file = Checked { file, crc: Hasher::new() };
         let mut magic = [0; MAGIC.len()];
         file.read_exact(&mut magic).map_err(|_| UnitsError::NoUnits)?;
         if magic != *MAGIC {
@@ -112,11 +114,16 @@ impl<R: Read> UnitReader<R> {
         if total == 0 {
             let mut calls = [0; 8];
             whole(&mut self.file, &mut calls)?;
+            let expected = self.file.crc.clone().finalize();
+            let found = number(&mut self.file)?;
             self.is_over = true;
-            return match u64::from_le_bytes(calls) == self.calls {
-                true => Ok(()),
-                false => Err(UnitsError::Damaged("some calls are missing")),
-            };
+            if u64::from_le_bytes(calls) != self.calls {
+                return Err(UnitsError::Damaged("some calls are missing"));
+            }
+            if found != expected || self.file.read(&mut [0])? != 0 {
+                return Err(UnitsError::Damaged("the file is not as it was written"));
+            }
+            return Ok(());
         }
         if total > MAX_CHUNK || compressed > 2 * MAX_CHUNK {
             return Err(UnitsError::Damaged("a chunk is too long"));
@@ -135,6 +142,20 @@ impl<R: Read> UnitReader<R> {
             true => Err(UnitsError::Damaged("a chunk has no calls")),
             false => Ok(()),
         }
+    }
+}
+
+/// A file, with the checksum of all that was read.
+struct Checked<R> {
+    file: R,
+    crc: Hasher,
+}
+
+impl<R: Read> Read for Checked<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.file.read(bytes)?;
+        self.crc.update(&bytes[..count]);
+        Ok(count)
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
+use crc32fast::Hasher;
 use timing::{CoreCall, CoreTap};
 use zstd::bulk::Compressor;
 use zstd::zstd_safe::CParameter;
@@ -41,17 +42,15 @@ impl UnitWriter {
     /// # Errors
     /// If the file's header cannot be written, or the host has no more threads.
     pub fn new(
-        mut out: Box<dyn Write + Send>,
+        out: Box<dyn Write + Send>,
         metadata: &str,
         level: i32,
         starts: fn(),
     ) -> Result<(Self, WriterHandle), UnitsError> {
-        out.write_all(MAGIC)?;
-        out.write_all(&VERSION.to_le_bytes())?;
         let len = u32::try_from(metadata.len()).map_err(|_| UnitsError::TooMany)?;
-        out.write_all(&len.to_le_bytes())?;
-        out.write_all(metadata.as_bytes())?;
-        let header = (MAGIC.len() + 8 + metadata.len()) as u64;
+        let header = [MAGIC, &VERSION.to_le_bytes()[..], &len.to_le_bytes(), metadata.as_bytes()];
+        let mut out = Checked { out, crc: Hasher::new(), bytes: 0 };
+        out.write(&header.concat())?;
         let (chunks, sent) = sync_channel::<(Columns, u64)>(CHUNKS);
         let (back, emptied) = sync_channel(CHUNKS);
         for _ in 1..CHUNKS {
@@ -63,7 +62,7 @@ impl UnitWriter {
             starts();
             let written = write(&mut out, level, &sent, &back);
             of_thread.store(written.is_err(), Relaxed);
-            written.map(|bytes| header + bytes)
+            written.map(|()| out.bytes)
         };
         let thread = thread::Builder::new().name("units".to_owned()).spawn(write)?;
         let handle = WriterHandle { thread, failed: Arc::clone(&failed) };
@@ -127,16 +126,30 @@ impl WriterHandle {
     }
 }
 
-/// Writes chunks until an empty one comes; returns how many bytes they have.
+/// A file, with the checksum of all that was written.
+struct Checked {
+    out: Box<dyn Write + Send>,
+    crc: Hasher,
+    bytes: u64,
+}
+
+impl Checked {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), UnitsError> {
+        self.crc.update(bytes);
+        self.bytes += bytes.len() as u64;
+        Ok(self.out.write_all(bytes)?)
+    }
+}
+
+/// Writes chunks until an empty one comes.
 fn write(
-    out: &mut dyn Write,
+    out: &mut Checked,
     level: i32,
     chunks: &Receiver<(Columns, u64)>,
     emptied: &SyncSender<Columns>,
-) -> Result<u64, UnitsError> {
+) -> Result<(), UnitsError> {
     let mut compressor = Compressor::new(level)?;
     compressor.set_parameter(CParameter::ChecksumFlag(true))?;
-    let mut written = 0;
     let mut all = Vec::new();
     for (mut columns, calls) in chunks {
         let mut header = Vec::with_capacity(4 * (Column::COUNT + 1));
@@ -148,15 +161,15 @@ fn write(
         if all.is_empty() {
             header.extend_from_slice(&[0; 4]);
             header.extend_from_slice(&calls.to_le_bytes());
-            out.write_all(&header)?;
-            out.flush()?;
-            return Ok(written + header.len() as u64);
+            out.write(&header)?;
+            let crc = out.crc.clone().finalize();
+            out.write(&crc.to_le_bytes())?;
+            return Ok(out.out.flush()?);
         }
         let frame = compressor.compress(&all)?;
         header.extend_from_slice(&(frame.len() as u32).to_le_bytes());
-        out.write_all(&header)?;
-        out.write_all(&frame)?;
-        written += (header.len() + frame.len()) as u64;
+        out.write(&header)?;
+        out.write(&frame)?;
         columns.clear();
         // At the end nobody takes them.
         _ = emptied.try_send(columns);

@@ -109,7 +109,7 @@ impl Sampled {
         // Units without gaps are asked for; warm-ups without gaps hardly are.
         let all_timed = match timed > 0.5 && plan.warm_up > 0 {
             true => format!(
-                "; {:.0} % of all was timed, as run.sampling.every is short beside unit and warm_up",
+                "; {:.0} % of all was timed, as run.sampling.every is short beside unit, warm_up and what check adds",
                 100.0 * timed
             ),
             false => String::new(),
@@ -123,7 +123,13 @@ impl Sampled {
             _ if *units < FEW_UNITS => format!("; so few units say little of chance ({key})"),
             _ => String::new(),
         };
-        let state = self.state.map_or_else(String::new, |state| state.describe());
+        let state = match (self.state, plan.check) {
+            (Some(state), _) => state.describe(),
+            (None, check) if check != 0 && *units >= check.saturating_mul(2) => {
+                "; no units were timed twice, as intervals are too short for what run.sampling.check needs".to_owned()
+            }
+            _ => String::new(),
+        };
         let missed = match plan.error {
             Some(wanted) if percent(margin.within_95) > 100.0 * wanted.share() => {
                 format!("; ± {wanted} was wanted")
