@@ -206,7 +206,7 @@ impl CallLog {
 pub(crate) enum WarmEnd {
     /// A mark with its cycle was passed.
     Mark(u64),
-    /// So many instructions were executed as were asked for.
+    /// The instructions that were asked for were executed.
     Instructions,
     /// The core has to know of an instruction first.
     Define(isa::StaticInst),
