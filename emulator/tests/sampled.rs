@@ -334,8 +334,7 @@ fn units_that_are_timed_twice_say_how_far_the_state_is_off() {
 #[test]
 fn stored_units_take_on_any_core_what_they_would() {
     let dir = scratch("sampled-stored");
-    let plan =
-        "[run.sampling]\nunit = 5000\nwarm_up = 20000\npredictors = 100000\nevery = 500000\n";
+    let plan = "[run.sampling]\nunit = 5000\nwarm_up = 20000\npredictors = 100000\nevery = 500000\ncheck = 0\n";
     let recorded = run(&dir, &format!("{plan}store = true\n"));
     let out = dir.join("out");
     let retime = |to: &str, more: &[&str]| {

@@ -396,7 +396,7 @@ pub fn retime(
     if expected.next().is_some() {
         return Err(units(UnitsError::Damaged("fewer units than the run had")));
     }
-    let sampled = Sampled::new(&plan, options.instructions, stored.timed, (&retimed, &[]));
+    let sampled = Sampled::new(&plan, options.instructions, stored.timed, (&retimed, None));
     let units = SampledUnits::of(&retimed, &[]);
     Ok(Some(Retimed { sampled, units, stats, counts, excerpts, recorded }))
 }

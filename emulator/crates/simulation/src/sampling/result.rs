@@ -63,12 +63,13 @@ impl StateError {
 }
 
 impl Sampled {
-    /// Returns what `units` say of a region of so many instructions, of which some were timed.
+    /// Returns what `units` say of a region of so many instructions, of which some were timed; `checked`: the numbers of units that were timed twice, and what they
+    /// took then, if any were to be.
     pub(crate) fn new(
         plan: &SamplingPlan,
         instructions: u64,
         timed_instructions: u64,
-        (units, checked): (&[Unit], &[(usize, u64)]),
+        (units, checked): (&[Unit], Option<&[(usize, u64)]>),
     ) -> Self {
         let unit_instructions: u64 = units.iter().map(|unit| unit.instructions).sum();
         let rest =
@@ -83,14 +84,15 @@ impl Sampled {
             units: units.len() as u64,
             cycles: cpi.map(|cpi| cpi.times(instructions as f64)),
             cpi,
-            state: StateError::of(units, checked),
+            state: checked.and_then(|checked| StateError::of(units, checked)),
             plan: plan.clone(),
         };
-        sampled.in_words = sampled.describe();
+        sampled.in_words = sampled.describe(checked.is_some());
         sampled
     }
 
-    fn describe(&self) -> String {
+    /// Returns what a user should know first; `checks`: units were to be timed twice if the plan says so.
+    fn describe(&self, checks: bool) -> String {
         let Self { plan, instructions, unit_instructions, units, .. } = self;
         let sampled = format!(
             "{units} units of {} instructions, {:.2} % of {:.1} M",
@@ -125,7 +127,7 @@ impl Sampled {
         };
         let state = match (self.state, plan.check) {
             (Some(state), _) => state.describe(),
-            (None, check) if check != 0 && *units >= check.saturating_mul(2) => {
+            (None, check) if checks && check != 0 && *units >= check.saturating_mul(2) => {
                 "; no units were timed twice, as intervals are too short for what run.sampling.check needs".to_owned()
             }
             _ => String::new(),
