@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use commit_trace::CommitSink;
-use isa::{InstClass, MemAccess, Operand, Run, Step, TimingModel};
+use isa::{InstClass, MemAccess, Operand, Run, StaticId, Step, TimingModel};
 use timing::{Ahead, CoreCall, CoreTap, Warming};
 
 use crate::engine::KeptWarm;
@@ -62,7 +62,7 @@ pub(crate) struct LogCursor {
     parts: [usize; 3],
     /// Instructions that have passed.
     instructions: u64,
-    fetched: (isa::StaticId, u64),
+    fetched: (StaticId, u64),
 }
 
 impl CallLog {
@@ -83,8 +83,8 @@ impl CallLog {
         let before = self.calls.iter().take_while(|call| !matches!(call, LoggedCall::Mark(_)));
         let of_call = |call: &LoggedCall| match call {
             LoggedCall::Run(_, [steps, ..]) => *steps as u64,
-            LoggedCall::Call(CoreCall::Retire(executed)) => u64::from(executed.trap.is_none()),
-            _ => 0,
+            LoggedCall::Call(call) => retired(call),
+            LoggedCall::Mark(_) => 0,
         };
         before.map(of_call).sum()
     }
@@ -115,7 +115,7 @@ impl CallLog {
         });
     }
 
-    /// Returns the next call; `None` at a mark, which is passed, with its cycle, or at the end.
+    /// Returns the next call. An error is the cycle of a mark, which is passed, or none at the end.
     fn next<'l>(&'l self, cursor: &mut LogCursor) -> Result<CoreCall<'l>, Option<u64>> {
         let call = self.calls.get(cursor.call).ok_or(None)?;
         cursor.call += 1;
@@ -150,21 +150,13 @@ impl CallLog {
                 Err(Some(cycle)) => return WarmEnd::Mark(cycle),
                 Err(None) => return WarmEnd::Log,
             };
+            cursor.instructions += retired(&call);
             match call {
-                CoreCall::Run(run) => {
-                    cursor.instructions += run.steps.len() as u64;
-                    if keeps {
-                        warming.execute(&run);
-                    }
-                }
+                CoreCall::Run(run) if keeps => warming.execute(&run),
                 CoreCall::Fetch { id, pc, .. } => cursor.fetched = (id, pc),
-                CoreCall::Retire(executed) => {
-                    cursor.instructions += u64::from(executed.trap.is_none());
-                    if keeps {
-                        warming.execute_one(&executed);
-                    } else if executed.inst.class == InstClass::FenceI {
-                        warming.warm_fence_i();
-                    }
+                CoreCall::Retire(executed) if keeps => warming.execute_one(&executed),
+                CoreCall::Retire(executed) if executed.inst.class == InstClass::FenceI => {
+                    warming.warm_fence_i();
                 }
                 CoreCall::Interrupt if keeps => warming.interrupted(cursor.fetched.1),
                 CoreCall::Translated { va, walk } => warming.translated(va, &walk),
@@ -180,26 +172,55 @@ impl CallLog {
     pub fn time(&self, cursor: &mut LogCursor, (since, now): (u64, u64), ahead: &mut Ahead<'_>) {
         while let Ok(call) = self.next(cursor) {
             match call {
-                CoreCall::Run(run) => {
-                    ahead.run(&run, u64::MAX);
-                }
-                CoreCall::Fetch { id, inst, pc, pa, translated } => {
-                    cursor.fetched = (id, pc);
-                    ahead.fetch(id, &inst, pc, pa, translated, u64::MAX);
-                }
-                CoreCall::Retire(executed) => ahead.retire(&executed),
-                CoreCall::Interrupt => ahead.interrupt(cursor.fetched.0, cursor.fetched.1, 0),
-                CoreCall::Define(inst) => ahead.define(&inst),
-                CoreCall::Translated { va, walk } => ahead.translated(va, &walk),
                 CoreCall::IdleUntil(cycle) => {
                     ahead.idle_until(now.saturating_add(cycle.saturating_sub(since)));
                 }
-                CoreCall::FlushTlb => ahead.flush_tlb(),
-                CoreCall::Privilege(privilege) => ahead.privilege(privilege),
-                _ => {}
+                call => _ = tell(ahead, call, &mut cursor.fetched),
             }
         }
     }
+}
+
+/// Returns how many instructions retire by a call.
+pub(crate) fn retired(call: &CoreCall<'_>) -> u64 {
+    match call {
+        CoreCall::Run(run) => run.steps.len() as u64,
+        CoreCall::Retire(executed) => u64::from(executed.trap.is_none()),
+        _ => 0,
+    }
+}
+
+/// Tells what stands for a core that times one call; `fetched`: number and address of the instruction that was fetched last. Returns false if a core that times
+/// gets no such call.
+pub(crate) fn tell(
+    ahead: &mut Ahead<'_>,
+    call: CoreCall<'_>,
+    fetched: &mut (StaticId, u64),
+) -> bool {
+    // The cycles that a model of timing returns are asked for by nobody: what the hart did is settled.
+    match call {
+        CoreCall::Run(run) => _ = ahead.run(&run, u64::MAX),
+        CoreCall::Fetch { id, inst, pc, pa, translated } => {
+            *fetched = (id, pc);
+            ahead.fetch(id, &inst, pc, pa, translated, u64::MAX);
+        }
+        CoreCall::Retire(executed) => ahead.retire(&executed),
+        CoreCall::Interrupt => ahead.interrupt(fetched.0, fetched.1, 0),
+        CoreCall::Define(inst) => ahead.define(&inst),
+        CoreCall::Translated { va, walk } => ahead.translated(va, &walk),
+        CoreCall::IdleUntil(cycle) => ahead.idle_until(cycle),
+        CoreCall::FlushTlb => ahead.flush_tlb(),
+        CoreCall::Note { kind, bytes } => ahead.note(kind, bytes.to_vec()),
+        CoreCall::Privilege(privilege) => ahead.privilege(privilege),
+        CoreCall::Wake { .. }
+        | CoreCall::Rest { .. }
+        | CoreCall::Region(_)
+        | CoreCall::WarmAccess { .. }
+        | CoreCall::WarmFetch { .. }
+        | CoreCall::FenceI
+        | CoreCall::Path(_) => return false,
+    }
+    true
 }
 
 /// Why a core is not kept warm any longer.

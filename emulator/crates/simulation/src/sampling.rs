@@ -275,7 +275,7 @@ impl Sampler {
     /// Returns what became of the region, which has ended.
     pub fn summary(&mut self) -> Sampled {
         self.end_unit();
-        Sampled::new(&self.plan, self.before, self.timed, (&self.units, Some(&self.checked)))
+        Sampled::new(&self.plan, self.before, self.timed, &self.units, Some(&self.checked))
     }
 }
 

@@ -11,6 +11,7 @@ use stored_units::{UnitReader, UnitWriter, UnitsError, WriterHandle};
 use timing::{Ahead, CoreCall, CoreTap, Preset, SharedMemory, Stats, Warming};
 use tip_device::{SideBandRecord, TipUnit};
 
+use crate::check::{retired, tell};
 use crate::commit_stage::{SharedTip, StreamClosed};
 use crate::cores::{CoreStart, StreamOptions, timing_cores};
 use crate::counts::RegionCounts;
@@ -120,7 +121,7 @@ pub struct StoredUnits {
     behind: u64,
     /// Instructions that were timed.
     timed: u64,
-    fetched: Option<(StaticId, u64)>,
+    fetched: (StaticId, u64),
     /// The TIP unit of the core that gets them; side-band records that were there before the core's first commit go there.
     tip: Option<SharedTip>,
     /// Nothing has been executed since the core began to time.
@@ -144,7 +145,7 @@ impl StoredUnits {
             resting: None,
             behind: 0,
             timed: 0,
-            fetched: None,
+            fetched: (StaticId(0), 0),
             tip: None,
             begins: true,
         })
@@ -173,45 +174,23 @@ impl StoredUnits {
     pub(crate) fn time(&mut self, ahead: &mut Ahead<'_>) -> Result<Option<Switch>, UnitsError> {
         while let Some(call) = self.reader.next_call()? {
             match call {
-                CoreCall::Run(run) => {
-                    self.begins = false;
-                    self.timed += run.steps.len() as u64;
-                    ahead.run(&run, u64::MAX);
-                }
-                CoreCall::Fetch { id, inst, pc, pa, translated } => {
-                    self.begins = false;
-                    self.fetched = Some((id, pc));
-                    ahead.fetch(id, &inst, pc, pa, translated, u64::MAX);
-                }
-                CoreCall::Retire(executed) => {
-                    self.timed += u64::from(executed.trap.is_none());
-                    ahead.retire(&executed);
-                }
-                CoreCall::Interrupt => {
-                    let (id, pc) = self.fetched.unwrap_or_default();
-                    ahead.interrupt(id, pc, 0);
-                }
-                CoreCall::Define(inst) => ahead.define(&inst),
-                CoreCall::Translated { va, walk } => ahead.translated(va, &walk),
-                CoreCall::IdleUntil(cycle) => ahead.idle_until(cycle.saturating_add(self.behind)),
-                CoreCall::FlushTlb => ahead.flush_tlb(),
-                CoreCall::Note { kind, bytes } => match &self.tip {
-                    // The stream gets them after the first commit, as they were there before.
-                    Some(tip) if self.begins => {
-                        let bytes = bytes.to_vec();
-                        tip.change(|tip| tip.push_side_band(SideBandRecord { kind, bytes }));
-                    }
-                    _ => ahead.note(kind, bytes.to_vec()),
-                },
-                CoreCall::Privilege(privilege) => ahead.privilege(privilege),
                 CoreCall::Wake { cycle } => return Ok(Some(Switch::Wake { cycle })),
                 CoreCall::Rest { learns } => return Ok(Some(Switch::Rest { learns })),
                 CoreCall::Region(event) => return Ok(Some(Switch::Region(event))),
-                CoreCall::WarmAccess { .. }
-                | CoreCall::WarmFetch { .. }
-                | CoreCall::FenceI
-                | CoreCall::Path(_) => {
-                    return Err(UnitsError::Damaged("a core that times is kept warm"));
+                CoreCall::Note { kind, bytes } if self.begins => {
+                    // The stream gets them after the first commit, as they were there before.
+                    let record = SideBandRecord { kind, bytes: bytes.to_vec() };
+                    self.tip.iter().for_each(|tip| {
+                        tip.change(|tip| tip.push_side_band(record.clone()));
+                    });
+                }
+                CoreCall::IdleUntil(cycle) => ahead.idle_until(cycle.saturating_add(self.behind)),
+                call => {
+                    self.begins &= !matches!(call, CoreCall::Run(_) | CoreCall::Fetch { .. });
+                    self.timed += retired(&call);
+                    if !tell(ahead, call, &mut self.fetched) {
+                        return Err(UnitsError::Damaged("a core that times is kept warm"));
+                    }
                 }
             }
         }
@@ -396,7 +375,7 @@ pub fn retime(
     if expected.next().is_some() {
         return Err(units(UnitsError::Damaged("fewer units than the run had")));
     }
-    let sampled = Sampled::new(&plan, options.instructions, stored.timed, (&retimed, None));
+    let sampled = Sampled::new(&plan, options.instructions, stored.timed, &retimed, None);
     let units = SampledUnits::of(&retimed, &[]);
     Ok(Some(Retimed { sampled, units, stats, counts, excerpts, recorded }))
 }

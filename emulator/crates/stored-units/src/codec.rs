@@ -13,7 +13,7 @@ use isa::{
 use crate::MAX_INSTRUCTIONS;
 use crate::columns::{Coder, Column};
 use crate::reader::UnitsError;
-use foreseen::{Pages, Successors, Turns};
+use foreseen::{BranchDirections, Pages, Successors};
 pub use read::RunBuffers;
 
 type Result<T> = std::result::Result<T, UnitsError>;
@@ -127,7 +127,7 @@ pub struct Codec {
     /// Where the last segment of the path ended.
     path_at: u64,
     segments: Box<[KnownSegment; SEGMENTS]>,
-    turns: Turns,
+    directions: BranchDirections,
     returns: [u64; RETURNS],
     return_at: usize,
     /// Lines that were accessed while nothing was timed, of data and of code.
@@ -168,7 +168,7 @@ impl Codec {
             code_pages: Pages::new(),
             path_at: 0,
             segments: Box::new([KnownSegment::default(); SEGMENTS]),
-            turns: Turns::new(),
+            directions: BranchDirections::new(),
             returns: [0; RETURNS],
             return_at: 0,
             warm: [Successors::new(), Successors::new()],
@@ -300,7 +300,8 @@ impl Codec {
         let kind = found.kind();
         // Nothing else is said to be taken.
         if kind == Some(TransferKind::Branch) {
-            found.start_and_taken |= u64::from(self.turns.next(coder, start, segment.taken())?);
+            found.start_and_taken |=
+                u64::from(self.directions.next(coder, start, segment.taken())?);
         }
         match kind {
             Some(TransferKind::DirectCall | TransferKind::IndirectCall) => {

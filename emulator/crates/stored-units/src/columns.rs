@@ -32,11 +32,11 @@ pub enum Column {
     /// Segments of the path that are not what began there last time.
     Segments,
     /// Branches that do not go where they mostly went after the same branches.
-    Turns,
+    Directions,
 }
 
 impl Column {
-    pub const COUNT: usize = Self::Turns as usize + 1;
+    pub const COUNT: usize = Self::Directions as usize + 1;
 }
 
 /// Writes numbers, or reads them.

@@ -40,7 +40,7 @@ pub enum UnitsError {
 
 /// Reads the calls of a core, in the order in which it got them.
 pub struct UnitReader<R> {
-    file: Checked<R>,
+    file: ChecksummedFile<R>,
     metadata: String,
     codec: Codec,
     columns: ReadColumns,
@@ -55,7 +55,7 @@ impl<R: Read> UnitReader<R> {
     /// # Errors
     /// If the file is something else, or of another version.
     pub fn new(file: R) -> Result<Self, UnitsError> {
-        let mut file = Checked { file, crc: Hasher::new() };
+        let mut file = ChecksummedFile { file, crc: Hasher::new() };
         let mut magic = [0; MAGIC.len()];
         file.read_exact(&mut magic).map_err(|_| UnitsError::NoUnits)?;
         if magic != *MAGIC {
@@ -146,12 +146,12 @@ impl<R: Read> UnitReader<R> {
 }
 
 /// A file, with the checksum of all that was read.
-struct Checked<R> {
+struct ChecksummedFile<R> {
     file: R,
     crc: Hasher,
 }
 
-impl<R: Read> Read for Checked<R> {
+impl<R: Read> Read for ChecksummedFile<R> {
     fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
         let count = self.file.read(bytes)?;
         self.crc.update(&bytes[..count]);

@@ -49,7 +49,7 @@ impl UnitWriter {
     ) -> Result<(Self, WriterHandle), UnitsError> {
         let len = u32::try_from(metadata.len()).map_err(|_| UnitsError::TooMany)?;
         let header = [MAGIC, &VERSION.to_le_bytes()[..], &len.to_le_bytes(), metadata.as_bytes()];
-        let mut out = Checked { out, crc: Hasher::new(), bytes: 0 };
+        let mut out = ChecksummedFile { out, crc: Hasher::new(), bytes: 0 };
         out.write(&header.concat())?;
         let (chunks, sent) = sync_channel::<(Columns, u64)>(CHUNKS);
         let (back, emptied) = sync_channel(CHUNKS);
@@ -127,13 +127,13 @@ impl WriterHandle {
 }
 
 /// A file, with the checksum of all that was written.
-struct Checked {
+struct ChecksummedFile {
     out: Box<dyn Write + Send>,
     crc: Hasher,
     bytes: u64,
 }
 
-impl Checked {
+impl ChecksummedFile {
     fn write(&mut self, bytes: &[u8]) -> Result<(), UnitsError> {
         self.crc.update(bytes);
         self.bytes += bytes.len() as u64;
@@ -143,7 +143,7 @@ impl Checked {
 
 /// Writes chunks until an empty one comes.
 fn write(
-    out: &mut Checked,
+    out: &mut ChecksummedFile,
     level: i32,
     chunks: &Receiver<(Columns, u64)>,
     emptied: &SyncSender<Columns>,

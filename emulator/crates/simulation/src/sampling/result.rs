@@ -69,7 +69,8 @@ impl Sampled {
         plan: &SamplingPlan,
         instructions: u64,
         timed_instructions: u64,
-        (units, checked): (&[Unit], Option<&[(usize, u64)]>),
+        units: &[Unit],
+        checked: Option<&[(usize, u64)]>,
     ) -> Self {
         let unit_instructions: u64 = units.iter().map(|unit| unit.instructions).sum();
         let rest =

@@ -63,12 +63,12 @@ impl Successors {
 }
 
 /// Which way branches go, by the branch and those before it: counters of two bits.
-pub struct Turns {
+pub struct BranchDirections {
     counters: Box<[u8; COUNTERS]>,
     history: usize,
 }
 
-impl Turns {
+impl BranchDirections {
     pub fn new() -> Self {
         Self {
             counters: vec![1; COUNTERS]
@@ -84,7 +84,7 @@ impl Turns {
         let counter = &mut self.counters
             [(start as usize >> 1 ^ start as usize >> 15 ^ self.history << 4) % COUNTERS];
         let foreseen = *counter >= 2;
-        let taken = foreseen == coder.foreseen(Column::Turns, taken == foreseen)?;
+        let taken = foreseen == coder.foreseen(Column::Directions, taken == foreseen)?;
         *counter = match taken {
             true => 3.min(*counter + 1),
             false => counter.saturating_sub(1),

@@ -1,7 +1,10 @@
 //! What a functional hart would tell of instructions that were executed with timing.
 
 use commit_trace::CommitSink;
-use isa::{Executed, InstClass, MemAccess, MemKind, PathSegment, Run, TimingModel as _};
+use isa::{
+    Executed, InstClass, MemAccess, MemKind, PathSegment, Run, StaticId, TimingModel as _,
+    TransferKind,
+};
 
 use super::Warming;
 use crate::mem::LINE_BITS;
@@ -27,9 +30,7 @@ impl<S: CommitSink> Warming<'_, S> {
         for (n, step) in run.steps.iter().enumerate() {
             let pc = run.pc(step);
             let next = run.steps.get(n + 1).map_or(run.next_pc, |next| run.pc(next));
-            let kind = self.path.transfer(step.id);
-            let taken = next != pc.wrapping_add(step.size().into());
-            self.follow(&[PathSegment::one(kind, pc, step.size(), taken, next)]);
+            self.follow_one(step.id, (pc, step.size()), next);
         }
     }
 
@@ -46,9 +47,14 @@ impl<S: CommitSink> Warming<'_, S> {
         if inst.class == InstClass::FenceI {
             self.warm_fence_i();
         }
-        let taken = next_pc != pc.wrapping_add(inst.len.into());
-        let kind = self.path.transfer(executed.id);
-        self.follow(&[PathSegment::one(kind, pc, inst.len, taken, next_pc)]);
+        self.follow_one(executed.id, (pc, inst.len), next_pc);
+    }
+
+    /// Lets the predictors learn from an instruction of `len` bytes at `pc`, after which the one at `next` was executed.
+    fn follow_one(&mut self, id: StaticId, (pc, len): (u64, u8), next: u64) {
+        let kind = self.path.transfer(id);
+        let taken = kind == Some(TransferKind::Branch) && next != pc.wrapping_add(len.into());
+        self.follow(&[PathSegment::one(kind, pc, len, taken, next)]);
     }
 
     /// Keeps the core warm as if the hart took an interrupt in place of the instruction at `pc`.
