@@ -71,6 +71,8 @@ pub use span::{
 };
 pub use stages::{StageCycles, Stages};
 pub use tea::TeaEvents;
+#[doc(hidden)]
+pub use trace::varint;
 pub use trace::{
     ChunkInfo, Compression, Replay, TraceEnd, TraceError, TraceReader, TraceSummary, TraceWriter,
     Written,

@@ -1,5 +1,7 @@
 //! Numbers in columns: what writes them, and what reads them, behind one interface, so that one piece of code foresees for both.
 
+use commit_trace::varint::{Cursor, put};
+
 use crate::reader::UnitsError;
 
 /// The columns of a chunk. In those of the first group numbers follow each other. In those of the second, each number that comes with a
@@ -90,16 +92,6 @@ impl Columns {
     }
 }
 
-/// Appends a number, seven bits a byte, low bits first (LEB128).
-#[inline]
-fn put(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
 impl Coder for Columns {
     #[inline]
     fn number(&mut self, column: Column, number: u64) -> Result<u64, UnitsError> {
@@ -152,27 +144,12 @@ impl Coder for ReadColumns {
     #[inline]
     fn number(&mut self, column: Column, _: u64) -> Result<u64, UnitsError> {
         let left = &mut self.left[column as usize];
-        // Most numbers have one byte.
-        if let Some(byte) = self.bytes.get(left.start)
-            && left.start < left.end
-            && *byte < 0x80
-        {
-            left.start += 1;
-            return Ok((*byte).into());
-        }
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = match self.bytes.get(left.start) {
-                Some(byte) if left.start < left.end => *byte,
-                _ => return Err(UnitsError::Damaged("a column ends before its time")),
-            };
-            left.start += 1;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(value);
-            }
-        }
-        Err(UnitsError::Damaged("a number has too many bytes"))
+        let mut cursor = Cursor(&self.bytes[left.clone()]);
+        let number = cursor.number();
+        left.start = left.end - cursor.0.len();
+        number.ok_or(UnitsError::Damaged(
+            "a column ends before its time, or a number has too many bytes",
+        ))
     }
 
     #[inline(always)]

@@ -20,7 +20,7 @@ mod reader;
 mod records;
 mod replay;
 mod stages;
-mod varint;
+pub mod varint;
 mod writer;
 
 pub use error::TraceError;

@@ -2,7 +2,7 @@
 
 /// Appends a number, seven bits a byte, low bits first.
 #[inline]
-pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
+pub fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -12,13 +12,13 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
 
 /// Appends a signed number: small magnitudes stay short.
 #[inline]
-pub(super) fn put_signed(out: &mut Vec<u8>, value: i64) {
+pub fn put_signed(out: &mut Vec<u8>, value: i64) {
     put(out, (value << 1 ^ value >> 63) as u64);
 }
 
 /// Reads what the functions above wrote; every read is checked.
 #[derive(Debug)]
-pub(super) struct Cursor<'a>(pub(super) &'a [u8]);
+pub struct Cursor<'a>(pub &'a [u8]);
 
 impl<'a> Cursor<'a> {
     #[inline]
@@ -34,8 +34,9 @@ impl<'a> Cursor<'a> {
         Some(head)
     }
 
+    /// Reads a number.
     #[inline]
-    pub(super) fn number(&mut self) -> Option<u64> {
+    pub fn number(&mut self) -> Option<u64> {
         let first = self.byte()?;
         if first < 0x80 { Some(u64::from(first)) } else { self.long(first) }
     }
