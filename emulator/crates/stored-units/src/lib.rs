@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Integers are little-endian. One thread decodes what another has encoded in the same order, and both foresee what comes next in the same
-//! way ([`codec`]), so that mostly nothing but how long that goes well is in the file.
+//! way (`codec.rs`), so that mostly nothing but how long that goes well is in the file.
 
 mod codec;
 mod columns;
