@@ -11,6 +11,7 @@ mod observer;
 mod outcome;
 pub mod passes;
 mod plan;
+mod points;
 mod progress;
 mod share;
 
@@ -479,7 +480,7 @@ fn recording(plan: &Plan, work: &Work) -> anyhow::Result<Recording> {
             samplers: plan.samplers.clone(),
             detail: record.detail,
             call_stacks: record.call_stacks,
-            subsamples: plan.spec.run.sampling.is_some(),
+            sampled: plan.spec.run.sampling.as_ref().map(|sampling| sampling.scheme),
         }),
         stages: record.stages,
         all_events: record.counters,
@@ -488,7 +489,7 @@ fn recording(plan: &Plan, work: &Work) -> anyhow::Result<Recording> {
         scripts: record.interpreters && (record.trace || record.profilers),
         region: plan.spec.run.region,
         sampling: plan.spec.run.sampling.clone(),
-        units_at: plan.units_at.clone(),
+        units: plan.units.clone(),
         stored_units: stored_units.transpose()?,
         survey: None,
     })

@@ -194,6 +194,7 @@ impl Spec {
             .chain(&mut guest.symbols)
             .chain(&mut self.run.files)
             .chain(&mut self.run.input)
+            .chain(self.run.sampling.as_mut().and_then(|sampling| sampling.points.as_mut()))
     }
 
     /// Makes the paths in the spec absolute, from the current folder, so that the spec can be read from another one.

@@ -203,6 +203,84 @@ fn a_survey_chooses_units_whatever_the_host_does() {
 }
 
 #[test]
+fn units_that_stand_for_more_weigh_more() {
+    let of = |name: &str, of_run: &str, trace, plan: &str| {
+        let dir = scratch(name);
+        let plan = format!("[run.sampling]\nunit = 20000\nwarm_up = 20000\n{plan}");
+        let part = run_recorded(&dir, of_run, trace, &plan);
+        (
+            part["sampling"].clone(),
+            json(&dir.join("out/units.json")),
+            dir,
+            part["fingerprint"].clone(),
+        )
+    };
+    let numbers = |units: &Value, key: &str| -> Vec<u64> {
+        serde_json::from_value(units[key].clone()).unwrap()
+    };
+    let whole = run(&scratch("sampled-weights-all"), "");
+    let cycles = whole["regions"]["cycles"].as_f64().unwrap();
+
+    let plan = "scheme = \"stratified\"\nunits = 60\n";
+    let (found, units, dir, fingerprint) = of("sampled-stratified", "", true, plan);
+    let weights = numbers(&units, "weights");
+    assert!((58..=75).contains(&weights.len()), "{found}");
+    // Units stand for all intervals, but for one that the region's end cuts.
+    let all = found["instructions"].as_u64().unwrap();
+    assert_eq!(weights.iter().sum::<u64>(), all / 20_000);
+    let estimate = found["cycles"]["value"].as_f64().unwrap();
+    let within = found["cycles"]["within_99_7"]["half_width"].as_f64().unwrap();
+    assert!((estimate - cycles).abs() < within + 0.01 * cycles, "{estimate} ± {within}, {cycles}");
+    // The report counts each unit as often as it weighs.
+    let weighed = |key: &str| -> u64 {
+        weights.iter().zip(numbers(&units, key)).map(|(weight, of)| weight * of).sum()
+    };
+    let report = json(&dir.join("out/report.json"));
+    let totals = &report["totals"];
+    // An instruction that traps is none that commits.
+    let committed = totals["instructions"].as_f64().unwrap();
+    assert!((committed / weighed("instructions") as f64 - 1.0).abs() < 1e-3, "{totals}");
+    let awake = totals["cycles"].as_u64().unwrap() - totals["idle"].as_u64().unwrap();
+    // A unit's last cycle may be the next stretch's first.
+    assert!(awake.abs_diff(weighed("cycles")) <= weights.iter().sum(), "{totals}");
+    assert!((awake as f64 - estimate).abs() < 0.005 * estimate, "{totals}");
+    // So does whoever reads the trace.
+    let mut evaluate = tipsim();
+    evaluate.args(["trace", "evaluate", "--format", "json"]).arg(dir.join("out/trace.tip"));
+    let replayed: Value = serde_json::from_str(&succeed(&mut evaluate)).unwrap();
+    assert_eq!(replayed["instructions"], totals["instructions"], "{replayed}");
+    let other = of("sampled-stratified-other", "threads = \"one\"", true, plan);
+    assert_eq!((other.1, other.3), (units, fingerprint));
+
+    let (found, units, dir, _) = of("sampled-simpoint", "", false, "scheme = \"simpoint\"\n");
+    assert!((3..=30).contains(&found["units"].as_u64().unwrap()), "{found}");
+    assert_eq!(found["cycles"], Value::Null);
+    assert!(found["in_words"].as_str().unwrap().contains("how far that is off is not known"));
+    let estimate = found["point"]["cycles"].as_f64().unwrap();
+    assert!((estimate / cycles - 1.0).abs() < 0.15, "{estimate} {cycles}");
+    let text = std::fs::read_to_string(dir.join("out/report.txt")).unwrap();
+    assert!(text.lines().any(|line| line.contains("main") && line.contains('?')), "{text}");
+    // The same units, from files as SimPoint writes them.
+    let mut command = tipsim();
+    command.arg("phases").arg(dir.join("spec.toml")).args(["--interval", "20000"]);
+    succeed(command.arg("--out").arg(dir.join("phases")));
+    let plan = format!(
+        "scheme = \"simpoint\"\npoints = {:?}\n",
+        dir.join("phases/phases.simpts").display().to_string()
+    );
+    let (found, imported, ..) = of("sampled-points", "", false, &plan);
+    assert_eq!((&imported["at"], &imported["cycles"]), (&units["at"], &units["cycles"]));
+    let again = found["point"]["cycles"].as_f64().unwrap();
+    assert!((again / estimate - 1.0).abs() < 0.002, "{again} {estimate}");
+    std::fs::write(dir.join("phases/phases.weights"), "0.5 x\n").unwrap();
+    let spec = format!(
+        "[run]\nboot = \"functional\"\nregion = \"command\"\ncommand = \"true\"\n[run.sampling]\n{plan}"
+    );
+    let refused = run_spec(&scratch("sampled-points-wrong"), &spec).output().unwrap();
+    assert_error(&refused, 2, &["phases.weights", "line 1", "WEIGHT PHASE", "0.5 x"]);
+}
+
+#[test]
 fn phases_are_those_of_the_program() {
     let dir = scratch("sampled-phases");
     let plan = "[run.sampling]\nunit = 20000\nevery = 30000000\n";

@@ -69,7 +69,7 @@ pub fn retime(args: &RetimeArgs) -> anyhow::Result<u8> {
         samplers,
         detail: spec.record.detail,
         call_stacks: spec.record.call_stacks,
-        subsamples: true,
+        sampled: spec.run.sampling.as_ref().map(|sampling| sampling.scheme),
     });
     let stop = stop_on_signal()?;
     let mut work = Work::begin(&out)?;

@@ -59,12 +59,12 @@ pub fn settled(plan: Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Op
     }
     // A region that has not begun is told of by the run itself.
     if let Some(sampling) = plan.spec.run.sampling.as_mut().filter(|_| survey.total() > 0) {
-        plan.units_at = sampling.settle(&survey);
+        plan.units = sampling.settle(&survey);
         eprintln!(
             "tipsim: surveyed {:.1} M instructions with {} basic blocks: some {} units, one in {:.2} M instructions",
             survey.total() as f64 / 1e6,
             survey.blocks,
-            match plan.units_at.len() {
+            match plan.units.len() {
                 0 => survey.total() / sampling.every,
                 chosen => chosen as u64,
             },

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use profile::Sampler;
-use simulation::{Goal, PANIC_ARGUMENT, RunPosition, System};
+use simulation::{Goal, PANIC_ARGUMENT, PlannedUnit, RunPosition, System};
 use timing::Preset;
 
-use super::{End, input, net};
+use super::{End, input, net, points};
 use crate::cli::RunArgs;
 use crate::failure::{BadInput, bad_input};
 use crate::guest_files::images::GuestFiles;
@@ -45,8 +45,8 @@ pub struct Plan {
     pub epoch: u64,
     /// Addresses of debuginfod servers for the report's names; none if empty.
     pub debuginfod: String,
-    /// Instructions of the region before each unit of a sampled run, if a survey chose where units are.
-    pub units_at: Vec<u64>,
+    /// Units of a sampled run, if the spec or a survey chose them.
+    pub units: Vec<PlannedUnit>,
 }
 
 impl Plan {
@@ -79,6 +79,8 @@ impl Plan {
         if let Some(input) = spec.run.input.as_ref().filter(|_| !kept) {
             input::check(input)?;
         }
+        let points = spec.run.sampling.as_ref().map(points::read).transpose()?;
+        let units = points.unwrap_or_default();
         let memory = spec::parse_memory(&guest.memory).map_err(BadInput).map_err(at)?;
         memory::check("guest.memory", memory).map_err(|e| of.blame(&e))?;
         let asked = spec.run.host_memory.as_deref().map(spec::parse_size);
@@ -135,7 +137,7 @@ impl Plan {
             host_memory: memory::bound(asked),
             epoch,
             debuginfod: args.debuginfod.clone().unwrap_or_default(),
-            units_at: Vec::new(),
+            units,
         })
     }
 

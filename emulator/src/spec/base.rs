@@ -13,16 +13,17 @@ use timing::Preset;
 const MAX_BASES: usize = 16;
 
 /// Keys that name files, which are relative to the spec that has them.
-pub(super) const PATH_KEYS: [(&str, &str); 9] = [
-    ("guest", "kernel"),
-    ("guest", "firmware"),
-    ("guest", "initrd"),
-    ("guest", "program"),
-    ("guest", "semihosting"),
-    ("guest", "drive"),
-    ("guest", "symbols"),
-    ("run", "files"),
-    ("run", "input"),
+pub(super) const PATH_KEYS: [&str; 10] = [
+    "guest.kernel",
+    "guest.firmware",
+    "guest.initrd",
+    "guest.program",
+    "guest.semihosting",
+    "guest.drive",
+    "guest.symbols",
+    "run.files",
+    "run.input",
+    "run.sampling.points",
 ];
 
 /// Returns the spec at `path` with the keys of its base, of the base's own base, and so on. Tables are merged, lists replaced.
@@ -59,8 +60,12 @@ fn anchor(table: &mut Table, file: &Path, folder: &Path) {
             *path = folder.join(&*path).to_string_lossy().into_owned();
         }
     };
-    for (section, key) in PATH_KEYS {
-        match table.get_mut(section).and_then(|table| table.get_mut(key)) {
+    for key in PATH_KEYS {
+        let (section, key) = key.rsplit_once('.').unwrap_or(("", key));
+        let mut sections = section.split('.');
+        let section = sections.next().and_then(|section| table.get_mut(section));
+        let section = sections.try_fold(section, |of, section| Some(of?.get_mut(section)));
+        match section.flatten().and_then(|table| table.get_mut(key)) {
             Some(Value::Array(paths)) => paths.iter_mut().for_each(join),
             Some(path) => join(path),
             None => {}

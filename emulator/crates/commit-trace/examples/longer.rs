@@ -31,7 +31,8 @@ fn main() -> Result<(), Box<dyn Error>> {
                 Event::Privilege(_)
                 | Event::SideBand { .. }
                 | Event::Region(_)
-                | Event::RegionAnew => first,
+                | Event::RegionAnew
+                | Event::Weight(_) => first,
             });
             if !first {
                 batch.static_info.clear();

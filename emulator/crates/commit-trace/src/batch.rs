@@ -23,11 +23,17 @@ pub enum Event {
     Region(bool),
     /// The region of interest starts here and nowhere before: what was marked until now is no part of it.
     RegionAnew,
+    /// Stretches of the region that start from here on stand for so many times as much as they are, from 1 to [`Event::MAX_WEIGHT`]: the region is
+    /// sampled, and its units stand for more and less of it. Before the first such event all stretches stand for themselves.
+    Weight(u32),
     /// The run ends here: the last record's commit cycle is the run's last cycle.
     End,
 }
 
 impl Event {
+    /// The largest weight of a stretch of the region.
+    pub const MAX_WEIGHT: u32 = 1 << 16;
+
     /// Cycles that pass in the event.
     pub const fn idle(&self) -> u64 {
         match self {

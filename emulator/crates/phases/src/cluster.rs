@@ -63,6 +63,13 @@ impl Phases {
         Self::with_centres(survey, &found.centres)
     }
 
+    /// Finds `count` phases of a survey, or fewer if it has no more different intervals.
+    pub fn with_count(survey: &Survey, count: usize, seed: u64) -> Self {
+        let count = count.clamp(1, survey.vectors.len().max(1));
+        let clusters = Clusters::best_of(&sample(&survey.vectors, seed), count, seed);
+        Self::with_centres(survey, &clusters.centres)
+    }
+
     /// Has each interval join the nearest centre.
     fn with_centres(survey: &Survey, centres: &[Mean]) -> Self {
         let total = survey.total().max(1) as f64;

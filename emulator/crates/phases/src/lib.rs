@@ -3,18 +3,23 @@
 //! A [`BlockCounter`] takes the path that a hart logs ([`isa::PathSegment`]) and counts, interval by interval, the instructions of each basic
 //! block: the *basic-block vectors* of Sherwood et al. (*Basic Block Distribution Analysis*, PACT 2001). A [`Survey`] keeps of each vector a
 //! random projection to [`DIMENSIONS`] numbers, as SimPoint does, which keeps distances (Sherwood et al., *Automatically Characterizing Large
-//! Scale Program Behavior*, ASPLOS 2002). [`Phases`] are intervals that execute about the same; intervals that stand for all are chosen by [`ranked_set`].
+//! Scale Program Behavior*, ASPLOS 2002). [`Phases`] are intervals that execute about the same; intervals that stand for all are chosen by [`ranked_set`],
+//! [`representatives`] (SimPoint) and [`stratified`], or elsewhere ([`points`]).
 //!
 //! The crate knows nothing of simulated machines, and of a hart's path alone what the log says.
 
 mod cluster;
 mod count;
 mod mean;
+mod points;
 mod ranked_set;
+mod stratified;
 mod survey;
 
 pub use cluster::{Phase, Phases};
 pub use count::BlockCounter;
 pub use mean::Random;
+pub use points::{PointsError, points};
 pub use ranked_set::ranked_set;
+pub use stratified::{Chosen, representatives, stratified};
 pub use survey::{DIMENSIONS, Survey, Vector};

@@ -2,6 +2,8 @@
 //!
 //! An interval tells of chance alone: what is timed in another state than it would have comes on top.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -32,6 +34,19 @@ pub struct RatioSums {
     pub whole_squares: f64,
     /// Sum of the products of part and whole.
     pub products: f64,
+}
+
+/// A unit that was drawn from a stratum.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StratumUnit {
+    /// Number of the stratum.
+    pub stratum: u64,
+    /// Number of units of the stratum that this one stands for, with itself.
+    pub stands_for: f64,
+    /// What the unit has of the first sum.
+    pub part: f64,
+    /// What the unit has of the second sum.
+    pub whole: f64,
 }
 
 /// An interval around an estimate.
@@ -68,6 +83,48 @@ impl Estimate {
         // The square of (part - value * whole), summed up; rounding may leave less than nothing.
         let squares = part_squares - 2.0 * value * products + value * value * whole_squares;
         Self::of_squares(value, squares.max(0.0), (units, whole), rest)
+    }
+
+    /// Returns the ratio of two sums over strata, of each of which some units were drawn (Cochran, *Sampling Techniques*, 5.5 and 6.11). `None` without two units, or if no stratum
+    /// has two of them. Where a stratum has one unit that stands for more than itself, the others' variance is taken for its own.
+    pub fn of_strata(units: &[StratumUnit]) -> Option<Self> {
+        let (part, whole) = units.iter().fold((0.0, 0.0), |sums, unit| {
+            (sums.0 + unit.stands_for * unit.part, sums.1 + unit.stands_for * unit.whole)
+        });
+        if whole <= 0.0 {
+            return None;
+        }
+        let value = part / whole;
+        let mut strata: BTreeMap<u64, Vec<&StratumUnit>> = BTreeMap::new();
+        units.iter().for_each(|unit| strata.entry(unit.stratum).or_default().push(unit));
+        let off = |unit: &StratumUnit| unit.part - value * unit.whole;
+        let squares = |units: &[&StratumUnit]| {
+            let mean = units.iter().map(|unit| off(unit)).sum::<f64>() / units.len() as f64;
+            units.iter().map(|unit| (off(unit) - mean).powi(2)).sum::<f64>()
+        };
+        let pooled: f64 = strata.values().map(|units| squares(units)).sum();
+        let freedom = (units.len() - strata.len()) as f64;
+        if freedom < 1.0 {
+            return None;
+        }
+        // The variance of each stratum's part, and what its square adds to the inverse of the degrees of freedom (Satterthwaite).
+        let (mut variance, mut inverse) = (0.0, 0.0);
+        for units in strata.values() {
+            let drawn = units.len() as f64;
+            let all: f64 = units.iter().map(|unit| unit.stands_for).sum();
+            let (of_one, freedom) = match units.len() {
+                1 => (pooled / freedom, freedom),
+                _ => (squares(units) / (drawn - 1.0), drawn - 1.0),
+            };
+            let of_stratum = all * all * (1.0 - (drawn / all).min(1.0)) * of_one / drawn;
+            variance += of_stratum;
+            inverse += of_stratum * of_stratum / freedom;
+        }
+        let freedom = if inverse > 0.0 { variance * variance / inverse } else { freedom };
+        let error = variance.sqrt() / whole;
+        let interval =
+            |confidence| Interval { half_width: error * student(confidence, freedom.max(1.0)) };
+        Some(Self { value, within_95: interval(0.95), within_99_7: interval(0.997) })
     }
 
     /// Returns a ratio of two sums over `count` units, the second of which is `whole`, from the sum of the units' squared distances.
@@ -137,6 +194,62 @@ mod tests {
         let ratio = found.margin().within_95 / expected.margin().within_95;
         assert!((ratio - 1.0).abs() < 1e-9, "{ratio}");
         assert_eq!(Estimate::of_sums(&RatioSums { units: 1.0, ..sums }, 1.0), None);
+    }
+
+    #[test]
+    fn intervals_of_strata_hold_as_often_as_they_say() {
+        let mut state = 7u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) as f64 / f64::from(1u32 << 31)
+        };
+        // Two strata of 900 and 100 units, whose cycles are 1 to 2 and 10 to 30 for each instruction.
+        let strata: [Vec<f64>; 2] = [
+            (0..900).map(|_| 1.0 + random()).collect(),
+            (0..100).map(|_| 10.0 + 20.0 * random()).collect(),
+        ];
+        let truth = strata.iter().flatten().sum::<f64>() / 1000.0;
+        let (mut held_95, mut held_99_7, mut unstratified) = (0, 0, 0);
+        for _ in 0..2000 {
+            let mut units = Vec::new();
+            for (stratum, all) in (0..).zip(&strata) {
+                for block in all.chunks(all.len() / 10) {
+                    let part = block[(random() * block.len() as f64) as usize];
+                    let stands_for = block.len() as f64;
+                    units.push(StratumUnit { stratum, stands_for, part, whole: 1.0 });
+                }
+            }
+            let estimate = Estimate::of_strata(&units).unwrap();
+            let error = (estimate.value - truth).abs();
+            held_95 += usize::from(error <= estimate.margin().within_95);
+            held_99_7 += usize::from(error <= estimate.margin().within_99_7);
+            let alone = units.iter().map(|unit| (unit.part, unit.whole));
+            let alone = Estimate::of_ratio(alone, 1.0).unwrap();
+            unstratified += usize::from((alone.value - truth).abs() <= alone.margin().within_95);
+        }
+        assert!((1860..=1960).contains(&held_95), "{held_95} of 2000");
+        assert!(held_99_7 >= 1980, "{held_99_7} of 2000");
+        // Without weights the rare stratum counts for half of all.
+        assert!(unstratified < 1000, "{unstratified} of 2000");
+    }
+
+    #[test]
+    fn strata_of_one_unit_borrow_the_variance_of_others() {
+        let unit =
+            |stratum, stands_for, part| StratumUnit { stratum, stands_for, part, whole: 1.0 };
+        assert_eq!(Estimate::of_strata(&[unit(0, 3.0, 1.0), unit(1, 2.0, 1.0)]), None);
+        assert_eq!(Estimate::of_strata(&[]), None);
+        // All units of the second stratum are known.
+        let known = [unit(0, 5.0, 1.0), unit(0, 5.0, 3.0), unit(1, 1.0, 9.0)];
+        let estimate = Estimate::of_strata(&known).unwrap();
+        assert!((estimate.value - 29.0 / 11.0).abs() < 1e-12);
+        // s² = 2; 10² · (1 - 2/10) · 2 / 2 = 80.
+        let expected = 12.706 * 80f64.sqrt() / 11.0;
+        assert!((estimate.margin().within_95 / expected - 1.0).abs() < 1e-3);
+        let mut borrowed = known;
+        borrowed[2].stands_for = 4.0;
+        let wider = Estimate::of_strata(&borrowed).unwrap();
+        assert!(wider.margin().within_95 * 14.0 > estimate.margin().within_95 * 11.0 * 0.5);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod region_restart;
 mod sink;
 mod so_far;
 mod subsamples;
+mod weights;
 
 use std::panic::resume_unwind;
 use std::thread::{self, ScopedJoinHandle};
@@ -21,8 +22,7 @@ use commit_trace::{
 use crate::block::Block;
 use crate::calls::Calls;
 use crate::inactive::InactiveProcesses;
-use crate::oracle::{Charged, Oracle};
-use crate::over_time::timed;
+use crate::oracle::Oracle;
 use crate::scripts::ScriptSamples;
 use crate::view::{ExecutionContext, StreamState, View};
 use crate::waits::SchedulerLog;
@@ -36,6 +36,7 @@ use owners::owners;
 use parts::Parts;
 use region_restart::RequestedDetail;
 use subsamples::Subsamples;
+use weights::{Counts, added_up};
 
 /// Which cycles are profiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -75,6 +76,12 @@ impl Evaluator {
             parts: Parts::new(views.iter().map(View::filter)),
             subsamples: None,
             counted: 0,
+            units: 0,
+            weight: 1,
+            ignores_weights: false,
+            weighed: 0,
+            weighed_from: 0,
+            others: Vec::new(),
             by_privilege: views.iter().any(|view| view.filter().privilege.is_some()),
             by_mark: views.iter().any(|view| view.filter().marked),
             views,
@@ -123,7 +130,19 @@ impl Evaluator {
 
     /// Also counts by subsample: the region is sampled, and each of its stretches is a unit ([`Evaluation::subsamples`]).
     pub fn of_sampled_region(mut self) -> Self {
-        self.run.subsamples = Some(Box::default());
+        self.run.subsamples = Some(Box::new(Subsamples::new(false)));
+        self
+    }
+
+    /// Also counts all units of a sampled region as one subsample, as how much they differ says nothing of chance.
+    pub fn of_chosen_units(mut self) -> Self {
+        self.run.subsamples = Some(Box::new(Subsamples::new(true)));
+        self
+    }
+
+    /// Takes all cycles to stand for themselves, whatever [`Event::Weight`] says.
+    pub(crate) fn without_weights(mut self) -> Self {
+        self.run.ignores_weights = true;
         self
     }
 
@@ -211,6 +230,8 @@ impl Evaluator {
     pub fn finish(self) -> Evaluation {
         let mut run = self.run;
         run.count_thread();
+        let counts = run.take_counts();
+        let stacks = run.stacks.take();
         let (start, end) = (self.start_cycle.unwrap_or(0), self.spans.cycle());
         let scheduler = SchedulerLog {
             events: run.context.take_scheduled(),
@@ -224,78 +245,41 @@ impl Evaluator {
             let (processes, threads) = run.context.into_processes();
             (processes, threads, kernel_text, malformed)
         };
-        let (views, profiled) = (run.views, run.profiled);
-        let (contexts, by_context, of_last_bin) = match run.stacks {
-            Some(mut stacks) => {
-                let has_bins = run.details.is_some();
-                let of_last_bin = if has_bins { stacks.end_bin() } else { Vec::new() };
-                let oracle = stacks.take_oracle();
-                (Some(stacks.calls.finish()), oracle, of_last_bin)
-            }
-            None => (None, Vec::new(), Vec::new()),
-        };
-        let (slots, signatures, over_time) = match run.details {
-            Some(details) => {
-                let details = *details;
-                let (slots, signatures) = (Some(details.slots), Some(details.signatures));
-                (slots, signatures, Some(details.over_time))
-            }
-            None => (None, None, None),
-        };
-        let subsamples = run.subsamples.map_or_else(Vec::new, |subsamples| subsamples.finish());
-        let oracle = run.oracle;
+        let contexts = stacks.map(|stacks| stacks.calls.finish());
         let none = Contexts::default();
-        let known_contexts = contexts.as_ref().unwrap_or(&none);
-        let reference = || {
-            let (charged, bins) = match over_time {
-                Some(over_time) => over_time.finish(oracle, of_last_bin, known_contexts),
-                None => (oracle.finish(), Vec::new()),
-            };
-            let (commits, stalls) = (&charged.commits, &charged.stalls);
-            let (top_down, signatures, spaces) = thread::scope(|scope| {
-                let top_down = scope.spawn(|| slots.map(|slots| slots.finish(commits, stalls)));
-                let signatures = signatures.map(|signatures| signatures.finish(stalls));
-                let spaces = owners(&charged.profile, &run.static_info);
-                (join(top_down), signatures, spaces)
+        let known = contexts.as_ref().unwrap_or(&none);
+        let (views, profiled) = (run.views, run.profiled);
+        let mut marked_before = run.marked_before;
+        let (samplers, mut counted) = thread::scope(|scope| {
+            let results = scope.spawn(move || results(views, profiled));
+            let counted = counts.into_iter().map(|(weight, counts)| {
+                // Where only marked cycles are profiled, there is nothing from before the region restarted.
+                (weight, counts.finish(known, run.by_mark, marked_before.take()))
             });
-            let windows = top_down.as_ref().map_or(&[][..], |top_down| &top_down.windows);
-            let over_time = timed(bins, windows);
-            (charged, top_down, over_time, signatures, spaces)
-        };
-        let (results, (charged, top_down, over_time, signatures, spaces)) =
-            thread::scope(|scope| {
-                let results = scope.spawn(move || results(views, profiled));
-                let reference = reference();
-                (join(results), reference)
-            });
-        let Charged { profile: oracle, stacks, marked, .. } = charged;
-        Evaluation {
-            oracle,
-            stacks,
-            subsamples,
+            let counted: Vec<_> = counted.collect();
+            (join(results), counted)
+        });
+        let of_stream = Evaluation {
             contexts,
-            by_context,
-            marked: run.by_mark.then(|| region_restart::since_restart(marked, run.marked_before)),
-            samplers: results,
+            samplers,
             static_info: run.static_info,
             first_use: run.first_use,
-            spaces,
             kernel_text,
-            cycles: run.profiled + run.idle,
-            idle: run.idle,
-            instructions: run.instructions,
-            traps: run.traps,
             stream_cycles: end - start,
             malformed_side_band,
             scheduler,
             processes,
             threads,
-            by_thread: run.parts.finish(),
-            top_down,
-            over_time,
-            signatures,
             scripts: run.scripts.finish(),
-        }
+            ..Evaluation::default()
+        };
+        let mut evaluation = match &mut counted[..] {
+            // Most streams have no weights.
+            [(1, alone)] => of_stream.with_counts(std::mem::take(alone)),
+            _ => added_up(counted, of_stream),
+        };
+        evaluation.spaces = owners(&evaluation.oracle, &evaluation.static_info);
+        evaluation
     }
 }
 
@@ -332,6 +316,18 @@ struct Run {
     subsamples: Option<Box<Subsamples>>,
     /// Profiled cycles that have been counted for a thread.
     counted: u64,
+    /// Stretches of the region so far.
+    units: usize,
+    /// What profiled cycles stand for at present, as a multiple of themselves.
+    weight: u64,
+    /// All cycles stand for themselves.
+    ignores_weights: bool,
+    /// Profiled cycles of the present weight, up to when it was taken up last.
+    weighed: u64,
+    /// Profiled cycles of all weights when the present weight was taken up last.
+    weighed_from: u64,
+    /// What was counted of cycles of other weights.
+    others: Vec<(u64, Counts)>,
     /// Some filter has a privilege.
     by_privilege: bool,
     /// Some filter lets only marked cycles through.
@@ -372,7 +368,7 @@ impl Run {
     #[inline(never)]
     fn sample(&mut self, span: &Span<'_>) {
         let end = self.profiled + span.cycles;
-        let execution = execution_context(self.process, &self.stacks);
+        let execution = execution_context(self.process, &self.stacks, self.weight);
         for view in self.views.iter_mut().filter(|view| view.next_due() <= end) {
             view.span(span, self.profiled, self.last, execution);
         }
@@ -414,7 +410,7 @@ impl Run {
             // The group in which the next trigger falls.
             let ahead = self.next_look.saturating_sub(self.profiled);
             let (found, before) = block.reach(at, cycle, ahead);
-            let execution = execution_context(self.process, &self.stacks);
+            let execution = execution_context(self.process, &self.stacks, self.weight);
             if self.next_due < self.next_look {
                 for view in &mut self.views {
                     view.records(cycle, &block.records[at..found], execution);
@@ -464,7 +460,7 @@ impl Run {
     /// Counts the profiled cycles since the last switch for the thread that runs.
     fn count_thread(&mut self) {
         let cycles = self.profiled - std::mem::replace(&mut self.counted, self.profiled);
-        self.context.ran(cycles);
+        self.context.ran(cycles.saturating_mul(self.weight));
     }
 
     fn drop_pending(&mut self) {
@@ -473,9 +469,13 @@ impl Run {
     }
 }
 
-fn execution_context(process: ProcessId, stacks: &Option<Box<CallStacks>>) -> ExecutionContext<'_> {
+fn execution_context(
+    process: ProcessId,
+    stacks: &Option<Box<CallStacks>>,
+    weight: u64,
+) -> ExecutionContext<'_> {
     let calls = stacks.as_ref().map(|stacks| &stacks.calls);
-    ExecutionContext { process, calls }
+    ExecutionContext { process, calls, weight }
 }
 
 #[cfg(test)]

@@ -16,8 +16,9 @@ use crate::stacks::COMPONENT_BITS;
 use crate::topdown::{SLOT_BITS, SlotWindow};
 use crate::waits::SchedulerLog;
 use crate::{
-    Context, ContextId, ContextWeights, Evaluation, Misplaced, Process, ProcessId, ProcessKey,
-    Profile, Sample, SamplerResult, Signatures, Thread, ThreadId, ThreadPart, TopDown,
+    Context, ContextId, ContextWeights, Contexts, CycleStacks, Evaluation, Misplaced, Process,
+    ProcessId, ProcessKey, Profile, Sample, SamplerResult, Signatures, Subsample, Thread, ThreadId,
+    ThreadPart, TopDown,
 };
 
 /// Numbers of a hart's evaluation in the merged one.
@@ -29,6 +30,17 @@ pub struct MergedNumbers {
 }
 
 impl MergedNumbers {
+    /// Returns the numbers that the entities of `evaluation` have already.
+    pub(crate) fn same(evaluation: &Evaluation) -> Self {
+        let contexts = evaluation.contexts.as_ref().map_or(0, Contexts::len);
+        Self {
+            processes: (0..evaluation.processes.len() as u32).map(ProcessId).collect(),
+            threads: (0..evaluation.threads.len() as u32).map(ThreadId).collect(),
+            insts: (0..evaluation.static_info.len() as u32).map(InstId).collect(),
+            contexts: (0..contexts as u32).map(ContextId).collect(),
+        }
+    }
+
     /// Returns the merged number of a process.
     pub fn process(&self, process: ProcessId) -> ProcessId {
         let known = self.processes.get(process.0 as usize);
@@ -103,16 +115,39 @@ impl Evaluation {
         let numbers: Vec<MergedNumbers> =
             harts.iter().enumerate().map(|(hart, of_hart)| merger.numbers(hart, of_hart)).collect();
         let parts: Vec<(&Self, &MergedNumbers)> = harts.iter().zip(&numbers).collect();
-        for (of_hart, _) in &parts {
-            merger.add_totals(of_hart);
+        let mut merged = Self::sum(merger.merged, first, &parts);
+        merged.stream_cycles = harts.iter().map(|of_hart| of_hart.stream_cycles).sum();
+        merged.malformed_side_band = harts.iter().map(|of_hart| of_hart.malformed_side_band).sum();
+        merged.kernel_text = harts.iter().find_map(|of_hart| of_hart.kernel_text.clone());
+        merged.scheduler =
+            SchedulerLog::merged(parts.iter().map(|(hart, numbers)| (&hart.scheduler, *numbers)));
+        for (hart, numbers) in &parts {
+            merged.scripts.merge(&hart.scripts, |process| numbers.process(process));
         }
-        let mut merged = merger.merged;
+        merged.samplers = (0..first.samplers.len())
+            .map(|at| {
+                let of = parts
+                    .iter()
+                    .filter_map(|(hart, numbers)| Some((hart.samplers.get(at)?, *numbers)));
+                sampler(&of.collect::<Vec<_>>())
+            })
+            .collect();
+        merged
+    }
+
+    /// Adds up what was counted of cycles, but for samplers. `merged` has processes, threads, instructions and contexts, and no counts; `first` has what all of `parts`
+    /// have counts of.
+    pub(crate) fn sum(mut merged: Self, first: &Self, parts: &[(&Self, &MergedNumbers)]) -> Self {
+        for (of_part, _) in parts {
+            merged.cycles = merged.cycles.saturating_add(of_part.cycles);
+            merged.idle = merged.idle.saturating_add(of_part.idle);
+            merged.instructions += of_part.instructions;
+            merged.traps += of_part.traps;
+        }
         let profiles = |of: fn(&Self) -> &Profile| {
             profile(parts.iter().map(|(hart, numbers)| (of(hart), *numbers)))
         };
         merged.oracle = profiles(|hart| &hart.oracle);
-        merged.scheduler =
-            SchedulerLog::merged(parts.iter().map(|(hart, numbers)| (&hart.scheduler, *numbers)));
         if first.marked.is_some() {
             merged.marked = Some(profiles(|hart| hart.marked.as_ref().unwrap_or(&hart.oracle)));
         }
@@ -129,6 +164,7 @@ impl Evaluation {
         }
         let stacks = parts.iter().map(|(hart, n)| (&*hart.stacks.by_process, *n));
         merged.stacks.by_process = packed(stacks, COMPONENT_BITS);
+        merged.subsamples = subsamples(parts);
         merged.by_context = contexts(parts.iter().map(|(hart, n)| (&hart.by_context, *n)));
         merged.signatures = first
             .signatures
@@ -138,19 +174,8 @@ impl Evaluation {
             .iter()
             .filter_map(|(hart, numbers)| Some((hart.top_down.as_ref()?, *numbers)))
             .collect();
-        merged.over_time = over_time::merged(&parts, merged.contexts.as_ref());
-        for (hart, numbers) in &parts {
-            merged.scripts.merge(&hart.scripts, |process| numbers.process(process));
-        }
+        merged.over_time = over_time::merged(parts, merged.contexts.as_ref());
         merged.top_down = (!top_downs.is_empty()).then(|| top_down(&top_downs));
-        merged.samplers = (0..first.samplers.len())
-            .map(|at| {
-                let of = parts
-                    .iter()
-                    .filter_map(|(hart, numbers)| Some((hart.samplers.get(at)?, *numbers)));
-                sampler(&of.collect::<Vec<_>>())
-            })
-            .collect();
         merged
     }
 }
@@ -169,19 +194,6 @@ impl Merger {
             spaces: BTreeMap::new(),
             insts: FxHashMap::default(),
             contexts: FxHashMap::default(),
-        }
-    }
-
-    fn add_totals(&mut self, of_hart: &Evaluation) {
-        let merged = &mut self.merged;
-        merged.cycles += of_hart.cycles;
-        merged.idle += of_hart.idle;
-        merged.instructions += of_hart.instructions;
-        merged.traps += of_hart.traps;
-        merged.stream_cycles += of_hart.stream_cycles;
-        merged.malformed_side_band += of_hart.malformed_side_band;
-        if merged.kernel_text.is_none() {
-            merged.kernel_text.clone_from(&of_hart.kernel_text);
         }
     }
 
@@ -358,6 +370,21 @@ fn signatures<'a>(
     Signatures {
         by_process: packed(parts.map(|(signatures, n)| (of(signatures), n)), TeaEvents::BITS),
     }
+}
+
+/// Adds up what each subsample has: all parts have the same units.
+fn subsamples(parts: &[(&Evaluation, &MergedNumbers)]) -> Vec<Subsample> {
+    let count = parts.iter().map(|(of, _)| of.subsamples.len()).max().unwrap_or(0);
+    let merged = (0..count).map(|at| {
+        let of = parts.iter().filter_map(|(of, n)| Some((of.subsamples.get(at)?, *n)));
+        let stacks = of.clone().map(|(of, n)| (&*of.stacks.by_process, n));
+        Subsample {
+            units: of.clone().map(|(of, _)| of.units).sum(),
+            instructions: of.clone().map(|(of, _)| of.instructions).sum(),
+            stacks: CycleStacks { by_process: packed(stacks, COMPONENT_BITS) },
+        }
+    });
+    merged.collect()
 }
 
 /// Adds up the slots of all harts, and their windows, which become as long as the longest.

@@ -69,6 +69,14 @@ impl ProcessTime {
         weights.map(|(key, units)| (ContextId((key >> 32) as u32), InstId(key as u32), units))
     }
 
+    /// Multiplies all units.
+    pub(crate) fn multiply(&mut self, factor: u64) {
+        self.weights = self.weights.times(factor);
+        self.by_context = self.by_context.times(factor);
+        self.others = self.others.saturating_mul(factor);
+        self.other_contexts = self.other_contexts.saturating_mul(factor);
+    }
+
     /// Units of the instructions with the most time, ascending by instruction.
     pub fn weights(&self) -> impl Iterator<Item = (InstId, u64)> {
         let weights = self.weights.iter();

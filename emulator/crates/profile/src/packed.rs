@@ -27,6 +27,11 @@ impl Packed {
         found.map_or(0, |(found, amount)| if found == number { amount } else { 0 })
     }
 
+    /// Returns the multiple of all amounts.
+    pub(crate) fn times(&self, factor: u64) -> Self {
+        self.iter().map(|(number, amount)| (number, amount.saturating_mul(factor))).collect()
+    }
+
     /// Adds amounts, whose numbers ascend too.
     pub(crate) fn add(&mut self, more: impl Iterator<Item = (u64, u64)>) {
         let mut more = more.peekable();

@@ -37,6 +37,17 @@ impl Profile {
         Self { units_per_cycle, processes: Vec::new() }
     }
 
+    /// Returns the multiple of all weights.
+    pub(crate) fn times(&self, factor: u64) -> Self {
+        let mut multiple = Self::new(self.units_per_cycle);
+        for process in (0..self.processes()).map(ProcessId) {
+            let weights = self.of(process);
+            let weights = weights.map(|(inst, units)| (inst, units.saturating_mul(factor)));
+            multiple.set(process, weights);
+        }
+        multiple
+    }
+
     /// Units in one cycle.
     pub fn units_per_cycle(&self) -> u64 {
         self.units_per_cycle

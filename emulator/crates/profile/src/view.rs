@@ -171,6 +171,8 @@ pub(crate) struct ExecutionContext<'a> {
     pub process: ProcessId,
     /// Calling contexts, if they are asked for.
     pub calls: Option<&'a Calls>,
+    /// What a cycle stands for, as a multiple of itself.
+    pub weight: u64,
 }
 
 impl View {

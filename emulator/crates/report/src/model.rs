@@ -42,8 +42,10 @@ pub fn sampled_words(meta: &Value) -> Option<String> {
 /// timed, or if a run that was killed does not say.
 pub(crate) fn sampled_scale(meta: &Value) -> Option<f64> {
     let count = |key: &str| meta.get("sampling").and_then(|found| found.get(key)?.as_f64());
-    let scale = count("instructions").zip(count("unit_instructions"));
-    scale.map(|(all, timed)| all / timed).filter(|scale| scale.is_finite() && *scale > 0.0)
+    // What was recorded counts as often as units weigh.
+    let recorded = count("weighted_instructions").or_else(|| count("unit_instructions"));
+    let scale = count("instructions").zip(recorded);
+    scale.map(|(all, recorded)| all / recorded).filter(|scale| scale.is_finite() && *scale > 0.0)
 }
 
 /// Returns what says of anything made from a run that it is of units alone; `words`: of [`sampled_words`].

@@ -51,6 +51,8 @@ pub trait TimingCores {
     fn replay(&mut self, units: &mut StoredUnits) -> Result<Option<Event>, UnitsError>;
     /// Tells the cores, and what is recorded of every hart, that the region of interest starts, stops or begins anew.
     fn region(&mut self, event: &Event);
+    /// Tells what is recorded of every hart how much of the region its next stretches stand for.
+    fn weigh(&mut self, weight: u32);
     /// Returns what was counted on each hart, without the cycles in which others executed for it.
     fn stats(&self) -> Vec<Stats>;
     /// Returns the running totals of all events on each hart, in the order of `PerfEvent::ALL`, without the cycles before the core's first
@@ -392,6 +394,12 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
             if core.sink().collects_truth() {
                 core.observe_for_host(*event != Event::Region(false));
             }
+        }
+    }
+
+    fn weigh(&mut self, weight: u32) {
+        for Timing { core, .. } in &mut self.cores {
+            core.region(Event::Weight(weight));
         }
     }
 

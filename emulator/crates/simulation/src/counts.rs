@@ -19,27 +19,33 @@ pub(crate) struct RegionCounts {
     had_region: bool,
     /// What estimates of the first hart's counts are made of, if the stretches of the region are units of a sampled one.
     units: Option<UnitSums>,
+    /// What stretches stand for, as a multiple of themselves.
+    weight: f64,
 }
 
 /// Sums over units, of which the variance of ratios follows.
 #[derive(Clone, Debug, Default)]
 struct UnitSums {
     units: f64,
-    /// Sum of the instructions, and of their squares.
+    /// Instructions that were executed in units.
+    executed: f64,
+    /// Sum of the instructions that units stand for, and of their squares.
     instructions: [f64; 2],
     /// By event, in the order of [`PerfEvent::ALL`]: sums of the counts, of their squares, and of their products with the instructions.
     counts: Vec<[f64; 3]>,
 }
 
 impl UnitSums {
-    fn add(&mut self, counts: impl Iterator<Item = u64>, instructions: u64) {
-        let instructions = instructions as f64;
+    /// Adds a unit, which stands for `weight` times as much as it is.
+    fn add(&mut self, counts: impl Iterator<Item = u64>, instructions: u64, weight: f64) {
+        self.executed += instructions as f64;
+        let instructions = weight * instructions as f64;
         self.units += 1.0;
         self.instructions[0] += instructions;
         self.instructions[1] += instructions * instructions;
         self.counts.resize(PerfEvent::ALL.len(), [0.0; 3]);
         for (sums, count) in self.counts.iter_mut().zip(counts) {
-            let count = count as f64;
+            let count = weight * count as f64;
             sums[0] += count;
             sums[1] += count * count;
             sums[2] += count * instructions;
@@ -50,12 +56,17 @@ impl UnitSums {
 impl RegionCounts {
     /// Returns empty counts of all events, or only of the events that are always counted.
     pub fn new(all: bool) -> Self {
-        Self { all, counted: Vec::new(), before: None, had_region: false, units: None }
+        Self { all, counted: Vec::new(), before: None, had_region: false, units: None, weight: 1.0 }
     }
 
-    /// Takes the stretches of the region to be units of a sampled one from now on.
-    pub fn of_units(self) -> Self {
-        Self { units: Some(UnitSums::default()), ..self }
+    /// Takes the stretches of the region to be units of a sampled one from now on, which have estimates if how much units differ tells of chance.
+    pub fn of_units(self, tell_chance: bool) -> Self {
+        Self { units: tell_chance.then(UnitSums::default), ..self }
+    }
+
+    /// Takes the next stretches of the region to stand for `weight` times as much as they are.
+    pub fn weigh(&mut self, weight: u32) {
+        self.weight = weight.into();
     }
 
     /// Notes that the region starts, stops or begins anew.
@@ -84,7 +95,7 @@ impl RegionCounts {
             let counts = now.iter().zip(before).map(|(now, before)| now.wrapping_sub(*before));
             let retired = PerfEvent::ALL.iter().position(|event| *event == PerfEvent::Instructions);
             let retired = retired.and_then(|at| counts.clone().nth(at)).unwrap_or_default();
-            units.add(counts, retired);
+            units.add(counts, retired, self.weight);
         }
         self.counted.resize_with(now.len(), Vec::new);
         for ((counted, now), before) in self.counted.iter_mut().zip(now).zip(before) {
@@ -121,8 +132,9 @@ impl RegionCounts {
 
     /// Returns what the counts of units say of a region of so many instructions, by name.
     fn estimates(&self, instructions: u64) -> Option<Map<String, Value>> {
-        let UnitSums { units, instructions: [seen, squares], counts } = self.units.as_ref()?;
-        let rest = 1.0 - (seen / instructions as f64).min(1.0);
+        let UnitSums { units, executed, instructions: [seen, squares], counts } =
+            self.units.as_ref()?;
+        let rest = 1.0 - (executed / instructions as f64).min(1.0);
         let events = PerfEvent::ALL.iter().zip(counts);
         let events = events.filter(|(event, _)| self.all || !event.is_followed());
         let estimate = |(event, [sum, square, product]): (&PerfEvent, &[f64; 3])| {

@@ -57,7 +57,10 @@ pub use laps::{Lap, Laps};
 pub use options::{MAX_HARTS, MachineOptions, Mode, Region, Threads, Translator};
 pub use recording::{Profilers, Recorded, Recording, RecordingError, TraceOutput};
 pub use region::{RegionState, RegionSummary, RunPosition, Stretch};
-pub use sampling::{RelativeError, Sampled, SampledUnits, SamplingPlan, Scheme, StateError};
+pub use sampling::{
+    PlannedUnit, PointEstimate, RelativeError, Sampled, SampledUnits, SamplingPlan, Scheme,
+    StateError,
+};
 pub use session::{
     CollectedTruth, Finished, Flow, Goal, NoObserver, Observer, SLICE, Session, Stop,
 };

@@ -11,7 +11,7 @@ use timing::Preset;
 
 use crate::error::SimulationError;
 use crate::options::Region;
-use crate::sampling::SamplingPlan;
+use crate::sampling::{PlannedUnit, SamplingPlan, Scheme};
 use crate::survey::SurveyOptions;
 
 pub(crate) use consumer::{IN_FLIGHT, StreamConsumer};
@@ -38,8 +38,8 @@ pub struct Recording {
     pub region: Region,
     /// How the region is sampled, with one hart and after a functional boot; `None`: all of it is timed.
     pub sampling: Option<SamplingPlan>,
-    /// Instructions of the region before each unit, in ascending order, if a survey chose where units are.
-    pub units_at: Vec<u64>,
+    /// The units, in the order of their places, if they are chosen.
+    pub units: Vec<PlannedUnit>,
     /// Where the units of a sampled region are stored, with all that a core is told; `None`: nowhere.
     pub stored_units: Option<Box<dyn Write + Send>>,
     /// The region is surveyed, with one hart and after a functional boot: nothing is timed or recorded.
@@ -74,8 +74,8 @@ pub struct Profilers {
     pub detail: bool,
     /// Calls are followed.
     pub call_stacks: bool,
-    /// Counts are kept by subsample, too, as the region is sampled.
-    pub subsamples: bool,
+    /// Counts are kept by subsample, too, as the region is sampled by such a scheme.
+    pub sampled: Option<Scheme>,
 }
 
 /// Returns what excerpts say of a core.

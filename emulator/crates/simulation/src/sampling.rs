@@ -10,17 +10,35 @@ mod result;
 use phases::Random;
 
 pub use plan::{RelativeError, SamplingPlan, Scheme};
-pub use result::{Sampled, SampledUnits, StateError};
+pub use result::{PointEstimate, Sampled, SampledUnits, StateError};
 
 /// A unit that was timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unit {
-    /// Instructions of the region before the unit.
-    pub at: u64,
+    /// Where the unit begins, and what it stands for.
+    pub planned: PlannedUnit,
     /// Instructions of the unit.
     pub instructions: u64,
     /// Cycles of the unit in which the hart was awake.
     pub cycles: u64,
+}
+
+/// A unit that is to be timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedUnit {
+    /// Instructions of the region before the unit.
+    pub at: u64,
+    /// How much of the region the unit stands for, beside other units.
+    pub weight: u32,
+    /// Number of the stratum that the unit was drawn from.
+    pub stratum: u32,
+}
+
+impl PlannedUnit {
+    /// Returns a unit of a sample in which all stand for as much.
+    pub fn at(at: u64) -> Self {
+        Self { at, weight: 1, stratum: 0 }
+    }
 }
 
 /// What executes.
@@ -61,16 +79,16 @@ pub(crate) struct Sampler {
     phase: Phase,
     /// Place at which the phase ends.
     until: u64,
-    /// Place at which the next unit begins, or the present one began.
-    unit_at: u64,
+    /// The next unit, or the present one.
+    unit: PlannedUnit,
     /// Place at which the next interval begins.
     next_interval: u64,
     /// What was done when the open stretch began.
     opened: Progress,
     /// Instructions of stretches that have ended.
     before: u64,
-    /// Places where units begin, if a survey chose some, and otherwise one in each interval; and how many of them were planned.
-    chosen: (Vec<u64>, usize),
+    /// Units that a survey chose, if it chose some, and otherwise one in each interval; and how many of them were planned.
+    chosen: (Vec<PlannedUnit>, usize),
     random: u64,
     timed: u64,
     /// The region began anew, and there has been no unit since.
@@ -87,14 +105,14 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// Returns a sampler that waits for a region. Units begin at the places `chosen`, in ascending order, if a survey chose some.
-    pub fn new(plan: &SamplingPlan, chosen: &[u64]) -> Self {
+    /// Returns a sampler that waits for a region. Units are those that a survey has `chosen`, in the order of their places, if it chose some.
+    pub fn new(plan: &SamplingPlan, chosen: &[PlannedUnit]) -> Self {
         let chosen = (chosen.to_vec(), 0);
         let mut sampler = Self {
             chosen,
             phase: Phase::Outside,
             until: u64::MAX,
-            unit_at: 0,
+            unit: PlannedUnit::at(0),
             next_interval: 0,
             opened: Progress::default(),
             before: 0,
@@ -120,6 +138,11 @@ impl Sampler {
     /// Returns what executes.
     pub fn phase(&self) -> Phase {
         self.phase
+    }
+
+    /// Returns how much of the region the present unit stands for, or the next one.
+    pub fn weight(&self) -> u32 {
+        self.unit.weight
     }
 
     /// Returns how many instructions are left of the phase.
@@ -192,15 +215,15 @@ impl Sampler {
 
     /// Begins the phase that a place lies in.
     fn enter(&mut self, place: u64) {
-        if place >= self.unit_at.saturating_add(self.plan.unit) {
+        if place >= self.unit.at.saturating_add(self.plan.unit) {
             self.end_unit();
             self.plan_unit();
         }
-        if self.unit_at == u64::MAX {
+        if self.unit.at == u64::MAX {
             (self.phase, self.until) = (Phase::FastForward, u64::MAX);
             return;
         }
-        let warm_up_at = self.unit_at.saturating_sub(self.plan.warm_up);
+        let warm_up_at = self.unit.at.saturating_sub(self.plan.warm_up);
         let learning_at = warm_up_at.saturating_sub(self.plan.predictors);
         let caches = self.plan.caches.unwrap_or(u64::MAX);
         let warming_at = warm_up_at.saturating_sub(caches);
@@ -223,8 +246,8 @@ impl Sampler {
             _ if place < warming_at => (Phase::FastForward, warming_at),
             _ if place < learning_at => (Phase::Warming, learning_at),
             _ if place < warm_up_at => (Phase::Learning, warm_up_at),
-            _ if place < self.unit_at => (Phase::WarmUp, self.unit_at),
-            _ => (Phase::Unit, self.unit_at.saturating_add(self.plan.unit)),
+            _ if place < self.unit.at => (Phase::WarmUp, self.unit.at),
+            _ => (Phase::Unit, self.unit.at.saturating_add(self.plan.unit)),
         };
     }
 
@@ -232,7 +255,7 @@ impl Sampler {
     fn end_unit(&mut self) {
         let Progress { retired: instructions, cycles } = std::mem::take(&mut self.partial);
         if instructions > 0 {
-            self.units.push(Unit { at: self.unit_at, instructions, cycles });
+            self.units.push(Unit { planned: self.unit, instructions, cycles });
         }
     }
 
@@ -242,7 +265,7 @@ impl Sampler {
         let SamplingPlan { unit, every, .. } = self.plan;
         let (chosen, planned) = &mut self.chosen;
         if !chosen.is_empty() {
-            self.unit_at = chosen.get(*planned).copied().unwrap_or(u64::MAX);
+            self.unit = chosen.get(*planned).copied().unwrap_or(PlannedUnit::at(u64::MAX));
             *planned += 1;
             return;
         }
@@ -250,12 +273,14 @@ impl Sampler {
         let room = every.saturating_sub(unit);
         let number = match self.plan.scheme {
             Scheme::Systematic => Random(self.plan.seed).bits(),
-            Scheme::Random | Scheme::RankedSet => {
+            // Where a survey was to choose units and there was nothing to choose from, their places are random.
+            Scheme::Random | Scheme::RankedSet | Scheme::Stratified | Scheme::Simpoint => {
                 self.random = Random(self.random).bits();
                 self.random
             }
         };
-        self.unit_at = self.next_interval.saturating_add(number % room.saturating_add(1));
+        let at = self.next_interval.saturating_add(number % room.saturating_add(1));
+        self.unit = PlannedUnit::at(at);
         self.next_interval = self.next_interval.saturating_add(every);
     }
 
@@ -331,10 +356,10 @@ mod tests {
                 for (interval, unit) in (0..).zip(&sampler.units) {
                     assert_eq!((unit.instructions, unit.cycles), (1000, 2000));
                     let room = interval * 10_000..=interval * 10_000 + 9000;
-                    assert!(room.contains(&unit.at), "{scheme:?} {unit:?}");
+                    assert!(room.contains(&unit.planned.at), "{scheme:?} {unit:?}");
                 }
                 let places: std::collections::BTreeSet<u64> =
-                    sampler.units.iter().map(|unit| unit.at % 10_000).collect();
+                    sampler.units.iter().map(|unit| unit.planned.at % 10_000).collect();
                 assert_eq!(places.len() == 1, scheme == Scheme::Systematic);
                 let summary = sampler.finish().0;
                 assert_eq!(summary.instructions, total);
@@ -505,15 +530,17 @@ mod tests {
             sampler.close(now(retired));
         };
         let places = [0, 7000, 8000, 60_000];
-        let mut sampler = Sampler::new(&plan, &places);
+        let chosen = places.map(|at| PlannedUnit { weight: 1 + at as u32, ..PlannedUnit::at(at) });
+        let mut sampler = Sampler::new(&plan, &chosen);
         run(&mut sampler);
         // What the region did before it began anew is forgotten, and the places are those of the region that begins then.
-        sampler = Sampler::new(&plan, &places);
+        sampler = Sampler::new(&plan, &chosen);
         sampler.restart();
         run(&mut sampler);
         let (sampled, units) = sampler.finish();
         assert_eq!((units.at, sampled.units, sampled.instructions), (places.to_vec(), 4, 100_000));
         assert!(units.instructions.iter().all(|instructions| *instructions == 1000));
+        assert_eq!(units.weights, [1, 7001, 8001, 60_001]);
     }
 
     #[test]

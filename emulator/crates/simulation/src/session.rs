@@ -50,6 +50,8 @@ pub struct Session {
     regions: Regions,
     /// Which part of the region is timed; `None`: all of it.
     sampler: Option<Sampler>,
+    /// How much of the region what is recorded stands for, beside other units.
+    weight: u32,
     /// What writes the units to be stored, once a timed part has begun.
     unit_writer: Option<WriterHandle>,
     counts: RegionCounts,
@@ -98,13 +100,13 @@ impl Session {
             lines: SharedLines::new(system.harts.len()),
             follows_marks: false,
             regions: Regions::new(recording.region),
-            sampler: recording
-                .sampling
-                .as_ref()
-                .map(|plan| Sampler::new(plan, &recording.units_at)),
+            sampler: recording.sampling.as_ref().map(|plan| Sampler::new(plan, &recording.units)),
+            weight: 1,
             unit_writer: None,
             counts: match recording.sampling {
-                Some(_) => RegionCounts::new(recording.all_events).of_units(),
+                Some(ref plan) => {
+                    RegionCounts::new(recording.all_events).of_units(plan.scheme.tells_chance())
+                }
                 None => RegionCounts::new(recording.all_events),
             },
             uncore: UncoreRegion::default(),

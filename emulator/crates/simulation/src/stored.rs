@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::error::SimulationError;
 use crate::options::{Region, Threads};
 use crate::recording::{IN_FLIGHT, Profilers, Recorded, StreamConsumer, core_description};
-use crate::sampling::{Sampled, SampledUnits, SamplingPlan, Unit};
+use crate::sampling::{PlannedUnit, Sampled, SampledUnits, SamplingPlan, Unit};
 use crate::system::System;
 
 /// zstd level of stored units. Higher levels make them a few per cent shorter and take several times as long.
@@ -320,21 +320,27 @@ pub fn retime(
     // The consumer ends once nobody else holds a handle to it.
     drop(stream);
     let mut engine = Engine::timing(cores);
-    let mut counts = RegionCounts::new(options.all_events).of_units();
+    let mut counts = RegionCounts::new(options.all_events).of_units(plan.scheme.tells_chance());
     let mut retimed = Vec::new();
-    let mut expected = options.units.at.iter().zip(&options.units.instructions);
-    let mut unit = Unit { at: 0, instructions: 0, cycles: 0 };
+    let mut expected = options.units.planned();
+    let none = Unit { planned: PlannedUnit::at(0), instructions: 0, cycles: 0 };
+    let mut unit = none;
     let mut opened: Option<(u64, u64)> = None;
     let mut is_whole = true;
     while let Some(cores) = engine.cores_mut() {
         let Some(event) = cores.replay(&mut stored).map_err(units)? else { break };
         let awake = cores.stats().first().map_or(0, |stats| stats.cycles - stats.cycles_idle);
+        if let Event::Weight(weight) = event {
+            cores.weigh(weight);
+            counts.weigh(weight);
+            continue;
+        }
         cores.region(&event);
         counts.region(&event, &engine);
         if event == Event::RegionAnew {
             retimed.clear();
-            expected = options.units.at.iter().zip(&options.units.instructions);
-            unit = Unit { at: 0, instructions: 0, cycles: 0 };
+            expected = options.units.planned();
+            unit = none;
         }
         if event != Event::Region(false) {
             opened = Some((stored.timed, awake));
@@ -344,16 +350,16 @@ pub fn retime(
         unit.instructions += stored.timed - timed;
         unit.cycles += awake - before;
         // A unit may have several stretches.
-        let Some((at, instructions)) = expected.clone().next() else {
+        let Some((planned, instructions)) = expected.clone().next() else {
             return Err(units(UnitsError::Damaged("more units than the run had")));
         };
-        if unit.instructions > *instructions {
+        if unit.instructions > instructions {
             return Err(units(UnitsError::Damaged("another unit than the run had")));
         }
-        if unit.instructions == *instructions {
-            retimed.push(Unit { at: *at, ..unit });
+        if unit.instructions == instructions {
+            retimed.push(Unit { planned, ..unit });
             expected.next();
-            unit = Unit { at: 0, instructions: 0, cycles: 0 };
+            unit = none;
             if !(options.after_unit)(retimed.len()) {
                 is_whole = false;
                 break;

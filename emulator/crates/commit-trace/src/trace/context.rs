@@ -63,6 +63,7 @@ const PRIVILEGE: u8 = 1;
 const SIDE_BAND: u8 = 2;
 const REGION: u8 = 3;
 const END: u8 = 4;
+const WEIGHT: u8 = 5;
 
 /// Appends an event to `out`; `before` is the index of the previous event of the batch (0 for its first).
 pub(super) fn put_event(out: &mut Vec<u8>, before: u32, index: u32, event: &Event) {
@@ -80,6 +81,10 @@ pub(super) fn put_event(out: &mut Vec<u8>, before: u32, index: u32, event: &Even
         }
         Event::Region(inside) => out.extend([REGION, u8::from(*inside)]),
         Event::RegionAnew => out.extend([REGION, 2]),
+        Event::Weight(weight) => {
+            out.push(WEIGHT);
+            put(out, u64::from(*weight));
+        }
         Event::End => out.push(END),
     }
 }
@@ -98,6 +103,10 @@ pub(super) fn take_event(input: &mut Cursor<'_>, before: u32) -> Option<(u32, Ev
             0 => Event::Region(false),
             1 => Event::Region(true),
             2 => Event::RegionAnew,
+            _ => return None,
+        },
+        WEIGHT => match input.narrow()? {
+            weight @ 1..=Event::MAX_WEIGHT => Event::Weight(weight),
             _ => return None,
         },
         END => Event::End,

@@ -187,7 +187,7 @@ impl<R: Read + Seek> TraceReader<R> {
             return Err(TraceError::OutOfRange { file, hart, what, target });
         };
         let (mut static_info, mut side_band) = (Vec::new(), Vec::new());
-        let (mut privilege, mut region) = (None, None);
+        let (mut privilege, mut weight, mut region) = (None, None, None);
         let mut batch = Batch::default();
         for earlier in 0..found {
             if self.chunks[earlier].hart != hart {
@@ -204,6 +204,7 @@ impl<R: Read + Seek> TraceReader<R> {
                     match event {
                         Event::SideBand { .. } => side_band.push(event),
                         Event::Privilege(_) => privilege = Some(event),
+                        Event::Weight(_) => weight = Some(event),
                         Event::Region(_) | Event::RegionAnew => region = Some(event),
                         Event::Idle { .. } | Event::End => {}
                     }
@@ -211,6 +212,7 @@ impl<R: Read + Seek> TraceReader<R> {
             }
         }
         side_band.extend(privilege);
+        side_band.extend(weight);
         side_band.extend(region);
         self.context = Some((static_info, side_band));
         self.next = found;

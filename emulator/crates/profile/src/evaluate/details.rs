@@ -21,6 +21,11 @@ const KEPT_PART: u64 = 8_000;
 /// Calling contexts, and the Oracle's time by them.
 pub(super) struct CallStacks {
     pub calls: Calls,
+    pub counts: ContextCounts,
+}
+
+/// The Oracle's time by calling context.
+pub(super) struct ContextCounts {
     /// What the Oracle was charged in the open bin of time; `None` if it is not asked for.
     oracle: Option<ContextTally>,
     /// What the Oracle was charged in the bins of time that are over.
@@ -59,10 +64,9 @@ impl FoldThreshold {
     }
 }
 
-impl CallStacks {
-    pub fn new(calls: Calls) -> Self {
+impl ContextCounts {
+    fn new() -> Self {
         Self {
-            calls,
             oracle: Some(ContextTally::default()),
             before: Vec::new(),
             fold_open_bin: FoldThreshold::default(),
@@ -70,26 +74,21 @@ impl CallStacks {
         }
     }
 
-    /// Counts the samplers only.
-    pub fn ignore_oracle(&mut self) {
-        self.oracle = None;
-    }
-
     /// Takes what the Oracle was charged since the last time.
-    pub fn take_oracle(&mut self) -> ContextWeights {
+    pub fn take(&mut self) -> ContextWeights {
         let mut all = std::mem::take(&mut self.before);
         all.extend(self.take_open());
         sum_up(&mut all);
         all
     }
 
-    /// Ends a bin of time, and returns what the Oracle was charged in it; [`Self::take_oracle`] returns that, too.
-    pub fn end_bin(&mut self) -> ContextWeights {
+    /// Ends a bin of time, and returns what the Oracle was charged in it; [`Self::take`] returns that, too.
+    pub fn end_bin(&mut self, contexts: &Contexts) -> ContextWeights {
         let weights = self.take_open();
         self.before.extend(&weights);
         sum_up(&mut self.before);
         if self.before.len() > self.fold_closed_bins.sums {
-            self.fold_closed_bins.fold(&mut self.before, self.calls.contexts());
+            self.fold_closed_bins.fold(&mut self.before, contexts);
         }
         weights
     }
@@ -102,22 +101,49 @@ impl CallStacks {
     }
 
     /// Folds the Oracle's smallest contexts if there are too many.
-    pub fn limit(&mut self) {
+    fn limit(&mut self, contexts: &Contexts) {
         if self.oracle.as_ref().is_none_or(|oracle| oracle.len() < self.fold_open_bin.sums) {
             return;
         }
         let mut weights = self.take_open();
-        self.fold_open_bin.fold(&mut weights, self.calls.contexts());
+        self.fold_open_bin.fold(&mut weights, contexts);
         if let Some(oracle) = &mut self.oracle {
             for (context, inst, units) in weights {
                 oracle.add(context, inst, units);
             }
         }
     }
+}
+
+impl CallStacks {
+    pub fn new(calls: Calls) -> Self {
+        Self { calls, counts: ContextCounts::new() }
+    }
+
+    /// Counts the samplers only.
+    pub fn ignore_oracle(&mut self) {
+        self.counts.oracle = None;
+    }
+
+    /// Returns counts of nothing yet, of the Oracle only if that is asked for.
+    pub fn no_counts(&self) -> ContextCounts {
+        let oracle = self.counts.oracle.as_ref().map(|_| ContextTally::default());
+        ContextCounts { oracle, ..ContextCounts::new() }
+    }
+
+    /// Ends a bin of time, and returns what the Oracle was charged in it.
+    pub fn end_bin(&mut self) -> ContextWeights {
+        self.counts.end_bin(self.calls.contexts())
+    }
+
+    /// Folds the Oracle's smallest contexts if there are too many.
+    pub fn limit(&mut self) {
+        self.counts.limit(self.calls.contexts());
+    }
 
     #[inline(never)]
     pub fn charge(&mut self, span: &Span<'_>, process: ProcessId) {
-        let Some(oracle) = &mut self.oracle else {
+        let Some(oracle) = &mut self.counts.oracle else {
             return;
         };
         let (records, units) = match span.state {

@@ -3,7 +3,6 @@
 use super::Run;
 use super::details::Details;
 use super::parts::Parts;
-use super::subsamples::Subsamples;
 use crate::oracle::Oracle;
 use crate::view::View;
 use crate::{Profile, Sampler};
@@ -71,14 +70,16 @@ impl Run {
         self.profiling = true;
         self.region_restarts = self.region_restarts.saturating_add(1);
         (self.profiled, self.idle, self.instructions, self.traps) = (0, 0, 0, 0);
-        self.counted = 0;
+        (self.counted, self.weighed, self.weighed_from) = (0, 0, 0);
+        self.others.clear();
         self.scripts.restart_region();
         self.context.forget_cycles();
         self.parts = Parts::new(self.views.iter().map(View::filter));
         self.oracle = Oracle::new();
         if let Some(subsamples) = &mut self.subsamples {
-            **subsamples = Subsamples::default();
-            subsamples.begin_unit(self.process);
+            **subsamples = subsamples.emptied();
+            subsamples.begin_unit(0, self.process);
+            self.units = 1;
         }
         if let Some(width) = self.requested.width {
             self.oracle.count_commits();
@@ -87,7 +88,7 @@ impl Run {
             self.details = Some(Box::new(details));
         }
         if let Some(stacks) = &mut self.stacks {
-            stacks.take_oracle();
+            stacks.counts.take();
         }
     }
 }

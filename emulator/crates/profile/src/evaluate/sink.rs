@@ -105,7 +105,7 @@ impl SpanSink for Run {
             details.slots.next(record, commit);
         }
         if self.next_due == 0 {
-            let execution = execution_context(self.process, &self.stacks);
+            let execution = execution_context(self.process, &self.stacks, self.weight);
             let before = commit - u64::from(record.commit_delta);
             for view in &mut self.views {
                 view.records(before, std::slice::from_ref(record), execution);
@@ -126,7 +126,8 @@ impl SpanSink for Run {
                 let profiled = self
                     .profiling
                     .then_some(Profiled { cycles: self.profiled, instructions: self.instructions });
-                self.scripts.record((*kind, bytes), self.process, profiled);
+                let weight = self.weight as f64;
+                self.scripts.record((*kind, bytes), self.process, profiled, weight);
                 return;
             }
             Event::SideBand { kind, bytes } => {
@@ -173,7 +174,8 @@ impl SpanSink for Run {
                 if let Some(subsamples) =
                     self.subsamples.as_mut().filter(|_| *inside && !was_marked)
                 {
-                    subsamples.begin_unit(self.process);
+                    subsamples.begin_unit(self.units, self.process);
+                    self.units += 1;
                 }
                 if self.only_marked {
                     self.profiling = *inside;
@@ -185,6 +187,7 @@ impl SpanSink for Run {
                     }
                 }
             }
+            Event::Weight(weight) => self.weigh(u64::from(*weight)),
             Event::Privilege(_) | Event::Idle { .. } | Event::End => return,
         }
         let marked = self.by_mark && self.marked;

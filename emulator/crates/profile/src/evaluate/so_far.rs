@@ -8,7 +8,7 @@ impl Evaluator {
     pub(crate) fn take_oracle(&mut self) -> (Profile, CycleStacks, ContextWeights) {
         let charged = self.run.take_oracle().finish();
         let stacks = self.run.stacks.as_mut();
-        let by_context = stacks.map(|stacks| stacks.take_oracle());
+        let by_context = stacks.map(|stacks| stacks.counts.take());
         (charged.profile, charged.stacks, by_context.unwrap_or_default())
     }
 

@@ -8,8 +8,9 @@ use crate::oracle::Oracle;
 use crate::subsample::{SUBSAMPLES, Subsample};
 
 /// The Oracle's part in each subsample so far.
-#[derive(Default)]
 pub(super) struct Subsamples {
+    /// Number of subsamples that units are dealt out to.
+    count: usize,
     parts: Vec<Part>,
     /// Index of the subsample that has the present unit, once there has been one.
     open: usize,
@@ -23,13 +24,22 @@ struct Part {
 }
 
 impl Subsamples {
-    /// Begins a unit, in which a process runs.
-    pub fn begin_unit(&mut self, process: ProcessId) {
-        if self.parts.len() < SUBSAMPLES {
-            self.parts.push(Part::default());
-            self.open = self.parts.len() - 1;
-        } else {
-            self.open = (self.open + 1) % SUBSAMPLES;
+    /// Returns subsamples without units; all units together are one if they `say_nothing_of_chance`.
+    pub fn new(say_nothing_of_chance: bool) -> Self {
+        let count = if say_nothing_of_chance { 1 } else { SUBSAMPLES };
+        Self { count, parts: Vec::new(), open: 0 }
+    }
+
+    /// Returns as many subsamples without units.
+    pub fn emptied(&self) -> Self {
+        Self { parts: Vec::new(), ..*self }
+    }
+
+    /// Begins unit `number` of the region, in which a process runs.
+    pub fn begin_unit(&mut self, number: usize, process: ProcessId) {
+        self.open = number % self.count;
+        if self.parts.len() <= self.open {
+            self.parts.resize_with(self.open + 1, Part::default);
         }
         self.parts[self.open].units += 1;
         self.select(process);

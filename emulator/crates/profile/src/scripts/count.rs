@@ -43,13 +43,14 @@ pub(crate) struct ScriptSamples {
 }
 
 impl ScriptSamples {
-    /// Takes a record of the simulator's own. `profiled` is where the stream is, if it is profiled there. False if the bytes
+    /// Takes a record of the simulator's own. `profiled` is where the stream is, if it is profiled there; its cycles stand for `weight` times as many. False if the bytes
     /// are no such record.
     pub fn record(
         &mut self,
         (kind, bytes): (u8, &[u8]),
         process: ProcessId,
         profiled: Option<Profiled>,
+        weight: f64,
     ) -> bool {
         match ScriptRecord::parse(kind, bytes) {
             Some(ScriptRecord::Function { name, file, line }) => {
@@ -65,7 +66,7 @@ impl ScriptSamples {
                     && passed > 0
                 {
                     let cycles = end.cycles.saturating_sub(begin.cycles) as f64 / passed as f64;
-                    self.sample(process, cycles * f64::from(instructions), &frames);
+                    self.sample(process, weight * cycles * f64::from(instructions), &frames);
                 }
             }
             None => return false,

@@ -159,6 +159,7 @@ impl Running {
         execution: ExecutionContext<'_>,
     ) {
         let share = (tick.time - self.accounted) * SHARE[records.len()];
+        let share = share.saturating_mul(execution.weight);
         self.samples += 1;
         self.accounted = tick.time;
         if self.process != execution.process || self.fresh.len() + records.len() > FRESH {

@@ -204,10 +204,11 @@ impl StreamConsumer {
                 if profilers.call_stacks {
                     evaluator = evaluator.with_call_stacks();
                 }
-                if profilers.subsamples {
-                    evaluator = evaluator.of_sampled_region();
+                match profilers.sampled {
+                    Some(scheme) if scheme.tells_chance() => evaluator.of_sampled_region(),
+                    Some(_) => evaluator.of_chosen_units(),
+                    None => evaluator,
                 }
-                evaluator
             };
             (0..harts).map(|_| evaluator()).collect()
         });

@@ -1,15 +1,18 @@
 //! How a region is sampled: what a user says, and what a survey or an estimate settles.
 
-use phases::Survey;
+use std::path::PathBuf;
+
+use commit_trace::Event;
+use phases::{Chosen, Survey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Sampled;
+use super::{PlannedUnit, Sampled};
 
 /// Instructions of intervals of a pass that only counts instructions.
 const COUNTING_INTERVAL: u64 = 1 << 22;
-/// Units that a ranked set has if nobody says otherwise.
-const UNITS_OF_A_RANKED_SET: u64 = 100;
+/// Units that a ranked set or a stratified sample has if nobody says otherwise.
+const UNITS_OF_A_SAMPLE: u64 = 100;
 /// Fewest and most instructions that are timed before the warm-up of a unit that is timed twice: what they tell the core is kept in the host's memory, some 15
 /// bytes for each.
 const REFERENCE: u64 = 1_000_000;
@@ -30,6 +33,28 @@ pub enum Scheme {
     Random,
     /// Where the program does what stands for all that it does, which a pass before tells by basic blocks ([`phases::ranked_set`]).
     RankedSet,
+    /// In each phase of the program, at random: a pass before finds phases by basic blocks ([`phases::stratified`]).
+    Stratified,
+    /// Where a phase of the program is most like itself: one unit stands for a phase ([`phases::representatives`]). It says nothing of how far the estimate is off by chance.
+    Simpoint,
+}
+
+impl Scheme {
+    /// Returns whether how much units differ tells how far estimates are off by chance.
+    pub(crate) fn tells_chance(self) -> bool {
+        self != Self::Simpoint
+    }
+
+    /// Returns the scheme's name in a run spec.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Systematic => "\"systematic\"",
+            Self::Random => "\"random\"",
+            Self::RankedSet => "\"ranked-set\"",
+            Self::Stratified => "\"stratified\"",
+            Self::Simpoint => "\"simpoint\"",
+        }
+    }
 }
 
 /// How far an estimate may be off: half the width of its interval, relative to it, such as "1 %".
@@ -98,7 +123,7 @@ impl serde::de::Visitor<'_> for Percentage {
 #[serde(
     default,
     deny_unknown_fields,
-    expecting = "a table of keys (unit, warm_up, predictors, caches, every, units, error, scheme, seed, check, store)"
+    expecting = "a table of keys (unit, warm_up, predictors, caches, every, units, error, scheme, points, seed, check, store)"
 )]
 pub struct SamplingPlan {
     /// Where units lie.
@@ -121,6 +146,9 @@ pub struct SamplingPlan {
     /// How far the cycles may be off by chance, for 95 % of seeds: the program runs again with shorter intervals if a pass has told less.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RelativeError>,
+    /// File of intervals that stand for all, as SimPoint writes them (`.simpts`), beside a file of their weights (`.weights`): they are the units, and nothing is surveyed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub points: Option<PathBuf>,
     /// Number that the places of units follow from.
     pub seed: u64,
     /// One unit in so many is timed twice, from the state in which units begin and after a long warm-up, so that the error of that state is known; 0: none.
@@ -141,6 +169,7 @@ impl Default for SamplingPlan {
             every: 2_000_000,
             units: None,
             error: None,
+            points: None,
             seed: 0,
             check: 50,
             store: false,
@@ -169,11 +198,21 @@ impl SamplingPlan {
             Self { error: Some(_), units: Some(units), .. } => {
                 fault("units", "none with run.sampling.error".to_owned(), units)
             }
-            Self { error: Some(_), scheme: Scheme::RankedSet, .. } => fault(
+            Self {
+                error: Some(_),
+                scheme: scheme @ (Scheme::RankedSet | Scheme::Stratified | Scheme::Simpoint),
+                ..
+            } => fault(
                 "scheme",
                 "\"systematic\" or \"random\" with run.sampling.error".to_owned(),
-                &"\"ranked-set\"",
+                &scheme.name(),
             ),
+            Self { points: Some(_), scheme, .. } if *scheme != Scheme::Simpoint => {
+                fault("scheme", "\"simpoint\" with run.sampling.points".to_owned(), &scheme.name())
+            }
+            Self { points: Some(_), units: Some(units), .. } => {
+                fault("units", "none with run.sampling.points".to_owned(), units)
+            }
             _ => None,
         }
     }
@@ -189,9 +228,9 @@ impl SamplingPlan {
     /// Returns the instructions of the intervals that a pass before has to survey, if there has to be one.
     pub fn surveys(&self) -> Option<u64> {
         match (self.scheme, self.units) {
-            (Scheme::RankedSet, _) => Some(self.unit),
-            (_, Some(_)) => Some(COUNTING_INTERVAL),
-            (_, None) => None,
+            (Scheme::Simpoint, _) if self.points.is_some() => None,
+            (Scheme::RankedSet | Scheme::Stratified | Scheme::Simpoint, _) => Some(self.unit),
+            (Scheme::Systematic | Scheme::Random, units) => units.map(|_| COUNTING_INTERVAL),
         }
     }
 
@@ -200,19 +239,36 @@ impl SamplingPlan {
         self.surveys().is_some() || self.error.is_some()
     }
 
-    /// Settles what a survey of the region says: how long intervals are, and where units begin if that is not in each of them.
-    pub fn settle(&mut self, survey: &Survey) -> Vec<u64> {
+    /// Settles what a survey of the region says: how long intervals are, and which units there are if there is not one in each of them.
+    pub fn settle(&mut self, survey: &Survey) -> Vec<PlannedUnit> {
         let instructions = survey.total();
-        let units = self.units.unwrap_or(UNITS_OF_A_RANKED_SET);
-        self.every = instructions.div_ceil(units).max(self.unit);
-        match self.scheme {
+        let count = |units| usize::try_from(units).unwrap_or(usize::MAX);
+        let units = count(self.units.unwrap_or(UNITS_OF_A_SAMPLE));
+        let chosen = match self.scheme {
             Scheme::Systematic | Scheme::Random => Vec::new(),
             Scheme::RankedSet => {
-                let units = usize::try_from(units).unwrap_or(usize::MAX);
                 let chosen = phases::ranked_set(survey, units, self.seed);
-                chosen.into_iter().map(|interval| interval as u64 * survey.interval).collect()
+                let alike = |interval| Chosen { interval, stands_for: 1, phase: 0 };
+                chosen.into_iter().map(alike).collect()
             }
-        }
+            Scheme::Stratified => phases::stratified(survey, units, self.seed),
+            Scheme::Simpoint => phases::representatives(survey, self.units.map(count), self.seed),
+        };
+        let units = if chosen.is_empty() { units } else { chosen.len() };
+        self.every = instructions.div_ceil(units.max(1) as u64).max(self.unit);
+        self.planned(&chosen, survey.interval)
+    }
+
+    /// Returns the units of intervals of so many instructions.
+    pub fn planned(&self, chosen: &[Chosen], interval: u64) -> Vec<PlannedUnit> {
+        let most = chosen.iter().map(|chosen| chosen.stands_for).max().unwrap_or(1);
+        let scale = most.div_ceil(u64::from(Event::MAX_WEIGHT)).max(1);
+        let planned = chosen.iter().map(|chosen| PlannedUnit {
+            at: (chosen.interval as u64).saturating_mul(interval),
+            weight: u32::try_from(chosen.stands_for.div_ceil(scale)).unwrap_or(Event::MAX_WEIGHT),
+            stratum: u32::try_from(chosen.phase).unwrap_or(u32::MAX),
+        });
+        planned.collect()
     }
 
     /// Returns the instructions of an interval with which the error that is wanted should be met, after a pass that has met less; `None` if
@@ -241,12 +297,40 @@ mod tests {
         let mut chosen = SamplingPlan { scheme: Scheme::RankedSet, ..plan };
         let places = chosen.settle(&survey);
         assert_eq!((places.len(), chosen.every, chosen.surveys()), (50, 10_000, Some(1000)));
-        assert!(places.iter().all(|place| place % 1000 == 0 && *place < 500_000));
+        let is_alike = |unit: &PlannedUnit| unit.weight == 1 && unit.at.is_multiple_of(1000);
+        assert!(places.iter().all(|unit| is_alike(unit) && unit.at < 500_000));
         // More units than there is room for.
         let mut many = SamplingPlan { unit: 1000, units: Some(9999), ..SamplingPlan::default() };
         many.settle(&survey);
         assert_eq!(many.every, 1000);
         assert!(!SamplingPlan::default().has_passes());
+    }
+
+    #[test]
+    fn units_weigh_what_they_stand_for() {
+        let mut survey = Survey::new(1000);
+        for at in 0..400 {
+            let mut vector = [0.0; phases::DIMENSIONS];
+            vector[usize::from(at % 4 == 0)] = 1.0;
+            survey.instructions.push(1000);
+            survey.vectors.push(vector);
+        }
+        let plan = |scheme| SamplingPlan { scheme, unit: 1000, ..SamplingPlan::default() };
+        let mut simpoint = plan(Scheme::Simpoint);
+        let found: Vec<_> = simpoint.settle(&survey).iter().map(|unit| unit.weight).collect();
+        assert_eq!((found, simpoint.every), (vec![100, 300], 200_000));
+        let mut stratified = SamplingPlan { units: Some(40), ..plan(Scheme::Stratified) };
+        let units = stratified.settle(&survey);
+        assert_eq!((units.len(), stratified.every), (40, 10_000));
+        assert!(units.iter().all(|unit| unit.weight == 10 && unit.at % 1000 == 0));
+        assert_eq!(units.iter().filter(|unit| unit.stratum == 0).count(), 10);
+        // Weights that are too large for the stream become smaller together.
+        let chosen = [(1u64 << 40, 0), (1 << 39, 1), (1, 2)];
+        let chosen =
+            chosen.map(|(stands_for, phase)| Chosen { interval: phase, stands_for, phase });
+        let weights: Vec<_> =
+            simpoint.planned(&chosen, 10).iter().map(|unit| unit.weight).collect();
+        assert_eq!(weights, [Event::MAX_WEIGHT, Event::MAX_WEIGHT / 2, 1]);
     }
 
     #[test]
@@ -275,6 +359,13 @@ mod tests {
         assert_eq!(plan.fault().unwrap().0, "units");
         let plan = SamplingPlan { scheme: Scheme::RankedSet, error, ..SamplingPlan::default() };
         assert_eq!(plan.fault().unwrap().0, "scheme");
+        let points = Some(PathBuf::from("a.simpts"));
+        let plan = SamplingPlan { points: points.clone(), ..SamplingPlan::default() };
+        assert_eq!(plan.fault().unwrap().2, "\"systematic\"");
+        let chosen = SamplingPlan { scheme: Scheme::Simpoint, points, ..SamplingPlan::default() };
+        assert_eq!((chosen.fault(), chosen.has_passes()), (None, false));
+        let plan = SamplingPlan { units: Some(5), ..chosen };
+        assert_eq!(plan.fault().unwrap().0, "units");
         assert_eq!(SamplingPlan::default().fault(), None);
     }
 }

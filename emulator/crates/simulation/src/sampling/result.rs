@@ -1,10 +1,10 @@
 //! What became of the sampling of a region.
 
-use profile::Estimate;
+use profile::{Estimate, StratumUnit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{SamplingPlan, Unit};
+use super::{PlannedUnit, SamplingPlan, Scheme, Unit};
 
 /// Fewer units than these say little of how much units differ.
 const FEW_UNITS: u64 = 30;
@@ -22,15 +22,30 @@ pub struct Sampled {
     pub timed_instructions: u64,
     /// Instructions of the units.
     pub unit_instructions: u64,
+    /// Instructions of the units, each as often as the unit's weight says; `None`: all units weigh as much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weighted_instructions: Option<u64>,
     /// Number of units.
     pub units: u64,
-    /// Cycles that the region would take while the hart is awake; `None` without two units.
+    /// Cycles that the region would take while the hart is awake; `None` without two units, or if the scheme says nothing of chance.
     pub cycles: Option<Estimate>,
-    /// Cycles for each instruction; `None` without two units.
+    /// Cycles for each instruction; `None` without two units, or if the scheme says nothing of chance.
     pub cpi: Option<Estimate>,
+    /// The estimate without intervals; `None` without a unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<PointEstimate>,
     /// How far the state in which units begin is off; `None` without two units that were timed twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateError>,
+}
+
+/// An estimate that says nothing of how far it is off.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub struct PointEstimate {
+    /// Cycles that the region would take while the hart is awake.
+    pub cycles: f64,
+    /// Cycles for each instruction.
+    pub cpi: f64,
 }
 
 /// How far the state in which units begin is off, by units that were timed twice.
@@ -40,6 +55,17 @@ pub struct StateError {
     pub units: u64,
     /// Cycles from the state in which units begin, relative to those after a long timed warm-up.
     pub ratio: Estimate,
+}
+
+impl PointEstimate {
+    fn of(instructions: u64, units: &[Unit]) -> Option<Self> {
+        let weighted = |of: fn(&Unit) -> u64| {
+            let parts = units.iter().map(|unit| f64::from(unit.planned.weight) * of(unit) as f64);
+            parts.sum::<f64>()
+        };
+        let cpi = weighted(|unit| unit.cycles) / weighted(|unit| unit.instructions);
+        cpi.is_finite().then_some(Self { cycles: cpi * instructions as f64, cpi })
+    }
 }
 
 impl StateError {
@@ -75,16 +101,37 @@ impl Sampled {
         let unit_instructions: u64 = units.iter().map(|unit| unit.instructions).sum();
         let rest =
             1.0 - unit_instructions as f64 / instructions.max(unit_instructions).max(1) as f64;
-        let ratios = units.iter().map(|unit| (unit.cycles as f64, unit.instructions as f64));
-        let cpi = Estimate::of_ratio(ratios, rest);
+        let cpi = match plan.scheme {
+            Scheme::Systematic | Scheme::Random | Scheme::RankedSet => {
+                let ratios =
+                    units.iter().map(|unit| (unit.cycles as f64, unit.instructions as f64));
+                Estimate::of_ratio(ratios, rest)
+            }
+            Scheme::Stratified => {
+                let units = units.iter().map(|unit| StratumUnit {
+                    stratum: unit.planned.stratum.into(),
+                    stands_for: unit.planned.weight.into(),
+                    part: unit.cycles as f64,
+                    whole: unit.instructions as f64,
+                });
+                Estimate::of_strata(&units.collect::<Vec<_>>())
+            }
+            Scheme::Simpoint => None,
+        };
         let mut sampled = Self {
             in_words: String::new(),
             instructions,
             timed_instructions,
             unit_instructions,
+            weighted_instructions: units.iter().any(|unit| unit.planned.weight != 1).then(|| {
+                let weighted =
+                    units.iter().map(|unit| unit.instructions * u64::from(unit.planned.weight));
+                weighted.sum()
+            }),
             units: units.len() as u64,
             cycles: cpi.map(|cpi| cpi.times(instructions as f64)),
             cpi,
+            point: PointEstimate::of(instructions, units),
             state: checked.and_then(|checked| StateError::of(units, checked)),
             plan: plan.clone(),
         };
@@ -101,6 +148,14 @@ impl Sampled {
             100.0 * *unit_instructions as f64 / (*instructions).max(1) as f64,
             *instructions as f64 / 1e6
         );
+        if let (Some(point), false) = (self.point, plan.scheme.tells_chance()) {
+            let state = self.state.map_or_else(String::new, |state| state.describe());
+            return format!(
+                "{sampled}, chosen to stand for {units} phases: {:.1} M cycles, not idle, {:.4} cycles per instruction{state}; how far that is off is not known, as it is with scheme = \"stratified\"",
+                point.cycles / 1e6,
+                point.cpi
+            );
+        }
         let (Some(cycles), Some(cpi)) = (&self.cycles, &self.cpi) else {
             return format!(
                 "{sampled}: too few for an estimate, which a smaller run.sampling.every gives"
@@ -160,6 +215,12 @@ pub struct SampledUnits {
     pub instructions: Vec<u64>,
     /// Cycles of each unit in which the hart was awake.
     pub cycles: Vec<u64>,
+    /// How much of the region each unit stands for, beside other units; empty if all stand for as much.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weights: Vec<u32>,
+    /// Number of the stratum or phase that each unit was chosen for; empty without strata.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strata: Vec<u32>,
     /// Units that were timed twice, by their number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checked: Vec<u64>,
@@ -172,13 +233,30 @@ impl SampledUnits {
     /// Version of the file's format that is written.
     pub const FORMAT: u32 = 1;
 
+    /// Returns the units as they were planned, with their instructions.
+    pub(crate) fn planned(&self) -> impl Iterator<Item = (PlannedUnit, u64)> + Clone {
+        let of = |column: &Vec<u32>, number, usual| column.get(number).copied().unwrap_or(usual);
+        let units = self.at.iter().zip(&self.instructions).enumerate();
+        units.map(move |(number, (at, instructions))| {
+            let weight = of(&self.weights, number, 1);
+            let planned = PlannedUnit { at: *at, weight, stratum: of(&self.strata, number, 0) };
+            (planned, *instructions)
+        })
+    }
+
     pub(crate) fn of(units: &[Unit], checked: &[(usize, u64)]) -> Self {
         let column = |field: fn(&Unit) -> u64| units.iter().map(field).collect();
+        let planned = |field: fn(&PlannedUnit) -> u32, usual| {
+            let column: Vec<u32> = units.iter().map(|unit| field(&unit.planned)).collect();
+            if column.iter().all(|found| *found == usual) { Vec::new() } else { column }
+        };
         Self {
             format: Self::FORMAT,
-            at: column(|unit| unit.at),
+            at: column(|unit| unit.planned.at),
             instructions: column(|unit| unit.instructions),
             cycles: column(|unit| unit.cycles),
+            weights: planned(|unit| unit.weight, 1),
+            strata: planned(|unit| unit.stratum, 0),
             checked: checked.iter().map(|(number, _)| *number as u64).collect(),
             checked_cycles: checked.iter().map(|(_, cycles)| *cycles).collect(),
         }

@@ -65,12 +65,24 @@ impl Session {
             Phase::Unit => {
                 self.timing()?;
                 self.engine.cores_mut().into_iter().for_each(|cores| cores.mark_check());
+                self.weigh_unit();
                 self.record_region(&Event::Region(true), self.position())?;
                 match is_anew {
                     true => self.record_region(&Event::RegionAnew, self.position()),
                     false => Ok(()),
                 }
             }
+        }
+    }
+
+    /// Tells what is recorded how much of the region the next unit stands for, if that is not what the last one did.
+    fn weigh_unit(&mut self) {
+        let Some(weight) = self.sampler.as_ref().map(Sampler::weight) else { return };
+        if std::mem::replace(&mut self.weight, weight) != weight {
+            if let Some(cores) = self.engine.cores_mut() {
+                cores.weigh(weight);
+            }
+            self.counts.weigh(weight);
         }
     }
 

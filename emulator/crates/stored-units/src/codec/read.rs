@@ -96,7 +96,15 @@ impl Codec {
                 Kind::Region => CoreCall::Region(match flags {
                     0 => Event::Region(false),
                     1 => Event::Region(true),
-                    _ => Event::RegionAnew,
+                    2 => Event::RegionAnew,
+                    _ => match u32::try_from(coder.number(Rest, 0)?) {
+                        Ok(weight @ 1..=Event::MAX_WEIGHT) => Event::Weight(weight),
+                        _ => {
+                            return Err(UnitsError::Damaged(
+                                "a unit that stands for nothing, or too much",
+                            ));
+                        }
+                    },
                 }),
             });
         }

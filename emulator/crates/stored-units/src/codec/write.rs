@@ -91,9 +91,13 @@ impl Codec {
                     Event::Region(false) => 0,
                     Event::Region(true) => 1,
                     Event::RegionAnew => 2,
+                    Event::Weight(_) => 3,
                     _ => return Ok(0),
                 };
                 begin(coder, Kind::Region, event)?;
+                if let CoreCall::Region(Event::Weight(weight)) = *call {
+                    coder.number(Rest, weight.into())?;
+                }
             }
         }
         Ok(1)

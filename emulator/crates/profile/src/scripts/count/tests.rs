@@ -12,7 +12,7 @@ fn frame(function: u32, line: u32) -> ScriptFrame {
 
 fn take(samples: &mut ScriptSamples, record: &ScriptRecord, profiled: Option<Profiled>) {
     let (kind, bytes) = record.encode();
-    assert!(samples.record((kind, &bytes), PROCESS, profiled));
+    assert!(samples.record((kind, &bytes), PROCESS, profiled, 1.0));
 }
 
 fn define(samples: &mut ScriptSamples, name: &str) {
@@ -81,7 +81,7 @@ fn any_record_is_survived() {
     for kind in 0..=255 {
         for length in 0..40 {
             let bytes: Vec<u8> = (0..length).map(|n: u8| n.wrapping_mul(kind)).collect();
-            samples.record((kind, &bytes), PROCESS, at(u64::from(kind) << 9, length.into()));
+            samples.record((kind, &bytes), PROCESS, at(u64::from(kind) << 9, length.into()), 1.0);
         }
     }
     sample(&mut samples, 10, &[frame(u32::MAX, 1), frame(77, 2)]);

@@ -1,0 +1,226 @@
+//! Units of a sampled region that stand for more of it than others: each weight has counts of its own, which are multiplied and added up in
+//! the end.
+
+use std::thread;
+
+use super::details::{ContextCounts, Details};
+use super::parts::Parts;
+use super::subsamples::Subsamples;
+use super::{Run, join, region_restart};
+use crate::merge::MergedNumbers;
+use crate::oracle::{Charged, Oracle};
+use crate::over_time::timed;
+use crate::{Contexts, Evaluation, Profile};
+
+/// What is counted of cycles of one weight.
+pub(super) struct Counts {
+    oracle: Oracle,
+    parts: Parts,
+    subsamples: Option<Box<Subsamples>>,
+    details: Option<Box<Details>>,
+    contexts: Option<ContextCounts>,
+    cycles: u64,
+    idle: u64,
+    instructions: u64,
+    traps: u64,
+}
+
+impl Run {
+    /// Counts what follows as standing for `weight` times as much as it is.
+    #[cold]
+    pub(super) fn weigh(&mut self, weight: u64) {
+        if weight == self.weight || self.ignores_weights {
+            return;
+        }
+        self.count_thread();
+        self.scripts.interrupt();
+        if let Some(details) = &mut self.details {
+            details.slots.close();
+        }
+        let known = self.others.iter().position(|(known, _)| *known == weight);
+        let next = match known {
+            Some(known) => self.others.swap_remove(known).1,
+            None => self.no_counts(),
+        };
+        let counts = self.exchange(next);
+        self.others.push((self.weight, counts));
+        self.weight = weight;
+        if let Some(details) = &mut self.details {
+            details.select(self.process);
+        }
+    }
+
+    /// Returns counts of nothing yet.
+    fn no_counts(&self) -> Counts {
+        let mut oracle = Oracle::new();
+        let details = self.requested.width.map(|width| {
+            oracle.count_commits();
+            Box::new(Details::new(width))
+        });
+        Counts {
+            oracle,
+            parts: Parts::new(self.views.iter().map(crate::view::View::filter)),
+            subsamples: self.subsamples.as_ref().map(|subsamples| Box::new(subsamples.emptied())),
+            details,
+            contexts: self.stacks.as_ref().map(|stacks| stacks.no_counts()),
+            cycles: 0,
+            idle: 0,
+            instructions: 0,
+            traps: 0,
+        }
+    }
+
+    /// Goes on with other counts, and returns those so far.
+    pub(super) fn exchange(&mut self, next: Counts) -> Counts {
+        use std::mem::replace;
+        let cycles = self.profiled - replace(&mut self.weighed_from, self.profiled);
+        let contexts = self.stacks.as_mut().zip(next.contexts);
+        Counts {
+            oracle: replace(&mut self.oracle, next.oracle),
+            parts: replace(&mut self.parts, next.parts),
+            subsamples: replace(&mut self.subsamples, next.subsamples),
+            details: replace(&mut self.details, next.details),
+            contexts: contexts.map(|(stacks, next)| replace(&mut stacks.counts, next)),
+            cycles: cycles + replace(&mut self.weighed, next.cycles),
+            idle: replace(&mut self.idle, next.idle),
+            instructions: replace(&mut self.instructions, next.instructions),
+            traps: replace(&mut self.traps, next.traps),
+        }
+    }
+
+    /// Takes the counts of all weights, those of the present one first.
+    pub(super) fn take_counts(&mut self) -> Vec<(u64, Counts)> {
+        let none = self.no_counts();
+        let mut counts = vec![(self.weight, self.exchange(none))];
+        counts.append(&mut self.others);
+        counts
+    }
+}
+
+impl Counts {
+    /// Returns what was counted, and nothing of what does not depend on weights. `marked`: the profile of marked cycles is asked for.
+    pub fn finish(
+        self,
+        known: &Contexts,
+        marked: bool,
+        marked_before: Option<Profile>,
+    ) -> Evaluation {
+        let Self { oracle, parts, subsamples, details, contexts, cycles, idle, .. } = self;
+        let (by_context, of_last_bin) = match contexts {
+            Some(mut contexts) => {
+                let of_last_bin = details.as_ref().map(|_| contexts.end_bin(known));
+                (contexts.take(), of_last_bin.unwrap_or_default())
+            }
+            None => (Vec::new(), Vec::new()),
+        };
+        let (slots, signatures, over_time) = match details {
+            Some(details) => {
+                let details = *details;
+                let (slots, signatures) = (Some(details.slots), Some(details.signatures));
+                (slots, signatures, Some(details.over_time))
+            }
+            None => (None, None, None),
+        };
+        let (charged, bins) = match over_time {
+            Some(over_time) => over_time.finish(oracle, of_last_bin, known),
+            None => (oracle.finish(), Vec::new()),
+        };
+        let (commits, stalls) = (&charged.commits, &charged.stalls);
+        let (top_down, signatures) = thread::scope(|scope| {
+            let top_down = scope.spawn(|| slots.map(|slots| slots.finish(commits, stalls)));
+            let signatures = signatures.map(|signatures| signatures.finish(stalls));
+            (join(top_down), signatures)
+        });
+        let windows = top_down.as_ref().map_or(&[][..], |top_down| &top_down.windows);
+        let over_time = timed(bins, windows);
+        let Charged { profile, stacks, marked: of_marks, .. } = charged;
+        let marked = marked.then(|| region_restart::since_restart(of_marks, marked_before));
+        Evaluation {
+            oracle: profile,
+            stacks,
+            subsamples: subsamples.map_or_else(Vec::new, |subsamples| subsamples.finish()),
+            by_context,
+            marked,
+            cycles: cycles + idle,
+            idle,
+            instructions: self.instructions,
+            traps: self.traps,
+            by_thread: parts.finish(),
+            top_down,
+            over_time,
+            signatures,
+            ..Evaluation::default()
+        }
+    }
+}
+
+/// Adds up what was counted of one stream's cycles, by weight, to `known`, which has what does not depend on weights.
+pub(super) fn added_up(mut counted: Vec<(u64, Evaluation)>, known: Evaluation) -> Evaluation {
+    for (weight, evaluation) in &mut counted {
+        evaluation.multiply(*weight);
+    }
+    let numbers = MergedNumbers::same(&known);
+    let parts: Vec<_> = counted.iter().map(|(_, evaluation)| (evaluation, &numbers)).collect();
+    match &parts[..] {
+        [] => known,
+        [(first, _), ..] => Evaluation::sum(known, first, &parts),
+    }
+}
+
+impl Evaluation {
+    /// Takes all that was counted, where `self` has what does not depend on weights.
+    pub(super) fn with_counts(self, counted: Self) -> Self {
+        Self {
+            contexts: self.contexts,
+            samplers: self.samplers,
+            static_info: self.static_info,
+            first_use: self.first_use,
+            kernel_text: self.kernel_text,
+            stream_cycles: self.stream_cycles,
+            malformed_side_band: self.malformed_side_band,
+            scheduler: self.scheduler,
+            processes: self.processes,
+            threads: self.threads,
+            scripts: self.scripts,
+            ..counted
+        }
+    }
+
+    /// Multiplies all counts of cycles, but those of samplers.
+    fn multiply(&mut self, weight: u64) {
+        if weight == 1 {
+            return;
+        }
+        self.oracle = self.oracle.times(weight);
+        self.marked = self.marked.take().map(|marked| marked.times(weight));
+        for part in self.by_thread.values_mut() {
+            (part.whole, part.marked) = (part.whole.times(weight), part.marked.times(weight));
+        }
+        let subsamples = self.subsamples.iter_mut();
+        let stacks = subsamples.map(|subsample| {
+            subsample.instructions = subsample.instructions.saturating_mul(weight);
+            &mut subsample.stacks
+        });
+        let stacks = stacks.chain([&mut self.stacks]).flat_map(|stacks| &mut stacks.by_process);
+        let top_down = self.top_down.iter_mut().flat_map(|top_down| &mut top_down.by_process);
+        let signatures = self.signatures.iter_mut().flat_map(|of| &mut of.by_process);
+        stacks.chain(top_down).chain(signatures).for_each(|packed| *packed = packed.times(weight));
+        for (.., units) in &mut self.by_context {
+            *units = units.saturating_mul(weight);
+        }
+        for window in self.top_down.iter_mut().flat_map(|top_down| &mut top_down.windows) {
+            let spent = window.processes.iter_mut();
+            let amounts =
+                spent.flat_map(|(_, spent)| spent.slots.0.iter_mut().chain(&mut spent.cycles));
+            for amount in amounts.chain([&mut window.cycles]) {
+                *amount = amount.saturating_mul(weight);
+            }
+        }
+        for time in self.over_time.iter_mut().flat_map(|bin| &mut bin.processes) {
+            time.multiply(weight);
+        }
+        for amount in [&mut self.cycles, &mut self.idle, &mut self.instructions, &mut self.traps] {
+            *amount = amount.saturating_mul(weight);
+        }
+    }
+}

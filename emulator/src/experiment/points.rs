@@ -1,0 +1,31 @@
+//! Units of a sampled run that other tools chose: SimPoint's files.
+
+use std::path::Path;
+
+use simulation::{PlannedUnit, SamplingPlan};
+
+use crate::failure::{BadInput, bad_input, read_at_most};
+
+/// Bytes that a file may have: more than any tool writes.
+const MOST_BYTES: u64 = 1 << 24;
+
+/// Returns the units that `run.sampling.points` names, with their weights from the file of the same name that ends in `.weights`; none without the key.
+///
+/// # Errors
+/// If a file cannot be read, or is something else.
+pub fn read(plan: &SamplingPlan) -> Result<Vec<PlannedUnit>, BadInput> {
+    let Some(file) = &plan.points else { return Ok(Vec::new()) };
+    let text = |file: &Path| {
+        let bytes = read_at_most(file, MOST_BYTES).map_err(|e| bad_input(file, e))?;
+        String::from_utf8(bytes).map_err(|e| bad_input(file, e))
+    };
+    let weights = file.with_extension("weights");
+    let chosen = phases::points(&text(file)?, &text(&weights)?).map_err(|e| {
+        let (file, what) = match e.is_of_weights() {
+            true => (weights.as_path(), "weights of run.sampling.points"),
+            false => (file.as_path(), "run.sampling.points"),
+        };
+        bad_input(file, format!("{what}: {e}"))
+    })?;
+    Ok(plan.planned(&chosen, plan.unit))
+}
