@@ -244,7 +244,7 @@ fn units_that_stand_for_more_weigh_more() {
     // A unit's last cycle may be the next stretch's first.
     assert!(awake.abs_diff(weighed("cycles")) <= weights.iter().sum(), "{totals}");
     assert!((awake as f64 - estimate).abs() < 0.005 * estimate, "{totals}");
-    // So does whoever reads the trace.
+    // Whoever reads the trace counts the same.
     let mut evaluate = tipsim();
     evaluate.args(["trace", "evaluate", "--format", "json"]).arg(dir.join("out/trace.tip"));
     let replayed: Value = serde_json::from_str(&succeed(&mut evaluate)).unwrap();
@@ -260,7 +260,7 @@ fn units_that_stand_for_more_weigh_more() {
     assert!((estimate / cycles - 1.0).abs() < 0.15, "{estimate} {cycles}");
     let text = std::fs::read_to_string(dir.join("out/report.txt")).unwrap();
     assert!(text.lines().any(|line| line.contains("main") && line.contains('?')), "{text}");
-    // The same units, from files as SimPoint writes them.
+    // Files as SimPoint writes them name the same units.
     let mut command = tipsim();
     command.arg("phases").arg(dir.join("spec.toml")).args(["--interval", "20000"]);
     succeed(command.arg("--out").arg(dir.join("phases")));
