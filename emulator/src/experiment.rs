@@ -132,8 +132,8 @@ impl Experiment {
             let mut system = System::new(machine_options(&plan, output))?;
             let results = [work.path(), options.out];
             load_program(&plan, results, program, &mut system, &console, options.made)?;
-            let region = restore(&plan, &mut system, &mut console, options.checkpoint)?;
-            return Self::of(plan, work, system, console, (None, region), options);
+            let resumed = restore(&plan, &mut system, &mut console, options.checkpoint)?;
+            return Self::of(plan, work, system, console, (None, resumed), options);
         }
         let share = Share { path: work.guest_files() };
         give_files(&plan, &share, options.made)?;
@@ -151,8 +151,8 @@ impl Experiment {
             })?)
         };
         let mut system = make()?;
-        let region = restore(&plan, &mut system, &mut console, options.checkpoint)?;
-        let boot = match (&region, &options.input) {
+        let resumed = restore(&plan, &mut system, &mut console, options.checkpoint)?;
+        let boot = match (&resumed, &options.input) {
             (Some(_), _) => None,
             // The port with an input is not that of the runs whose boot is kept.
             (None, Some(_)) => {
@@ -161,7 +161,7 @@ impl Experiment {
             }
             (None, None) => Boot::start(&plan, &mut system, &mut console, make)?,
         };
-        Self::of(plan, work, system, console, (boot, region), options)
+        Self::of(plan, work, system, console, (boot, resumed), options)
     }
 
     fn of(
@@ -169,14 +169,21 @@ impl Experiment {
         work: Work,
         system: System,
         console: Console,
-        (boot, region): (Option<Boot>, Option<RegionState>),
+        (boot, resumed): (Option<Boot>, Option<Resumed>),
         options: &ExperimentOptions<'_>,
     ) -> anyhow::Result<Self> {
+        let mut boot = boot;
+        let (region, warmth) = match (resumed, &mut boot) {
+            (Some(Resumed { region, warmth }), _) => (Some(region), warmth),
+            (None, Some(boot)) => (None, boot.take_warmth()),
+            (None, None) => (None, Vec::new()),
+        };
         let recording = match options.survey {
             Some(request) => survey(&plan, &work, request)?,
             None => recording(&plan, &work)?,
         };
         let mut session = Session::new(system, &plan.preset, recording, plan.spec.run.boot)?;
+        session.keep_warm(&warmth)?;
         if let Some(region) = &region {
             session.resume_region(region)?;
         }
@@ -377,25 +384,35 @@ fn is_within(path: &Path, folder: &Path) -> bool {
     real(path).starts_with(real(folder)) || real(folder).starts_with(real(path))
 }
 
-/// Lets a machine go on from a checkpoint, if there is one. Returns where among marks it is.
+/// Where a checkpoint lets an experiment go on, beside the machine.
+struct Resumed {
+    /// Where among marks the machine is.
+    region: RegionState,
+    /// What the core was taught while it was kept warm, if that was the plan's core; empty: nothing.
+    warmth: Vec<u8>,
+}
+
+/// Lets a machine go on from a checkpoint, if there is one.
 fn restore(
     plan: &Plan,
     system: &mut System,
     console: &mut Console,
     checkpoint: Option<&Path>,
-) -> anyhow::Result<Option<RegionState>> {
+) -> anyhow::Result<Option<Resumed>> {
     let Some(path) = checkpoint else {
         return Ok(None);
     };
     let saved = Checkpoint::open(path)?;
-    let (_, CheckpointContext { printed, region, guest }) =
+    let is_same_core = saved.header.core == plan.preset;
+    let (_, CheckpointContext { printed, region, guest, warmth }) =
         saved.load(system, Mode::Functional, &plan.preset)?;
     if !guest.is_empty() && guest != description::guest_name(plan)?.as_bytes() {
         let error = "expected a checkpoint of this guest, found one of other files, arguments, kernel command line or clock";
         return Err(bad_input(path, error).into());
     }
     console.restore(&printed)?;
-    Ok(Some(region))
+    let warmth = if is_same_core { warmth } else { Vec::new() };
+    Ok(Some(Resumed { region, warmth }))
 }
 
 /// Loads a bare-metal program, which reads its input from a file or none. `results`: where the results are now, and will be.
@@ -488,6 +505,7 @@ fn recording(plan: &Plan, work: &Work) -> anyhow::Result<Recording> {
         excerpts: record.excerpts && record.profilers,
         scripts: record.interpreters && (record.trace || record.profilers),
         region: plan.spec.run.region,
+        warm: plan.spec.run.warm,
         sampling: plan.spec.run.sampling.clone(),
         units: plan.units.clone(),
         stored_units: stored_units.transpose()?,

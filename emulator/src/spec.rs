@@ -284,6 +284,15 @@ impl Spec {
             return Err("run.input: expected run.command with it, found none".into());
         }
         self.guest.check_program()?;
+        if self.run.warm && self.guest.harts > 1 {
+            let harts = self.guest.harts;
+            return Err(format!("run.warm: expected guest.harts = 1 with it, found {harts}"));
+        }
+        if self.run.warm && self.run.sampling.as_ref().is_some_and(|plan| plan.store) {
+            return Err(
+                "run.warm: expected run.sampling.store = false with it, as stored units begin where the region does; found true".into(),
+            );
+        }
         self.check_sampling().map_err(|e| format!("run.sampling{e}"))?;
         if self.guest.program.is_some() && self.run.command.is_some() {
             return Err("run.command: expected none with guest.program, found one".into());

@@ -51,4 +51,5 @@ mod trace;
 mod truth;
 mod uncore;
 mod waits;
+mod warm;
 mod what_if;

@@ -365,6 +365,19 @@ fn what_is_made_of_a_sampled_run_says_so() {
         let text = said(&["trace", command, "out/trace.tip"]);
         assert!(text.starts_with("SAMPLED: units alone were timed"), "{text}");
     }
+    // What lies between units is no sleep.
+    let info: Value =
+        serde_json::from_str(&said(&["trace", "info", "out/trace.tip", "--format", "json"]))
+            .unwrap();
+    let gaps = |key: &str| info["between_units"][key].as_u64().unwrap();
+    let units = json(&dir.join("out/run.json"))["sampling"]["units"].as_u64().unwrap();
+    assert!((units..=units + 2).contains(&gaps("count")), "{units} {info}");
+    let text = said(&["trace", "verify", "out/trace.tip"]);
+    let line = text.lines().find(|line| line.starts_with("between units")).unwrap();
+    assert_eq!(line.split_whitespace().nth(2), Some(&*gaps("cycles").to_string()), "{text}");
+    let dumped = said(&["trace", "dump", "out/trace.tip", "--count", "100000000"]);
+    let lines = dumped.lines().filter(|line| line.contains("between units: "));
+    assert_eq!(lines.count() as u64, gaps("count"));
     for format in ["folded", "speedscope"] {
         let text = said(&["report", "out", "--format", format, "--profiler", "tip"]);
         assert!(text.contains("SAMPLED: units alone were timed"), "{format}");

@@ -3,6 +3,7 @@
 mod dump;
 mod evaluate;
 mod expand;
+mod gaps;
 mod info;
 mod labels;
 mod verify;
@@ -62,6 +63,11 @@ fn status(path: &Path, end: TraceEnd) -> u8 {
 /// Returns what the trace says of the run, as it is. Traces of other writers may say anything.
 pub fn raw_metadata(reader: &Reader) -> Value {
     serde_json::from_str(reader.metadata()).unwrap_or(Value::Null)
+}
+
+/// Returns whether a trace has units of a sampled run alone.
+fn is_sampled(reader: &Reader) -> bool {
+    ::report::sampled_words(&raw_metadata(reader)).is_some()
 }
 
 /// Returns what the trace at `path` says of the run.

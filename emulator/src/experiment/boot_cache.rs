@@ -32,6 +32,8 @@ const IN_USE_PERIOD: Duration = Duration::from_secs(600);
 pub struct Boot {
     path: PathBuf,
     found: Found,
+    /// What the core was taught by the boot of the checkpoint, if it was kept warm.
+    warmth: Vec<u8>,
 }
 
 /// What became of the checkpoint that an earlier run may have left.
@@ -67,9 +69,11 @@ impl Boot {
             Some(file) => load(plan, &path, file, system).map(Some),
             None => Ok(None),
         });
+        let mut warmth = Vec::new();
         let found = match loaded {
-            Ok(Some(printed)) => {
-                console.restore(&printed)?;
+            Ok(Some(context)) => {
+                console.restore(&context.printed)?;
+                warmth = context.warmth;
                 Found::Restored
             }
             Ok(None) => Found::Nothing,
@@ -82,7 +86,12 @@ impl Boot {
         if found != Found::Restored {
             plan.load_guest(system)?;
         }
-        Ok(Some(Self { path, found }))
+        Ok(Some(Self { path, found, warmth }))
+    }
+
+    /// Takes what the core was taught by the boot of the checkpoint; empty if there is none, or the core is not kept warm.
+    pub fn take_warmth(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.warmth)
     }
 
     /// Returns whether the run goes on from where an earlier one saved the machine.
@@ -137,6 +146,8 @@ fn key(plan: &Plan) -> anyhow::Result<String> {
         "mhz": plan.preset.clock.mhz,
         "isa": plan.preset.isa,
         "width": plan.preset.decode.width,
+        // What was kept warm is of one core.
+        "warm": plan.spec.run.warm.then_some(&plan.preset),
     });
     let mut key = sha256(described.to_string().as_bytes())?;
     key.truncate(16);
@@ -155,20 +166,19 @@ fn opened(path: &Path) -> io::Result<Option<File>> {
     existing(File::open(path))
 }
 
-/// Loads a checkpoint into a machine that has not run. Returns what its guest printed.
+/// Loads a checkpoint into a machine that has not run. Returns what it has beside the machine.
 fn load(
     plan: &Plan,
     path: &Path,
     file: File,
     system: &mut System,
-) -> Result<Vec<u8>, SimulationError> {
+) -> Result<CheckpointContext, SimulationError> {
     // The time tells that the checkpoint is in use, and is to be kept.
     let now = file.set_modified(SystemTime::now());
     now.map_err(|e| tracing::warn!("{}: {e}", path.display())).ok();
     let saved = Checkpoint::of(path, file)?;
-    let (_, CheckpointContext { printed, .. }) =
-        saved.load(system, Mode::Functional, &plan.preset)?;
-    Ok(printed)
+    let (_, context) = saved.load(system, Mode::Functional, &plan.preset)?;
+    Ok(context)
 }
 
 /// Returns `None` if there is no such file, or another process has just removed it.

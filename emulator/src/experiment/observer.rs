@@ -189,6 +189,8 @@ impl Observer for ExperimentObserver<'_> {
                 {
                     boot.save(session, &self.state.console);
                 }
+                // A run that goes on from the boot of another one begins here.
+                session.settle_warmth()?;
                 None
             }
             RunExit::Debug(_) => None,

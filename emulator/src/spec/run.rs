@@ -32,6 +32,10 @@ pub struct Run {
     pub input: Option<PathBuf>,
     /// What is profiled.
     pub region: Region,
+    /// What is executed functionally keeps the timing core's caches, TLBs and predictors warm, with one hart: from where the guest mounts the shared folder, from
+    /// where a bare-metal program begins, or from a checkpoint on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub warm: bool,
     /// How the region is sampled: units of it are timed and recorded, and the rest is executed functionally. None: all of it is timed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingPlan>,
@@ -82,6 +86,7 @@ impl Default for Run {
             files: Vec::new(),
             input: None,
             region: Region::default(),
+            warm: false,
             sampling: None,
             max_cycles: 0,
             max_instructions: 0,

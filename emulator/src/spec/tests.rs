@@ -95,6 +95,7 @@ fn errors_of_what_is_set_blame_the_option() {
             "--set run.max_cycles=abc: expected a whole number from 0 up, found string \"abc\"",
         ),
         ("run.sampling.scheme=1", "--set run.sampling.scheme=1: expected a name in quotes"),
+        ("run.warm=1", "--set run.warm=1: expected true or false"),
         ("nothing", "--set nothing: expected KEY=VALUE"),
     ];
     for (set, expected) in cases {
@@ -105,6 +106,17 @@ fn errors_of_what_is_set_blame_the_option() {
     // What another option sets, or nothing does, is not blamed on this one.
     let error = load(&["guest.harts=9", "guest.memory=1G"]).unwrap_err();
     assert!(error.starts_with("--set guest.harts=9:"), "{error}");
+    let error = load(&["run.warm=true", "guest.harts=2"]).unwrap_err();
+    assert!(error.contains("run.warm: expected guest.harts = 1 with it, found 2"), "{error}");
+    let stores = [
+        "run.warm=true",
+        "run.boot='functional'",
+        "run.region='command'",
+        "run.sampling.store=true",
+    ];
+    let error = load(&stores).unwrap_err();
+    assert!(error.contains("run.warm: expected run.sampling.store = false"), "{error}");
+    assert!(load(&stores[..3]).unwrap().run.warm);
     assert_eq!(load(&["run.command='false'"]).unwrap().run.command.unwrap(), "false");
     assert_eq!(load(&["run.command=echo 1=2"]).unwrap().run.command.unwrap(), "echo 1=2");
     std::fs::write(&path, "[guest]\nharts = 9\n").unwrap();

@@ -3,7 +3,7 @@
 //! ```text
 //! "tipsimCP", version (u32), then one zstd frame with checksum:
 //!   length (u32), header (JSON)
-//!   length (u64), state (`snapshot`): what the console printed, the region, machine, then the timing core if it was running
+//!   length (u64), state (`snapshot`): what the console printed, the region, what was kept warm, machine, then the timing core if it was running
 //!   (address (u64), 4096 bytes) for every page of memory that is not all zeros; 0
 //! ```
 
@@ -25,7 +25,7 @@ use crate::system::System;
 
 const MAGIC: &[u8; 8] = b"tipsimCP";
 /// Goes up with every change to what is saved.
-const VERSION: u32 = 19;
+const VERSION: u32 = 20;
 const PAGE: usize = 4096;
 /// Headers are a few kilobytes, states a few megabytes and what was written to disks.
 const HEADER_MAX: u64 = 1 << 20;
@@ -62,9 +62,11 @@ pub struct CheckpointContext {
     pub region: RegionState,
     /// What names the guest that booted, such as a hash; empty if nobody asked.
     pub guest: Vec<u8>,
+    /// What the core was taught while it was kept warm before its first timed part; empty if it was not.
+    pub warmth: Vec<u8>,
 }
 
-snapshot::snapshot!(CheckpointContext { printed, region, guest });
+snapshot::snapshot!(CheckpointContext { printed, region, guest, warmth });
 
 /// Saves a machine between two runs; the file is there when it is whole.
 ///

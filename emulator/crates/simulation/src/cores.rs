@@ -6,7 +6,7 @@ use devices::Bus;
 use isa::{PerfEvent, SharedCycle, TimingModel as _};
 use machine::{Hart, Limit, RunExit, run_timed_together};
 use sampling_units::SharedUnits;
-use snapshot::{Archive, Snapshot};
+use snapshot::{Archive, Snapshot, SnapshotError};
 use stored_units::UnitsError;
 use timing::{
     Ahead, Core, CoreTap, CoreWiring, FastForward, Learning, Preset, SharedMemory, Stats, Warming,
@@ -34,6 +34,10 @@ pub trait TimingCores {
         limit: Limit,
         how: BetweenUnits,
     ) -> RunExit;
+    /// Returns what cores that have timed nothing learnt while they were kept warm, which ends their warming.
+    fn warmth(&mut self) -> Result<Vec<u8>, SnapshotError>;
+    /// Lets cores that have done nothing yet begin with what others [learnt](Self::warmth).
+    fn begin_warm(&mut self, warmth: &[u8]) -> snapshot::Result;
     /// Ends the warming of cores, if it goes on: counts are then those of timed parts alone.
     fn end_warming(&mut self);
     /// Lets the cores sleep until `cycle`, up to which others have executed for the harts.
@@ -368,6 +372,18 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
                 }
             }
         }
+    }
+
+    fn warmth(&mut self) -> Result<Vec<u8>, SnapshotError> {
+        let mut archive = Archive::saving();
+        self.cores.iter_mut().try_for_each(|timing| timing.core.warmth(&mut archive))?;
+        Ok(archive.into_bytes())
+    }
+
+    fn begin_warm(&mut self, warmth: &[u8]) -> snapshot::Result {
+        let mut archive = Archive::loading(warmth);
+        self.cores.iter_mut().try_for_each(|timing| timing.core.warmth(&mut archive))?;
+        archive.end()
     }
 
     fn end_warming(&mut self) {

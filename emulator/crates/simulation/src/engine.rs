@@ -1,5 +1,7 @@
 //! What executes: the functional harts, or the timing cores.
 
+use snapshot::SnapshotError;
+
 use crate::commit_stage::StreamClosed;
 use crate::cores::TimingCores;
 use crate::survey::Surveyor;
@@ -8,6 +10,8 @@ use crate::survey::Surveyor;
 pub struct Engine {
     cores: Option<Box<dyn TimingCores>>,
     resting: Option<Rest>,
+    /// What is kept warm for the timing cores before there are any.
+    warming: Option<Box<dyn TimingCores>>,
     /// What surveys the region of interest, if something does, instead of timing cores.
     surveyor: Option<Box<Surveyor>>,
 }
@@ -28,6 +32,12 @@ pub struct BetweenUnits {
     pub rate: u64,
     /// What of the core learns from what is executed.
     pub kept_warm: KeptWarm,
+}
+
+impl BetweenUnits {
+    /// Before and between timed parts of a run that is not sampled: to the guest, an instruction takes a cycle as it does without a core.
+    pub(crate) const WARM_START: Self =
+        Self { rate: 1 << 16, kept_warm: KeptWarm::CachesAndPredictors };
 }
 
 /// What of a core is kept warm while its hart executes without timing.
@@ -55,11 +65,11 @@ pub(crate) enum Executor<'a> {
 
 impl Engine {
     /// The functional harts, until there are cores.
-    pub const FUNCTIONAL: Self = Self { cores: None, resting: None, surveyor: None };
+    pub const FUNCTIONAL: Self = Self { cores: None, resting: None, warming: None, surveyor: None };
 
     /// Returns an engine in which the timing cores execute.
     pub(crate) fn timing(cores: Box<dyn TimingCores>) -> Self {
-        Self { cores: Some(cores), resting: None, surveyor: None }
+        Self { cores: Some(cores), ..Self::FUNCTIONAL }
     }
 
     /// Returns an engine in which the functional hart executes, and a region is surveyed.
@@ -75,6 +85,21 @@ impl Engine {
     /// Takes what surveys the region, if something does.
     pub(crate) fn take_surveyor(&mut self) -> Option<Surveyor> {
         self.surveyor.take().map(|surveyor| *surveyor)
+    }
+
+    /// Has the functional hart keep these cores warm while there are no others.
+    pub(crate) fn keep_warm(&mut self, cores: Box<dyn TimingCores>) {
+        self.warming = Some(cores);
+    }
+
+    /// Returns whether the functional hart keeps a core warm for the first timed part.
+    pub(crate) fn is_warming(&self) -> bool {
+        self.warming.is_some()
+    }
+
+    /// Returns what was learnt for the timing cores so far, if something was; what is learnt next is as if it were loaded before.
+    pub(crate) fn warmth(&mut self) -> Result<Option<Vec<u8>>, SnapshotError> {
+        self.warming.as_mut().map(|cores| cores.warmth()).transpose()
     }
 
     /// Lets the functional harts go on for the timing cores.
@@ -114,7 +139,11 @@ impl Engine {
             return Executor::Surveying(surveyor);
         }
         match (self.cores.as_deref_mut(), self.resting) {
-            (None, _) | (_, Some(Rest::Cold)) => Executor::Functional,
+            (None, _) => match self.warming.as_deref_mut() {
+                Some(cores) => Executor::BetweenUnits(cores, BetweenUnits::WARM_START),
+                None => Executor::Functional,
+            },
+            (_, Some(Rest::Cold)) => Executor::Functional,
             (Some(cores), Some(Rest::BetweenUnits(how))) => Executor::BetweenUnits(cores, how),
             (Some(cores), None) => Executor::Timing(cores),
         }

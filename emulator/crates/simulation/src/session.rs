@@ -19,7 +19,7 @@ use crate::checkpoint::{self, CheckpointContext};
 use crate::commit_stage::StreamClosed;
 use crate::cores::StreamOptions;
 use crate::counts::{RegionCounts, totals};
-use crate::engine::{Engine, Rest};
+use crate::engine::{BetweenUnits, Engine, Rest};
 use crate::error::SimulationError;
 use crate::laps::Laps;
 use crate::options::Mode;
@@ -190,11 +190,46 @@ impl Session {
     pub fn functional(&mut self) {
         if self.is_timing() {
             self.laps.lap(&self.system, true);
-            self.engine.rest(Rest::Cold);
+            self.engine.rest(match self.warms() {
+                true => Rest::BetweenUnits(BetweenUnits::WARM_START),
+                false => Rest::Cold,
+            });
         }
     }
 
-    /// Takes another core for the timed part, which must not have begun.
+    /// Keeps the timing core warm from now on while the functional hart executes, if the recording says so: what is timed later begins with the caches, TLBs and
+    /// predictors that the program left. The guest's time is that of a functional hart alone. `warmth`: what a core of the same preset has learnt before, as a
+    /// checkpoint says; empty: nothing.
+    ///
+    /// # Errors
+    /// If `warmth` is not of such a core.
+    pub fn keep_warm(&mut self, warmth: &[u8]) -> Result<(), SimulationError> {
+        if !self.warms() || self.engine.cores().is_some() {
+            return Ok(());
+        }
+        let mut core = self.system.core_to_warm(&self.preset);
+        if !warmth.is_empty() {
+            core.begin_warm(warmth)?;
+        }
+        self.engine.keep_warm(core);
+        Ok(())
+    }
+
+    /// Lets what is kept warm be as it would be after a checkpoint.
+    ///
+    /// # Errors
+    /// If its state cannot be told.
+    pub fn settle_warmth(&mut self) -> Result<(), SimulationError> {
+        self.engine.warmth()?;
+        Ok(())
+    }
+
+    /// Returns whether the functional hart keeps a timing core warm.
+    fn warms(&self) -> bool {
+        self.recording.warm && self.system.harts.len() == 1
+    }
+
+    /// Takes another core for the timed part, which must not have begun. What is kept warm is another one from now on, and begins empty.
     ///
     /// # Errors
     /// If a timed part has begun, or the machine has another clock or other extensions than the core.
@@ -219,6 +254,9 @@ impl Session {
             ));
         }
         self.preset = preset.clone();
+        if self.engine.is_warming() {
+            self.engine.keep_warm(self.system.core_to_warm(&self.preset));
+        }
         Ok(())
     }
 
@@ -372,7 +410,9 @@ impl Session {
         printed: Vec<u8>,
         guest: Vec<u8>,
     ) -> Result<(), SimulationError> {
-        let mut context = CheckpointContext { printed, region: self.regions.state(), guest };
+        let warmth = self.engine.warmth()?.unwrap_or_default();
+        let region = self.regions.state();
+        let mut context = CheckpointContext { printed, region, guest, warmth };
         checkpoint::save(path, &mut self.system, &mut self.engine, &self.preset, &mut context)
     }
 
@@ -483,6 +523,7 @@ impl Session {
 
     /// Starts the timing cores, and the recording, if there is to be one.
     fn start_cores(&mut self) -> Result<(), SimulationError> {
+        let warmth = self.engine.warmth()?;
         let recording = &mut self.recording;
         let stages = recording.stages && recording.trace.is_some();
         let mut recorders = Vec::new();
@@ -507,6 +548,9 @@ impl Session {
             spare_worker: self.consumer.as_ref().map(StreamConsumer::spare_worker),
         };
         self.engine = self.system.timing(&self.preset, recorders, &options);
+        if let (Some(warmth), Some(cores)) = (warmth, self.engine.cores_mut()) {
+            cores.begin_warm(&warmth)?;
+        }
         let (Some(sampler), Some(cores)) = (&self.sampler, self.engine.cores_mut()) else {
             return Ok(());
         };

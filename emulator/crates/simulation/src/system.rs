@@ -8,18 +8,19 @@ use commit_trace::Recorder;
 use devices::memory_map::TIP_UNITS;
 use devices::virtio::{Blk, DiskMode, Fs, Latency, Net, Rng, VirtioConsole};
 use devices::{Bus, Clock, Device, Output};
-use isa::Extensions;
+use isa::{Extensions, SharedCycle};
 use machine::{
     Board, Boot, BootImages, DeviceNode, Hart, Image, Isa, Limit, LoadError, RunExit,
     TakenException, run_together,
 };
+use sampling_units::SharedUnits;
 use snapshot::{Archive, Snapshot};
 use timing::{Preset, SharedMemory};
 use tip_device::{Reg, TipUnit};
 use truth::UnitTotals;
 
 use crate::commit_stage::SharedTip;
-use crate::cores::{CoreStart, StreamOptions, timing_cores};
+use crate::cores::{CoreStart, StreamOptions, TimingCores, timing_cores};
 use crate::engine::{Engine, Executor};
 use crate::error::SimulationError;
 use crate::harts::Harts;
@@ -251,6 +252,22 @@ impl System {
         let host = (self.threads, self.on_core_thread);
         let irq_at = &self.board.bus.irq_at;
         Engine::timing(timing_cores(memory, preset, recorded, irq_at, options, host))
+    }
+
+    /// Returns a core of `preset` for the single hart, to be kept warm: it records nothing, and the guest's counters and units know nothing of it.
+    pub(crate) fn core_to_warm(&self, preset: &Preset) -> Box<dyn TimingCores> {
+        let start = self.harts.first().cycle();
+        let unit = TipUnit::new(preset.decode.width as usize, self.board.bus.clock().clock_hz());
+        let core = CoreStart {
+            start,
+            recorder: Recorder::discarding(start),
+            tip: SharedTip::new(unit),
+            units: SharedUnits::default(),
+        };
+        let memory = &SharedMemory::new(preset, 1);
+        let host = (self.threads, self.on_core_thread);
+        let irq_at = &SharedCycle::new(u64::MAX);
+        timing_cores(memory, preset, [core].into_iter(), irq_at, &StreamOptions::default(), host)
     }
 
     /// Saves or loads the state of the timing cores of `engine`, if there are any, between runs; what they have recorded is

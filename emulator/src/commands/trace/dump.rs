@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 
 use commit_trace::expand::{RecordSink, expand};
-use commit_trace::{Event, Redirect, Retired};
+use commit_trace::{Event, Position, Redirect, Retired};
 use profile::describe_side_band;
 
-use super::{Part, ended, open};
+use super::gaps::UnitGaps;
+use super::{Part, ended, is_sampled, open};
 use crate::cli::DumpArgs;
 use crate::symbol_sources::names::disassemble;
 
@@ -22,7 +23,8 @@ pub fn dump(args: &DumpArgs) -> anyhow::Result<u8> {
         (None, Some(_)) => u64::MAX,
         (None, None) => DEFAULT_COUNT,
     };
-    let mut lines = Lines { out: io::BufWriter::new(io::stdout().lock()), left: count };
+    let gaps = UnitGaps::new(is_sampled(&reader), range.from == Position::START);
+    let mut lines = Lines { out: io::BufWriter::new(io::stdout().lock()), left: count, gaps };
     let header = writeln!(
         lines.out,
         "{:>10} {:>12} {:>12} {:>12}  {:18} instruction",
@@ -41,6 +43,7 @@ pub fn dump(args: &DumpArgs) -> anyhow::Result<u8> {
 struct Lines<W: Write> {
     out: W,
     left: u64,
+    gaps: UnitGaps,
 }
 
 impl<W: Write> RecordSink for Lines<W> {
@@ -51,6 +54,7 @@ impl<W: Write> RecordSink for Lines<W> {
             redirect => format!("  <{redirect:?}>"),
         };
         self.left -= 1;
+        self.gaps.works();
         writeln!(
             self.out,
             "{seq:>10} {:>12} {:>12} {:>12}  {:#018x} {}{redirect}",
@@ -63,7 +67,11 @@ impl<W: Write> RecordSink for Lines<W> {
     }
 
     fn event(&mut self, _cycle: u64, event: &Event) -> io::Result<()> {
+        let is_gap = self.gaps.event(event);
         match event {
+            Event::Idle { cycles } if is_gap => {
+                writeln!(self.out, "{:>10} between units: {cycles} cycles", "")
+            }
             Event::SideBand { kind, bytes } => {
                 writeln!(self.out, "{:>10} {}", "", describe_side_band(*kind, bytes))
             }

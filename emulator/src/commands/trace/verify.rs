@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use commit_trace::{Batch, Span, SpanBuilder, SpanSink, State, TraceEnd};
+use commit_trace::{Batch, Event, Span, SpanBuilder, SpanSink, State, TraceEnd};
 use serde_json::json;
 
-use super::{open, status};
+use super::gaps::UnitGaps;
+use super::{is_sampled, open, status};
 use crate::cli::{Format, TraceArgs};
 use crate::failure::{BadInput, bad_input};
 
 /// Cycles by commit state.
-#[derive(Default)]
 struct Totals {
     cycles: BTreeMap<&'static str, u64>,
     instructions: u64,
+    gaps: UnitGaps,
 }
 
 impl Totals {
@@ -30,7 +31,7 @@ impl Totals {
         println!("{whole}: {instructions} instructions, {sum} cycles");
         for (state, cycles) in &self.cycles {
             println!(
-                "{state:10} {cycles:>14}  {:5.1} %",
+                "{state:13} {cycles:>11}  {:5.1} %",
                 100.0 * *cycles as f64 / sum.max(1) as f64
             );
         }
@@ -44,12 +45,20 @@ impl SpanSink for Totals {
             State::Stalled => "stalled",
             State::Flushed => "flushed",
             State::Drained => "drained",
+            State::Idle if self.gaps.idle(span.cycles) => "between units",
             State::Idle => "idle",
         };
+        if span.state != State::Idle {
+            self.gaps.works();
+        }
         *self.cycles.entry(name).or_default() += span.cycles;
         if span.state == State::Computing {
             self.instructions += span.records.len() as u64;
         }
+    }
+
+    fn event(&mut self, _cycle: u64, event: &Event) {
+        self.gaps.event(event);
     }
 }
 
@@ -57,7 +66,8 @@ impl SpanSink for Totals {
 pub fn verify(args: &TraceArgs) -> anyhow::Result<u8> {
     let mut reader = open(&args.trace)?;
     let mut spans: BTreeMap<u32, SpanBuilder> = BTreeMap::new();
-    let mut totals = Totals::default();
+    let gaps = UnitGaps::new(is_sampled(&reader), true);
+    let mut totals = Totals { cycles: BTreeMap::new(), instructions: 0, gaps };
     let mut batch = Batch::default();
     let wrong = loop {
         match reader.next_batch(&mut batch) {

@@ -8,12 +8,18 @@ use crate::sampling::SamplingPlan;
 
 /// A session over a program of these instructions, which records counts of the marked region.
 fn session(program: &[u32], mode: Mode) -> Session {
+    session_of(program, mode, false)
+}
+
+/// A session as [`session`] makes it, whose core may be kept warm.
+fn session_of(program: &[u32], mode: Mode, warm: bool) -> Session {
     let preset = Preset::load("boom-4w").unwrap();
     let mut system = System::new(MachineOptions::new(1 << 20, &preset)).unwrap();
     let bytes: Vec<u8> = program.iter().flat_map(|inst| inst.to_le_bytes()).collect();
     system.board.bus.ram.write(RAM_BASE, &bytes).unwrap();
     system.harts.reset(ResetState { pc: RAM_BASE, ..ResetState::default() });
-    let recording = Recording { region: Region::Marked, all_events: true, ..Recording::default() };
+    let recording =
+        Recording { region: Region::Marked, all_events: true, warm, ..Recording::default() };
     Session::new(system, &preset, recording, mode).unwrap()
 }
 
@@ -96,6 +102,86 @@ fn a_fork_that_is_told_the_same_takes_the_same_cycles() {
     let plan = SamplingPlan::default();
     let cores = session.engine.cores_mut().unwrap();
     assert_eq!(cores.end_check(Some(&plan)), None, "none has begun");
+}
+
+/// Returns the cycles that the next 3000 instructions of a session take.
+fn cycles_of_next(session: &mut Session) -> u64 {
+    session.timing().unwrap();
+    let before = session.awake_cycles();
+    run(session, &Goal::instructions(3000));
+    session.awake_cycles() - before
+}
+
+#[test]
+fn a_core_that_is_kept_warm_begins_about_as_one_that_timed_all() {
+    let mut timed = session(&MIXED, Mode::Timing);
+    let mut cold = session(&MIXED, Mode::Functional);
+    let mut warm = session_of(&MIXED, Mode::Functional, true);
+    warm.keep_warm(&[]).unwrap();
+    let [timed, cold, warm_cycles] = [&mut timed, &mut cold, &mut warm].map(|session| {
+        run(session, &Goal::instructions(200_000));
+        (session.position(), cycles_of_next(session))
+    });
+    assert_eq!(warm_cycles.0, cold.0, "the guest's time is that of a functional hart");
+    let [timed, cold, warm_cycles] = [timed, cold, warm_cycles].map(|(_, cycles)| cycles as f64);
+    assert!((warm_cycles / timed - 1.0).abs() < 0.02, "{warm_cycles} {timed}");
+    assert!(cold > 1.2 * timed, "{cold} {timed}");
+    // Only what was timed is counted.
+    let counts = &warm.counts()[0];
+    let count = |event: isa::PerfEvent| counts[event as usize];
+    assert_eq!(count(isa::PerfEvent::Instructions), 3000);
+    assert_eq!(count(isa::PerfEvent::Cycles), warm.stats()[0].cycles);
+    // What pauses stays warm, too, and what rests without that does not know what was executed meanwhile.
+    warm.functional();
+    run(&mut warm, &Goal::instructions(20_000));
+    let again = cycles_of_next(&mut warm) as f64;
+    assert!((again / timed - 1.0).abs() < 0.02, "{again} {timed}");
+}
+
+#[test]
+fn a_core_is_as_warm_as_it_was_when_a_checkpoint_was_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("warm.ckpt");
+    let mut first = session_of(&MIXED, Mode::Functional, true);
+    first.keep_warm(&[]).unwrap();
+    run(&mut first, &Goal::instructions(100_000));
+    first.save(&path, Vec::new(), Vec::new()).unwrap();
+    let restored = || {
+        let mut session = session_of(&MIXED, Mode::Functional, true);
+        let preset = session.preset.clone();
+        let saved = crate::Checkpoint::open(&path).unwrap();
+        let found = saved.load(session.system_mut(), Mode::Functional, &preset).unwrap().1;
+        (session, found.warmth)
+    };
+    let (mut second, warmth) = restored();
+    second.keep_warm(&warmth).unwrap();
+    let (mut colder, _) = restored();
+    colder.keep_warm(&[]).unwrap();
+    let [first, second, colder] = [&mut first, &mut second, &mut colder].map(|session| {
+        run(session, &Goal::instructions(100));
+        (cycles_of_next(session), session.position())
+    });
+    assert_eq!(first, second);
+    assert!(colder.0 > first.0, "{colder:?} {first:?}");
+    // What is no core's state is refused.
+    let (mut third, mut warmth) = restored();
+    warmth.truncate(warmth.len() - 1);
+    assert!(third.keep_warm(&warmth).is_err());
+}
+
+#[test]
+fn another_core_is_kept_warm_once_it_is_chosen() {
+    let mut session = session_of(&MIXED, Mode::Functional, true);
+    session.keep_warm(&[]).unwrap();
+    run(&mut session, &Goal::instructions(1000));
+    let mut preset = Preset::load("boom-4w").unwrap();
+    preset.set_all([("l1d.kib", "16"), ("l1d.ways", "4")]).unwrap();
+    session.set_core(&preset).unwrap();
+    run(&mut session, &Goal::instructions(200_000));
+    let warm = cycles_of_next(&mut session);
+    run(&mut session, &Goal::instructions(3000));
+    let timed = cycles_of_next(&mut session);
+    assert!((warm as f64 / timed as f64 - 1.0).abs() < 0.02, "{warm} {timed}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod tlb;
 use isa::{
     Executed, MemAccess, MemKind, PageWalk, RUN_STEPS, Run, StaticId, StaticInst, TransferKind,
 };
+use snapshot::{Archive, Snapshot as _};
 
 use crate::Preset;
 use crate::observe::ObservedBy;
@@ -92,6 +93,11 @@ impl Path {
     /// Leaves room for instructions that were announced to another core.
     pub fn skip_ids(&mut self, count: usize) {
         self.roles.resize(count, Role::None);
+    }
+
+    /// Saves or loads what the path has left behind.
+    pub fn warmth(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        self.state.snapshot(archive)
     }
 
     /// Notes that the hart walked its page tables for `va`.

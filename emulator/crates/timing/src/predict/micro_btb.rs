@@ -12,6 +12,9 @@ const OFFSET_BITS: u32 = 13;
 const INDEX: usize = 128;
 /// Writes that can be waiting for their branch's commit: about as many as packets can be in flight.
 const LATE: usize = 32;
+/// Cycles, more than any branch commits after one that was predicted before it. Low halves of cycles that are further apart say that an entry is old: they come
+/// round every 4 billion cycles.
+const AHEAD: u32 = 1 << 24;
 
 #[derive(Clone, Copy, Default)]
 struct Entry {
@@ -163,7 +166,8 @@ impl MicroBtb {
             entry.counter = saturate(entry.counter, branch.taken);
         } else {
             // A branch that was predicted by the entry in the way, and commits later, takes it back.
-            if entry.tag != tag && entry.trained.wrapping_sub(cycle) as i32 > 0 {
+            let later = entry.trained.wrapping_sub(cycle);
+            if entry.tag != tag && entry.tag != 0 && (1..AHEAD).contains(&later) {
                 return;
             }
             self.fold[at.bank()] ^= folded(entry.tag.wrapping_sub(1)) ^ folded(at.block());
@@ -188,4 +192,32 @@ fn folded(block: u32) -> u8 {
     let x = block ^ block >> 16;
     let x = x ^ x >> 8;
     ((x ^ x >> 4) & 15) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branches_are_learnt_in_whatever_cycle_a_core_begins() {
+        let branch = BranchOutcome { conditional: false, taken: true, target: 0x1200 };
+        let learn = |btb: &mut MicroBtb, pc: u64, cycle: u64| {
+            let at = FetchSlot::new(pc);
+            let found = btb.predict(at, cycle);
+            btb.write(at, found, &branch, cycle + 20);
+            btb.predict(at, cycle + 20).hit
+        };
+        // The low half of a cycle looks late from the second half of its round on.
+        for start in [0, 3 << 30, (1 << 32) - 10_000, 5 << 30, 7 << 30] {
+            let mut btb = MicroBtb::new(1);
+            assert!(learn(&mut btb, 0x1000, start), "{start:#x}");
+            // An entry that was not used for long gives way.
+            assert!(learn(&mut btb, 0x1410, start + (3 << 30)), "{start:#x}");
+            // A branch that commits before the one whose entry it would take leaves it there.
+            let at = FetchSlot::new(0x1410);
+            let found = btb.predict(at, start + (3 << 30) + 30);
+            btb.confirm(at, found, true, start + (3 << 30) + 400);
+            assert!(!learn(&mut btb, 0x1820, start + (3 << 30) + 100), "{start:#x}");
+        }
+    }
 }

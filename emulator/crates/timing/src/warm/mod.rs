@@ -11,6 +11,7 @@
 
 mod executed;
 mod follower;
+mod state;
 
 use commit_trace::CommitSink;
 use isa::{

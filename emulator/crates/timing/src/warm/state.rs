@@ -1,0 +1,28 @@
+//! What a core has learnt while it was kept warm, as bytes.
+
+use commit_trace::CommitSink;
+use snapshot::{Archive, Snapshot as _};
+
+use crate::Core;
+
+impl<S: CommitSink> Core<S> {
+    /// Saves what a core that has timed nothing yet learnt while it was [kept warm](super::Warming), and ends its warming; or loads it into a core that has done
+    /// nothing yet, whose cycle and counts stay as they are. The single hart's core has last-level cache and memory for itself.
+    ///
+    /// # Errors
+    /// If what is loaded is not the state of such a core.
+    pub fn warmth(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        self.end_warming();
+        let next = self.pipeline.cycle() + 1;
+        let (front, lsu) = (&mut self.pipeline.front, &mut self.pipeline.lsu);
+        self.path.warmth(archive)?;
+        let counts = front.counts;
+        front.snapshot(archive)?;
+        lsu.snapshot(archive)?;
+        if archive.is_loading() {
+            front.redirect(next);
+            front.counts = counts;
+        }
+        Ok(())
+    }
+}
