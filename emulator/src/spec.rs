@@ -235,7 +235,7 @@ impl Spec {
         }
         if plan.has_passes() && self.guest.net != Net::None {
             return Err(
-                ".units, .error and scheme = \"ranked-set\": expected guest.net = \"none\" with them, as the program runs more than once"
+                ".units, .error and schemes that choose units: expected guest.net = \"none\" with them, as the program runs more than once"
                     .into(),
             );
         }
@@ -252,8 +252,14 @@ impl Spec {
                 ": expected run.region = \"marked\" with it and guest.program, which has no command; found \"command\"".into(),
             );
         }
-        if self.guest.harts > 1 {
-            return Err(format!(": expected guest.harts = 1 with it, found {}", self.guest.harts));
+        let found = self.guest.harts;
+        if found > 1 && plan.store {
+            return Err(format!(".store: expected guest.harts = 1 with it, found {found}"));
+        }
+        if found > 1 && (plan.surveys().is_some() || plan.points.is_some()) {
+            return Err(format!(
+                ".units, points and schemes that choose units: expected guest.harts = 1 with them, as one hart is surveyed; found {found}"
+            ));
         }
         Ok(())
     }

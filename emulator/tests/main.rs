@@ -41,6 +41,7 @@ mod report;
 mod results;
 mod runs;
 mod sampled;
+mod sampled_harts;
 mod samples;
 mod sampling;
 mod session;

@@ -537,6 +537,13 @@ fn plans_that_cannot_be_are_refused() {
             run_spec(&dir, &format!("[run]\ncommand = \"true\"\n{spec}")).output().unwrap();
         assert_error(&output, 2, &words);
     }
-    let spec = "[guest]\nharts = 2\n[run]\ncommand = \"true\"\nboot = \"functional\"\nregion = \"command\"\n[run.sampling]\n";
-    assert_error(&run_spec(&dir, spec).output().unwrap(), 2, &["guest.harts = 1", "found 2"]);
+    for (key, name) in
+        [("store = true", "run.sampling.store"), ("units = 40", "run.sampling.units")]
+    {
+        let spec = format!(
+            "[guest]\nharts = 2\n[run]\ncommand = \"true\"\nboot = \"functional\"\nregion = \"command\"\n[run.sampling]\n{key}\n"
+        );
+        let output = run_spec(&dir, &spec).output().unwrap();
+        assert_error(&output, 2, &[name, "guest.harts = 1", "found 2"]);
+    }
 }

@@ -42,7 +42,7 @@ pub struct ProfileArgs {
     #[arg(long)]
     pub what_if: bool,
     /// Time only units of the command, one in each two million instructions, and execute the rest functionally with warm caches: for
-    /// programs that run for long (`run.sampling`; `--set run.sampling.every=40000000` for fewer). With one hart.
+    /// programs that run for long (`run.sampling`; `--set run.sampling.every=40000000` for fewer).
     #[arg(long)]
     pub sampled: bool,
     /// Follow calls, too: what is below each function, and a flame graph by callers and threads (`record.call_stacks`). It takes longer;

@@ -53,7 +53,7 @@ pub use onlooker::{GuestView, Onlooker};
 pub use run::{Limit, Mark, RunExit};
 pub(crate) use run_buffer::{Accesses, RunBuffer, RunLength};
 pub use stuck::{Stuck, TakenException};
-pub use together::{run_timed_together, run_together};
+pub use together::{run_paced_together, run_timed_together, run_together};
 pub use translated::Translate;
 
 /// What the machine lends to an executing instruction.

@@ -23,7 +23,8 @@ pub use board::{Board, BoardError};
 pub use dtb::{Cache, Caches, DeviceNode, DeviceTree, DeviceTreeError, Isa, MmuType, Property};
 pub use hart::{
     Caller, DebugStop, GuestView, Hart, HostCalls, HostResult, Limit, Mark, Onlooker, RunExit,
-    Stuck, TakenException, Translate, Watchpoint, run_timed_together, run_together,
+    Stuck, TakenException, Translate, Watchpoint, run_paced_together, run_timed_together,
+    run_together,
 };
 pub use loader::{
     Boot, BootImages, Elf, ElfSymbols, Image, KERNEL_BASE, LoadError, ResetState, load_raw,

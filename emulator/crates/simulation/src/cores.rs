@@ -3,8 +3,8 @@
 use commit_trace::{Event, Recorder};
 use critical_path::CoreDescription;
 use devices::Bus;
-use isa::{PerfEvent, SharedCycle, TimingModel as _};
-use machine::{Hart, Limit, RunExit, run_timed_together};
+use isa::{PerfEvent, SharedCycle, TimingModel};
+use machine::{Hart, Limit, RunExit, run_paced_together, run_timed_together};
 use sampling_units::SharedUnits;
 use snapshot::{Archive, Snapshot, SnapshotError};
 use stored_units::UnitsError;
@@ -26,10 +26,10 @@ use crate::stored::{StoredUnits, Switch};
 pub trait TimingCores {
     /// Runs the harts with their cores, up to a limit.
     fn run(&mut self, harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit;
-    /// Runs a single hart without timing up to a limit; its core sleeps meanwhile, and is kept warm as far as `how` says.
+    /// Runs the harts without timing up to a limit; their cores sleep meanwhile, and are kept warm as far as `how` says.
     fn run_between_units(
         &mut self,
-        hart: &mut Hart,
+        harts: &mut [&mut Hart],
         bus: &mut Bus,
         limit: Limit,
         how: BetweenUnits,
@@ -40,8 +40,12 @@ pub trait TimingCores {
     fn begin_warm(&mut self, warmth: &[u8]) -> snapshot::Result;
     /// Ends the warming of cores, if it goes on: counts are then those of timed parts alone.
     fn end_warming(&mut self);
-    /// Lets the cores sleep until `cycle`, up to which others have executed for the harts.
-    fn go_on(&mut self, cycle: u64);
+    /// Lets each core sleep until a cycle, up to which others have executed for its hart.
+    fn go_on(&mut self, cycles: &[u64]);
+    /// Lets the cores of harts that sleep hear of the time that has passed meanwhile.
+    fn pass_sleep(&mut self, harts: &mut [&mut Hart], cycle: u64);
+    /// Returns the cycles between units in which all of several harts slept.
+    fn slept_between_units(&self) -> u64;
     /// Has the calls of a single hart's core be logged where that is asked for, and given to what stores units, if something does.
     fn tap(&mut self, store: Option<Box<dyn CoreTap>>);
     /// Begins to check the state in which the next unit would begin, where the single core begins a long warm-up.
@@ -238,12 +242,31 @@ impl<const STAGES: bool> Timing<STAGES> {
     }
 }
 
+/// Runs harts without timing at the pace of their models, and adds the cycles to `slept` in which all of several harts slept.
+fn run_paced<T: TimingModel>(
+    harts: &mut [&mut Hart],
+    mut models: Vec<T>,
+    bus: &mut Bus,
+    limit: Limit,
+    slept: &mut u64,
+) -> RunExit {
+    if let ([hart], [model]) = (&mut *harts, &mut models[..]) {
+        return hart.run(bus, model, limit);
+    }
+    let pairs = harts.iter_mut().map(|hart| &mut **hart).zip(&mut models);
+    let (exit, all_slept) = run_paced_together(&mut pairs.collect::<Vec<_>>(), bus, limit);
+    *slept += all_slept;
+    exit
+}
+
 /// The cores of all harts.
 struct Cores<const STAGES: bool> {
     cores: Vec<Timing<STAGES>>,
     /// A fork of the single core, and what the core was told since, while a unit's state is checked.
     fork: Option<Timing<STAGES>>,
     log: SharedLog,
+    /// Cycles between units in which all of several harts slept.
+    slept: u64,
     host: HostThreads,
 }
 
@@ -283,7 +306,13 @@ impl<const STAGES: bool> Cores<STAGES> {
         let threads = threads.of_this_host();
         let spare_worker = options.spare_worker.clone();
         let (fork, log) = (None, SharedLog::default());
-        Self { cores, fork, log, host: HostThreads { threads, on_core_thread, spare_worker } }
+        Self {
+            cores,
+            fork,
+            log,
+            slept: 0,
+            host: HostThreads { threads, on_core_thread, spare_worker },
+        }
     }
 }
 
@@ -299,22 +328,36 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
 
     fn run_between_units(
         &mut self,
-        hart: &mut Hart,
+        harts: &mut [&mut Hart],
         bus: &mut Bus,
         limit: Limit,
-        BetweenUnits { rate, kept_warm }: BetweenUnits,
+        BetweenUnits { rates, kept_warm }: BetweenUnits,
     ) -> RunExit {
-        let Some(Timing { core, .. }) = self.cores.first_mut() else {
-            return hart.run(bus, &mut isa::Untimed, limit);
-        };
         let learning = match kept_warm {
-            KeptWarm::Nothing => {
-                return hart.run(bus, &mut FastForward::new(core, rate), limit);
-            }
-            KeptWarm::Caches => Learning::Off,
+            KeptWarm::Nothing | KeptWarm::Caches => Learning::Off,
             KeptWarm::CachesAndPredictors => self.host.learning(),
         };
-        hart.run(bus, &mut Warming::new(core, rate, learning), limit)
+        let cores = self.cores.iter_mut().map(|timing| &mut timing.core).zip(rates);
+        match kept_warm {
+            KeptWarm::Nothing => {
+                let models = cores.map(|(core, rate)| FastForward::new(core, rate));
+                run_paced(harts, models.collect(), bus, limit, &mut self.slept)
+            }
+            KeptWarm::Caches | KeptWarm::CachesAndPredictors => {
+                let models = cores.map(|(core, rate)| Warming::new(core, rate, learning));
+                run_paced(harts, models.collect(), bus, limit, &mut self.slept)
+            }
+        }
+    }
+
+    fn pass_sleep(&mut self, harts: &mut [&mut Hart], cycle: u64) {
+        for (hart, Timing { core, .. }) in harts.iter_mut().zip(&mut self.cores) {
+            hart.pass_sleep(core, cycle);
+        }
+    }
+
+    fn slept_between_units(&self) -> u64 {
+        self.slept
     }
 
     fn tap(&mut self, store: Option<Box<dyn CoreTap>>) {
@@ -324,7 +367,8 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
     }
 
     fn begin_check(&mut self) {
-        let Some(Timing { core, .. }) = self.cores.first_mut() else { return };
+        // What the cores of several harts are told does not go by a tap.
+        let [Timing { core, .. }] = &mut self.cores[..] else { return };
         let width = core.preset().decode.width as usize;
         let sink = core.sink().unread(core.cycle(), width);
         // Where state cannot be saved, nothing is checked.
@@ -368,7 +412,7 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
                 Some(Switch::Rest { learns }) => units.rest(learns),
                 Some(Switch::Wake { cycle }) => {
                     let now = self.cores.first().map_or(0, |timing| timing.core.cycle());
-                    self.go_on(units.wake(cycle, now));
+                    self.go_on(&[units.wake(cycle, now)]);
                 }
             }
         }
@@ -392,8 +436,8 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
         }
     }
 
-    fn go_on(&mut self, cycle: u64) {
-        for Timing { core, rested, .. } in &mut self.cores {
+    fn go_on(&mut self, cycles: &[u64]) {
+        for (Timing { core, rested, .. }, &cycle) in self.cores.iter_mut().zip(cycles) {
             *rested += cycle.saturating_sub(core.cycle());
             core.end_rest(cycle);
         }

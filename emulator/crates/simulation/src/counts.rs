@@ -17,7 +17,7 @@ pub(crate) struct RegionCounts {
     /// Counts before the region's open stretch, by hart, in the order of [`PerfEvent::ALL`]; `None`: no stretch is open.
     before: Option<Vec<Vec<u64>>>,
     had_region: bool,
-    /// What estimates of the first hart's counts are made of, if the stretches of the region are units of a sampled one.
+    /// What estimates of the counts of all harts together are made of, if the stretches of the region are units of a sampled one.
     units: Option<UnitSums>,
     /// What stretches stand for, as a multiple of themselves.
     weight: f64,
@@ -89,13 +89,16 @@ impl RegionCounts {
             return;
         };
         let now = totals(engine);
-        if let (Some(units), Some(now), Some(before)) =
-            (&mut self.units, now.first(), before.first())
-        {
-            let counts = now.iter().zip(before).map(|(now, before)| now.wrapping_sub(*before));
+        if let Some(units) = self.units.as_mut().filter(|_| !now.is_empty()) {
+            let mut sums = vec![0; PerfEvent::ALL.len()];
+            for (now, before) in now.iter().zip(&before) {
+                for ((sum, now), before) in sums.iter_mut().zip(now).zip(before) {
+                    *sum += now.wrapping_sub(*before);
+                }
+            }
             let retired = PerfEvent::ALL.iter().position(|event| *event == PerfEvent::Instructions);
-            let retired = retired.and_then(|at| counts.clone().nth(at)).unwrap_or_default();
-            units.add(counts, retired, self.weight);
+            let retired = retired.map_or(0, |at| sums[at]);
+            units.add(sums.into_iter(), retired, self.weight);
         }
         self.counted.resize_with(now.len(), Vec::new);
         for ((counted, now), before) in self.counted.iter_mut().zip(now).zip(before) {

@@ -21,15 +21,18 @@ pub struct Engine {
 pub(crate) enum Rest {
     /// The cores' caches stay as they are.
     Cold,
-    /// The single hart goes on between units of a sampled region.
+    /// The harts go on between units of a sampled region.
     BetweenUnits(BetweenUnits),
 }
 
-/// How a hart executes between units of a sampled region.
+/// The most harts that a machine has.
+pub(crate) const MAX_HARTS: usize = 8;
+
+/// How harts execute between units of a sampled region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BetweenUnits {
-    /// Cycles that each instruction takes to the guest, in units of 2^-16.
-    pub rate: u64,
+    /// Cycles that each instruction of a hart takes to the guest, by hart, in units of 2^-16.
+    pub rates: [u64; MAX_HARTS],
     /// What of the core learns from what is executed.
     pub kept_warm: KeptWarm,
 }
@@ -37,7 +40,7 @@ pub struct BetweenUnits {
 impl BetweenUnits {
     /// Before and between timed parts of a run that is not sampled: to the guest, an instruction takes a cycle as it does without a core.
     pub(crate) const WARM_START: Self =
-        Self { rate: 1 << 16, kept_warm: KeptWarm::CachesAndPredictors };
+        Self { rates: [1 << 16; MAX_HARTS], kept_warm: KeptWarm::CachesAndPredictors };
 }
 
 /// What of a core is kept warm while its hart executes without timing.
@@ -55,7 +58,7 @@ pub enum KeptWarm {
 pub(crate) enum Executor<'a> {
     /// The functional harts alone.
     Functional,
-    /// The functional hart, between units that these cores time.
+    /// The functional harts, between units that these cores time.
     BetweenUnits(&'a mut (dyn TimingCores + 'static), BetweenUnits),
     /// The functional hart, in a region that is surveyed.
     Surveying(&'a mut Surveyor),
@@ -107,8 +110,8 @@ impl Engine {
         self.resting = Some(rest);
     }
 
-    /// Lets the timing cores go on, from cycle `now`, for the functional harts. Returns false if there are none.
-    pub fn go_on(&mut self, now: u64) -> bool {
+    /// Lets the timing cores go on, each from the cycle of its hart, for the functional harts. Returns false if there are none.
+    pub fn go_on(&mut self, now: &[u64]) -> bool {
         let Some(cores) = &mut self.cores else {
             return false;
         };

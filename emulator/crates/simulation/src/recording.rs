@@ -38,7 +38,7 @@ pub struct Recording {
     pub region: Region,
     /// The functional hart keeps the timing core warm from [`Session::keep_warm`](crate::Session::keep_warm) on, and where timing pauses, with one hart.
     pub warm: bool,
-    /// How the region is sampled, with one hart and after a functional boot; `None`: all of it is timed.
+    /// How the region is sampled, after a functional boot; `None`: all of it is timed.
     pub sampling: Option<SamplingPlan>,
     /// The units, in the order of their places, if they are chosen.
     pub units: Vec<PlannedUnit>,

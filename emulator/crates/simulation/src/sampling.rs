@@ -4,11 +4,13 @@
 //! is timed only to fill the core's window, and before that one in which predictors learn from the path. All units have the same length and stand for as much, so that
 //! profiles of the recorded units are profiles of the region, and a ratio of sums is an estimate (Wunderlich et al., *SMARTS*, ISCA 2003).
 
+mod harts;
 mod plan;
 mod result;
 
 use phases::Random;
 
+pub(crate) use harts::{HartPosition, MachinePosition, SampledHarts};
 pub use plan::{RelativeError, SamplingPlan, Scheme};
 pub use result::{PointEstimate, Sampled, SampledUnits, StateError};
 
@@ -19,7 +21,7 @@ pub(crate) struct Unit {
     pub planned: PlannedUnit,
     /// Instructions of the unit.
     pub instructions: u64,
-    /// Cycles of the unit in which the hart was awake.
+    /// Cycles of the unit in which the hart was awake, or of several the sum of theirs.
     pub cycles: u64,
 }
 
@@ -63,12 +65,12 @@ pub(crate) enum Phase {
 /// Number of the last units that say how fast time goes on between units.
 const RECENT_UNITS: usize = 8;
 
-/// What the hart has done since reset.
+/// What the hart has done since reset, or all harts together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
     /// Instructions that were retired.
     pub retired: u64,
-    /// Cycles that the timing core has spent awake.
+    /// Cycles that the timing core has spent awake, or the sum of those of several.
     pub cycles: u64,
 }
 

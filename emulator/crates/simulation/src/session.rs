@@ -25,7 +25,7 @@ use crate::laps::Laps;
 use crate::options::Mode;
 use crate::recording::{IN_FLIGHT, Recording, StreamConsumer, core_description};
 use crate::region::{RegionState, Regions, RunPosition};
-use crate::sampling::{Sampled, Sampler};
+use crate::sampling::{Sampled, SampledHarts, Sampler};
 use crate::stored::{self, UnitsMetadata};
 use crate::survey::Surveyor;
 use crate::system::System;
@@ -52,6 +52,8 @@ pub struct Session {
     sampler: Option<Sampler>,
     /// How much of the region what is recorded stands for, beside other units.
     weight: u32,
+    /// What several harts do in a sampled region.
+    sampled_harts: Option<SampledHarts>,
     /// What writes the units to be stored, once a timed part has begun.
     unit_writer: Option<WriterHandle>,
     counts: RegionCounts,
@@ -96,11 +98,19 @@ impl Session {
     ) -> Self {
         system.harts.stop_at_regions(true);
         system.harts.stop_when_stuck(true);
+        let mut sampling = recording.sampling.clone();
+        let harts = system.harts.len();
+        if let Some(plan) = sampling.as_mut().filter(|_| harts > 1) {
+            // What the cores of several harts are told is not logged, so that no unit can be timed twice.
+            plan.check = 0;
+        }
+        let several = sampling.as_ref().filter(|_| harts > 1);
         Self {
+            sampled_harts: several.map(|plan| SampledHarts::new(harts, plan.unit)),
             lines: SharedLines::new(system.harts.len()),
             follows_marks: false,
             regions: Regions::new(recording.region),
-            sampler: recording.sampling.as_ref().map(|plan| Sampler::new(plan, &recording.units)),
+            sampler: sampling.as_ref().map(|plan| Sampler::new(plan, &recording.units)),
             weight: 1,
             unit_writer: None,
             counts: match recording.sampling {
@@ -180,7 +190,8 @@ impl Session {
             return Ok(());
         }
         self.laps.lap(&self.system, false);
-        if self.engine.go_on(self.system.harts.first().cycle()) {
+        let now: Vec<u64> = self.system.harts.positions().map(|(_, cycle)| cycle).collect();
+        if self.engine.go_on(&now) {
             return Ok(());
         }
         self.start_cores()
@@ -285,10 +296,10 @@ impl Session {
         self.record_region(event, now)
     }
 
-    /// Returns the cycles that the first hart's core has spent awake.
+    /// Returns the cycles that the harts' cores have spent awake, all together.
     fn awake_cycles(&self) -> u64 {
         let awake = |stats: &Stats| stats.cycles - stats.cycles_idle;
-        self.stats().first().map_or(0, awake)
+        self.stats().iter().map(awake).sum()
     }
 
     /// Lets what is recorded start, stop or begin anew at `now`.
@@ -451,7 +462,11 @@ impl Session {
     /// If the recording of a region cannot begin.
     pub fn sampled(&mut self) -> Result<Option<Sampled>, SimulationError> {
         self.end_sampling()?;
-        Ok(self.sampler.as_mut().map(Sampler::summary))
+        let sampled = self.sampler.as_mut().map(Sampler::summary);
+        Ok(match &mut self.sampled_harts {
+            Some(harts) => sampled.map(|sampled| sampled.of_several(harts.estimates())),
+            None => sampled,
+        })
     }
 
     /// Ends the survey of the region and returns it; `None` if there was none.
@@ -479,7 +494,11 @@ impl Session {
         let (end_at, stats) = (self.position(), self.stats());
         self.end_sampling()?;
         let regions = self.regions.end(end_at);
-        let sampled = self.sampler.map(Sampler::finish);
+        let mut sampled = self.sampler.map(Sampler::finish);
+        if let Some(harts) = &mut self.sampled_harts {
+            sampled =
+                sampled.map(|(sampled, units)| (sampled.of_several(harts.estimates()), units));
+        }
         let (system, timing) = (&self.system, self.engine.is_timing());
         system.uncore.follow(&mut self.uncore, false, false, end_at.0);
         let uncore = system.uncore.describe(&self.uncore, system.harts.len(), end_at.0);

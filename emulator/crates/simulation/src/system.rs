@@ -396,10 +396,10 @@ impl System {
         let bus: &mut Bus = &mut self.board.bus;
         match engine.executor() {
             Executor::Timing(cores) => cores.run(&mut self.harts.all(), bus, limit),
-            _ if self.harts.len() > 1 => run_together(&mut self.harts.all(), bus, limit),
             Executor::BetweenUnits(cores, how) => {
-                cores.run_between_units(self.harts.first_mut(), bus, limit, how)
+                cores.run_between_units(&mut self.harts.all(), bus, limit, how)
             }
+            _ if self.harts.len() > 1 => run_together(&mut self.harts.all(), bus, limit),
             Executor::Surveying(surveyor) => self.harts.first_mut().run(bus, surveyor, limit),
             Executor::Functional => self.harts.first_mut().run(bus, &mut isa::Untimed, limit),
         }

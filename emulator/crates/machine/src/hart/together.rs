@@ -12,6 +12,10 @@ const UNTIMED_TURN: u64 = 8192;
 /// Cycles of a slice under timing models, short enough that what a hart writes reaches the others at about the right time.
 const TIMED_TURN: u64 = 64;
 
+/// Cycles of a slice without timing of harts whose instructions take as many cycles as a timing model says: as under timing models, so that locks are
+/// handed over alike.
+const PACED_TURN: u64 = TIMED_TURN;
+
 /// Executes without timing, as [`Hart::run`] with one hart does, until the limit is reached or the guest ends the run. The
 /// limit's instructions are counted by cycle: a hart executes at most one in each.
 pub fn run_together(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
@@ -132,7 +136,84 @@ fn take_timed_turns<T: TimingModel>(
     }
 }
 
+/// Executes harts without timing, each at the pace that its model says ([`TimingModel::PACED`]), in turns that end in multiples of a fixed number of cycles.
+/// Returns, beside why it came back, in how many cycles all harts slept.
+///
+/// The limit is looked at between turns, as by [`run_timed_together`], so that where a run stops does not change what harts see of each other; its
+/// instructions are those of all harts together.
+pub fn run_paced_together<T: TimingModel>(
+    harts: &mut [(&mut Hart, &mut T)],
+    bus: &mut Bus,
+    limit: Limit,
+) -> (RunExit, u64) {
+    bus.ram.share();
+    for (hart, timing) in harts.iter_mut() {
+        hart.enter(&mut Env { bus, timing: *timing });
+    }
+    let mut slept = 0;
+    let exit = take_paced_turns(harts, bus, limit, &mut slept);
+    for (hart, _) in harts {
+        hart.heed_lost_reservation(&mut bus.ram);
+    }
+    (exit, slept)
+}
+
+fn take_paced_turns<T: TimingModel>(
+    harts: &mut [(&mut Hart, &mut T)],
+    bus: &mut Bus,
+    limit: Limit,
+    slept: &mut u64,
+) -> RunExit {
+    let retired = |harts: &[(&mut Hart, &mut T)]| -> u64 {
+        harts.iter().map(|(hart, _)| hart.progress.retired()).sum()
+    };
+    let start = retired(harts);
+    loop {
+        // The hart that is furthest behind goes on; of several, the first.
+        let going = (0..harts.len()).filter(|&n| !harts[n].0.is_held());
+        let Some(next) = going.min_by_key(|&n| harts[n].0.cycle()) else {
+            return RunExit::Limit;
+        };
+        let now = harts[next].0.cycle();
+        if now >= limit.cycle || retired(harts) - start >= limit.instructions {
+            return RunExit::Limit;
+        }
+        let (hart, timing) = &mut harts[next];
+        timing.other_harts_executed();
+        let until = Limit::cycle((now / PACED_TURN + 1) * PACED_TURN);
+        let exit = hart.go_on(&mut Env { bus, timing: *timing }, until);
+        // What one hart has seen of the time is past for all.
+        bus.now = bus.now.max(hart.cycle());
+        if exit != RunExit::Limit {
+            return exit;
+        }
+        if harts.iter().all(|(hart, _)| hart.is_held() || hart.waits(bus)) {
+            let wake = harts.iter().map(|(hart, _)| hart.deadlines.due).min();
+            let wake = wake.unwrap_or(u64::MAX).min(bus.irq_at.get());
+            if wake == u64::MAX && limit.cycle == u64::MAX {
+                return RunExit::Idle;
+            }
+            // No hart can do anything before.
+            let wake = wake.min(limit.cycle);
+            let reached = harts.iter().map(|(hart, _)| hart.cycle()).max().unwrap_or(wake);
+            *slept += wake.saturating_sub(reached);
+            for (hart, _) in harts.iter_mut().filter(|(hart, _)| !hart.is_held()) {
+                hart.sleep_until(wake);
+                let Hart { deadlines, progress, .. } = &mut **hart;
+                deadlines.pace = deadlines.pace.from(progress.count, progress.cycle);
+            }
+        }
+    }
+}
+
 impl Hart {
+    /// Lets the timing model of a hart that sleeps, if it does, sleep up to `cycle` at least, as if something had looked at it then. Between runs under timing models.
+    pub fn pass_sleep<T: TimingModel>(&mut self, timing: &mut T, cycle: u64) {
+        if self.arch.waiting && self.progress.timed && !self.is_held() {
+            self.sleeps_until(timing, cycle);
+        }
+    }
+
     /// Returns the cycle in which the hart wants to go on under its timing model; `u64::MAX`: not by itself.
     fn turn(&self, irq_at: u64) -> u64 {
         if self.is_held() {

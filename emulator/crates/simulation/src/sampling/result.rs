@@ -4,6 +4,7 @@ use profile::{Estimate, StratumUnit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::harts::HartEstimates;
 use super::{PlannedUnit, SamplingPlan, Scheme, Unit};
 
 /// Fewer units than these say little of how much units differ.
@@ -27,7 +28,7 @@ pub struct Sampled {
     pub weighted_instructions: Option<u64>,
     /// Number of units.
     pub units: u64,
-    /// Cycles that the region would take while the hart is awake; `None` without two units, or if the scheme says nothing of chance.
+    /// Cycles that the region would take while the hart is awake, of several harts the sum of theirs; `None` without two units, or if the scheme says nothing of chance.
     pub cycles: Option<Estimate>,
     /// Cycles for each instruction; `None` without two units, or if the scheme says nothing of chance.
     pub cpi: Option<Estimate>,
@@ -37,6 +38,12 @@ pub struct Sampled {
     /// How far the state in which units begin is off; `None` without two units that were timed twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateError>,
+    /// Of several harts, the cycles that the region would take from its begin to its end, asleep or not; `None` without two units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed: Option<Estimate>,
+    /// Of several harts, the cycles that the region would take while each of them is awake.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub harts: Vec<Estimate>,
 }
 
 /// An estimate that says nothing of how far it is off.
@@ -133,10 +140,23 @@ impl Sampled {
             cpi,
             point: PointEstimate::of(instructions, units),
             state: checked.and_then(|checked| StateError::of(units, checked)),
+            elapsed: None,
+            harts: Vec::new(),
             plan: plan.clone(),
         };
         sampled.in_words = sampled.describe(checked.is_some());
         sampled
+    }
+
+    /// Takes the estimates that units make of a region which several harts executed.
+    pub(crate) fn of_several(mut self, estimates: Option<HartEstimates>) -> Self {
+        if let Some(HartEstimates { cycles, elapsed, harts }) = estimates {
+            self.cycles = Some(cycles);
+            self.cpi = Some(cycles.times(1.0 / self.instructions.max(1) as f64));
+            (self.elapsed, self.harts) = (Some(elapsed), harts);
+        }
+        self.in_words = self.describe(false);
+        self
     }
 
     /// Returns what a user should know first; `checks`: units were to be timed twice if the plan says so.
@@ -194,8 +214,20 @@ impl Sampled {
             }
             _ => String::new(),
         };
+        let elapsed = self.elapsed.map_or_else(String::new, |elapsed| {
+            format!(
+                " of {} harts together, {:.1} M cycles from begin to end ± {:.2} % (95 %)",
+                self.harts.len(),
+                elapsed.value / 1e6,
+                100.0 * elapsed.margin().within_95 / elapsed.value
+            )
+        });
+        let contention = match self.harts.is_empty() {
+            true => "",
+            false => "; with threads that contend for locks or spin it is off by more than chance",
+        };
         format!(
-            "{sampled}: {:.1} M cycles, not idle, ± {:.2} % (95 %), ± {:.2} % (99.7 %) by chance, {:.4} cycles per instruction{state}{few}{all_timed}{missed}",
+            "{sampled}: {:.1} M cycles, not idle, ± {:.2} % (95 %), ± {:.2} % (99.7 %) by chance{elapsed}, {:.4} cycles per instruction{state}{few}{all_timed}{missed}{contention}",
             cycles.value / 1e6,
             percent(margin.within_95),
             percent(margin.within_99_7),

@@ -1,11 +1,13 @@
 //! Sampling of the region of interest: phases change where the sampler says.
 
 use commit_trace::Event;
+use machine::Hart;
 
 use super::Session;
-use crate::engine::{BetweenUnits, KeptWarm, Rest};
+use crate::cores::TimingCores;
+use crate::engine::{BetweenUnits, KeptWarm, MAX_HARTS, Rest};
 use crate::error::SimulationError;
-use crate::sampling::{Phase, Progress, Sampler};
+use crate::sampling::{HartPosition, MachinePosition, Phase, Progress, SampledHarts, Sampler};
 
 impl Session {
     /// Begins or ends a stretch of the region that is sampled, or begins the region anew.
@@ -15,6 +17,7 @@ impl Session {
         }
         if let (Event::RegionAnew, Some(sampler)) = (event, &mut self.sampler) {
             sampler.restart();
+            self.sampled_harts.iter_mut().for_each(SampledHarts::restart);
         }
         match event {
             Event::Region(false) => Ok(()),
@@ -37,12 +40,17 @@ impl Session {
         &mut self,
         change: impl FnOnce(&mut Sampler, Progress),
     ) -> Result<(), SimulationError> {
+        self.pass_sleep();
         let now =
             Progress { retired: self.system.harts.instructions(), cycles: self.awake_cycles() };
+        let position = self.sampled_harts.is_some().then(|| self.machine_position());
         let Some(sampler) = &mut self.sampler else { return Ok(()) };
         let before = sampler.phase();
         change(sampler, now);
         let phase = sampler.phase();
+        if let (Some(harts), Some(position)) = (&mut self.sampled_harts, position) {
+            harts.change(before, phase, position);
+        }
         let is_anew = phase == Phase::Unit && sampler.take_anew();
         if before == Phase::Unit {
             self.record_region(&Event::Region(false), self.position())?;
@@ -121,8 +129,39 @@ impl Session {
         if self.engine.cores().is_none() {
             self.start_cores()?;
         }
-        let rate = self.sampler.as_ref().map_or(1 << 16, Sampler::rate);
-        self.engine.rest(Rest::BetweenUnits(BetweenUnits { rate, kept_warm }));
+        let rates = match (&self.sampled_harts, &self.sampler) {
+            (Some(harts), _) => harts.rates(),
+            (None, Some(sampler)) => [sampler.rate(); MAX_HARTS],
+            (None, None) => [1 << 16; MAX_HARTS],
+        };
+        self.engine.rest(Rest::BetweenUnits(BetweenUnits { rates, kept_warm }));
         Ok(())
+    }
+
+    /// Lets the timing cores of several harts that sleep hear of the time that has passed, so that the sleep counts in the phase in which it was.
+    fn pass_sleep(&mut self) {
+        if self.sampled_harts.is_none() || !self.engine.is_timing() {
+            return;
+        }
+        let harts = &mut self.system.harts;
+        let awake = harts.iter().filter(|hart| !hart.is_asleep()).map(Hart::cycle).min();
+        let cycle = awake.unwrap_or_else(|| harts.latest_cycle());
+        if let Some(cores) = self.engine.cores_mut() {
+            cores.pass_sleep(&mut harts.all(), cycle);
+        }
+    }
+
+    /// Returns how far several harts have come.
+    fn machine_position(&self) -> MachinePosition {
+        let stats = self.stats();
+        let harts = self.system.harts.iter().enumerate().map(|(number, hart)| HartPosition {
+            instructions: hart.instructions(),
+            awake: stats.get(number).map_or(0, |stats| stats.cycles - stats.cycles_idle),
+        });
+        MachinePosition {
+            harts: harts.collect(),
+            cycle: self.system.harts.latest_cycle(),
+            slept: self.engine.cores().map_or(0, TimingCores::slept_between_units),
+        }
     }
 }

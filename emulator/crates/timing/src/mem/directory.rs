@@ -56,9 +56,11 @@ pub(crate) struct Directory {
     probes: Vec<Vec<Probe>>,
     probe: u64,
     transfer: u64,
+    /// No line is answered after this cycle.
+    last_answer: u64,
 }
 
-snapshot::snapshot!(Directory { lines, probes } keeps { probe, transfer });
+snapshot::snapshot!(Directory { lines, probes } keeps { probe, transfer, last_answer });
 
 impl Directory {
     pub fn new(preset: &Preset, harts: usize) -> Self {
@@ -67,6 +69,14 @@ impl Directory {
             probes: vec![Vec::new(); harts],
             probe: u64::from(preset.coherence.probe),
             transfer: u64::from(preset.coherence.transfer),
+            last_answer: 0,
+        }
+    }
+
+    /// Forgets when requests were answered: all answers are there.
+    pub fn settle(&mut self) {
+        if std::mem::take(&mut self.last_answer) != 0 {
+            self.lines.values_mut().for_each(|line| line.free = 0);
         }
     }
 
@@ -118,6 +128,7 @@ impl Directory {
     pub fn answered(&mut self, line: u64, cycle: u64) {
         if let Some(entry) = self.lines.get_mut(&line) {
             entry.free = entry.free.max(cycle);
+            self.last_answer = self.last_answer.max(cycle);
         }
     }
 

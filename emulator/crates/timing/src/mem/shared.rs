@@ -39,12 +39,20 @@ impl SharedMemory {
             l2_latency: u64::from(preset.l2.latency),
             dram: Dram::new(preset),
             directory: (harts > 1).then(|| Directory::new(preset, harts)),
+            warm_cycle: 0,
         })))
     }
 
     /// Locks the memory: one core uses it at a time, for one request.
     pub(super) fn lock(&self) -> MutexGuard<'_, Shared> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a cycle that is `apart` after the given one and after all that any core was given before, for functional warming.
+    pub(crate) fn after_all(&self, cycle: u64, apart: u64) -> u64 {
+        let mut shared = self.lock();
+        shared.warm_cycle = shared.warm_cycle.max(cycle) + apart;
+        shared.warm_cycle
     }
 
     /// Returns the number of lines read and written, and of those that found their row open.
@@ -71,12 +79,23 @@ pub(super) struct Shared {
     dram: Dram,
     /// Who holds which line; only with several harts.
     pub directory: Option<Directory>,
+    /// Cycle of the last access for functional warming, in a time of its own that all cores share.
+    warm_cycle: u64,
 }
 
 impl Snapshot for Shared {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
-        let Self { llc, owners, counts, llc_mshrs, llc_latency: _, l2_latency: _, dram, directory } =
-            self;
+        let Self {
+            llc,
+            owners,
+            counts,
+            llc_mshrs,
+            llc_latency: _,
+            l2_latency: _,
+            dram,
+            directory,
+            warm_cycle: _,
+        } = self;
         if let Some(llc) = llc {
             llc.snapshot(archive)?;
         }
@@ -161,6 +180,7 @@ impl Shared {
         self.llc.iter_mut().for_each(Cache::settle);
         self.llc_mshrs.settle();
         self.dram.settle();
+        self.directory.iter_mut().for_each(Directory::settle);
     }
 
     /// Counts what a request means for other harts.

@@ -4,6 +4,9 @@
 //! way or busy, and what it took is forgotten at the end ([`Core::end_warming`]). What a hit leaves no trace in is shown to the hart by filters
 //! of lines, so that it asks only for the rest.
 //!
+//! Of several harts, the cores share one time of accesses ([`SharedMemory::after_all`](crate::SharedMemory)), and the directory is kept as in a timed run: a hart that reads
+//! or writes a line of others leaves them messages, which hide the line at their next turn ([`TimingModel::other_harts_executed`]).
+//!
 //! Predictors and the return stack learn from a log of the path, on a thread of its own ([`follower`]).
 //!
 //! Not kept warm: the micro BTB, which learns by cycles, the store queue, and bits of use of pages that are accessed in shown lines alone. The timed
@@ -189,7 +192,11 @@ impl<'a, S: CommitSink> Warming<'a, S> {
 
     /// Returns the cycle of the next access.
     fn next_cycle(&mut self) -> u64 {
-        self.state.cycle += APART;
+        let lower = &self.pipeline.lsu.lower;
+        self.state.cycle = match lower.coherent {
+            true => lower.shared.after_all(self.state.cycle, APART),
+            false => self.state.cycle + APART,
+        };
         self.state.cycle
     }
 
@@ -332,6 +339,11 @@ impl<S: CommitSink> TimingModel for Warming<'_, S> {
     fn warm_fence_i(&mut self) {
         self.tap(|| CoreCall::FenceI);
         self.pipeline.front.clear_l1i();
+    }
+
+    /// Drops and hides lines that other harts took, so that the next access to one is seen.
+    fn other_harts_executed(&mut self) {
+        self.pipeline.other_harts_executed();
     }
 
     fn translated(&mut self, va: u64, walk: &PageWalk) {

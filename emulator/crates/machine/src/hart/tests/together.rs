@@ -4,8 +4,10 @@ use devices::{Bus, CLINT_BASE, Clock, RAM_BASE};
 use isa::Interrupt;
 
 use super::asm::*;
-use super::model::{InRuns, Model};
-use crate::{Hart, Limit, RunExit, Translate, run_timed_together, run_together};
+use super::model::{InRuns, Model, Warms};
+use crate::{
+    Hart, Limit, RunExit, Translate, run_paced_together, run_timed_together, run_together,
+};
 
 const DATA: u64 = RAM_BASE + 0x4000;
 
@@ -172,6 +174,44 @@ fn timed_runs_are_the_same_wherever_they_stop() {
     assert!(whole.1.iter().all(|&count| count > 100), "{whole:?}");
     assert_eq!(run(100), whole);
     assert_eq!(run(4000), whole);
+}
+
+#[test]
+fn paced_runs_are_the_same_wherever_they_stop_and_whatever_is_translated() {
+    let program =
+        [lr_d(5, 1), addi(5, 5, 1), sc_d(6, 5, 1), bne(6, 0, -12), addi(2, 2, 1), jal(0, -20)];
+    let run = |step: u64, translate: Translate| {
+        let mut machine = Machine::new(&[&program, &program, &[WFI]], translate);
+        let mut models = [true, false, true].map(Warms::new);
+        for n in 1..=12_000 / step {
+            let mut pairs: Vec<_> = machine.harts.iter_mut().zip(&mut models).collect();
+            let limit = Limit::cycle(n * step);
+            assert_eq!(run_paced_together(&mut pairs, &mut machine.bus, limit).0, RunExit::Limit);
+        }
+        let harts =
+            machine.harts.iter().map(|hart| (hart.reg(2), hart.cycle(), hart.instructions()));
+        (machine.data(0), harts.collect::<Vec<_>>())
+    };
+    let whole = run(12_000, Translate::Nothing);
+    // Some 12,000 cycles of two harts, at 0.72 cycles for each instruction.
+    assert_eq!(whole.0, whole.1.iter().map(|hart| hart.0).sum::<u64>(), "no increment is lost");
+    assert!(whole.1[..2].iter().all(|hart| hart.2 > 16_000), "{whole:?}");
+    assert!(whole.1.iter().all(|hart| (12_000..12_100).contains(&hart.1)), "{whole:?}");
+    for translate in [Translate::Nothing, Translate::Everything] {
+        for step in [100, 4000, 12_000] {
+            assert_eq!(run(step, translate), whole, "{step} {translate:?}");
+        }
+    }
+}
+
+#[test]
+fn cycles_in_which_all_paced_harts_sleep_are_counted() {
+    let mut machine = Machine::new(&[&[WFI], &[WFI]], Translate::Nothing);
+    let mut models = [Warms::new(true), Warms::new(true)];
+    let mut pairs: Vec<_> = machine.harts.iter_mut().zip(&mut models).collect();
+    let (exit, slept) = run_paced_together(&mut pairs, &mut machine.bus, Limit::cycle(50_000));
+    assert_eq!(exit, RunExit::Limit);
+    assert!((49_000..=50_000).contains(&slept), "{slept}");
 }
 
 /// Drops decoded code between runs, as a checkpoint does. Harts lose increments to each other, depending on where turns end.
