@@ -27,7 +27,7 @@ fn warm(cores: &mut [Core<Commits>; 2], accesses: &[Access]) {
         let (kind, at) = (if writes { MemKind::Store } else { MemKind::Load }, DATA + LINE * line);
         let filters = warming.line_filters().unwrap();
         let filter = if writes { filters.stores } else { filters.loads };
-        // As a hart does: it tells of what is not shown.
+        // A hart tells the model of what is not shown, too.
         if !filter.shows(at >> FILTER_LINE_BITS) {
             warming.warm_access(&MemAccess::new(kind, at, at, 8, false), false);
         }

@@ -224,7 +224,7 @@ mod tests {
                     now.harts[hart].awake += if is_timed { cycles } else { 0 };
                     let taken = match is_timed {
                         true => cycles,
-                        false => instructions * sampler.rates()[hart] >> 16,
+                        false => (instructions * sampler.rates()[hart]) >> 16,
                     };
                     latest = latest.max(taken);
                 }

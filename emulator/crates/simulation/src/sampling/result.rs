@@ -38,10 +38,10 @@ pub struct Sampled {
     /// How far the state in which units begin is off; `None` without two units that were timed twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<StateError>,
-    /// Of several harts, the cycles that the region would take from its begin to its end, asleep or not; `None` without two units.
+    /// Cycles that the region would take from its begin to its end, asleep or not, if several harts execute it; `None` without two units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed: Option<Estimate>,
-    /// Of several harts, the cycles that the region would take while each of them is awake.
+    /// Cycles that the region would take while each hart is awake, if several execute it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub harts: Vec<Estimate>,
 }

@@ -4,7 +4,7 @@
 //! way or busy, and what it took is forgotten at the end ([`Core::end_warming`]). What a hit leaves no trace in is shown to the hart by filters
 //! of lines, so that it asks only for the rest.
 //!
-//! Of several harts, the cores share one time of accesses ([`SharedMemory::after_all`](crate::SharedMemory)), and the directory is kept as in a timed run: a hart that reads
+//! The cores of several harts share one time of accesses ([`SharedMemory::after_all`](crate::SharedMemory)), and the directory is kept as in a timed run: a hart that reads
 //! or writes a line of others leaves them messages, which hide the line at their next turn ([`TimingModel::other_harts_executed`]).
 //!
 //! Predictors and the return stack learn from a log of the path, on a thread of its own ([`follower`]).
