@@ -95,7 +95,7 @@ fn errors_of_what_is_set_blame_the_option() {
             "--set run.max_cycles=abc: expected a whole number from 0 up, found string \"abc\"",
         ),
         ("run.sampling.scheme=1", "--set run.sampling.scheme=1: expected a name in quotes"),
-        ("run.warm=1", "--set run.warm=1: expected true or false"),
+        ("run.warm=1", "--set run.warm=1: expected a boolean, found integer `1`"),
         ("nothing", "--set nothing: expected KEY=VALUE"),
     ];
     for (set, expected) in cases {

@@ -5,7 +5,7 @@ use crate::stratified::Chosen;
 /// Weights become whole numbers, of which the smallest that SimPoint writes is one of many.
 const WEIGHT_UNITS: f64 = 10_000.0;
 /// Intervals that a file may have.
-const MOST_POINTS: usize = 100_000;
+const MOST_POINTS: usize = 1000;
 
 /// What is wrong with files of points.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

@@ -12,6 +12,9 @@ use crate::oracle::{Charged, Oracle};
 use crate::over_time::timed;
 use crate::{Contexts, Evaluation, Profile};
 
+/// Weights that are told apart: each has counts of its own, which take memory. A stream from elsewhere may have any number, and a further one counts as the nearest of these.
+const MOST_WEIGHTS: usize = if cfg!(test) { 4 } else { 1 << 11 };
+
 /// What is counted of cycles of one weight.
 pub(super) struct Counts {
     oracle: Oracle,
@@ -29,7 +32,11 @@ impl Run {
     /// Counts what follows as standing for `weight` times as much as it is.
     #[cold]
     pub(super) fn weigh(&mut self, weight: u64) {
-        if weight == self.weight || self.ignores_weights {
+        if self.ignores_weights {
+            return;
+        }
+        let weight = self.told_apart(weight);
+        if weight == self.weight {
             return;
         }
         self.count_thread();
@@ -47,6 +54,15 @@ impl Run {
         self.weight = weight;
         if let Some(details) = &mut self.details {
             details.select(self.process);
+        }
+    }
+
+    /// Returns the weight that is counted for `weight`: itself, unless there are too many others.
+    fn told_apart(&self, weight: u64) -> u64 {
+        let known = self.others.iter().map(|(known, _)| *known).chain([self.weight]);
+        match known.clone().count() < MOST_WEIGHTS {
+            true => weight,
+            false => known.min_by_key(|known| known.abs_diff(weight)).unwrap_or(weight),
         }
     }
 

@@ -13,6 +13,8 @@ use super::{PlannedUnit, Sampled};
 const COUNTING_INTERVAL: u64 = 1 << 22;
 /// Units that a ranked set or a stratified sample has if nobody says otherwise.
 const UNITS_OF_A_SAMPLE: u64 = 100;
+/// Phases that SimPoint's scheme may be asked for: looking for more takes longer than timing them.
+const MOST_PHASES: u64 = 1000;
 /// Fewest and most instructions that are timed before the warm-up of a unit that is timed twice: what they tell the core is kept in the host's memory, some 15
 /// bytes for each.
 const REFERENCE: u64 = 1_000_000;
@@ -207,6 +209,9 @@ impl SamplingPlan {
                 "\"systematic\" or \"random\" with run.sampling.error".to_owned(),
                 &scheme.name(),
             ),
+            Self { scheme: Scheme::Simpoint, units: Some(units), .. } if *units > MOST_PHASES => {
+                fault("units", format!("at most {MOST_PHASES} with scheme = \"simpoint\""), units)
+            }
             Self { points: Some(_), scheme, .. } if *scheme != Scheme::Simpoint => {
                 fault("scheme", "\"simpoint\" with run.sampling.points".to_owned(), &scheme.name())
             }

@@ -193,8 +193,9 @@ fn paced_runs_are_the_same_wherever_they_stop_and_whatever_is_translated() {
         (machine.data(0), harts.collect::<Vec<_>>())
     };
     let whole = run(12_000, Translate::Nothing);
-    // Some 12,000 cycles of two harts, at 0.72 cycles for each instruction.
-    assert_eq!(whole.0, whole.1.iter().map(|hart| hart.0).sum::<u64>(), "no increment is lost");
+    // Some 12,000 cycles of two harts, at 0.72 cycles for each instruction. Each may have stopped between an increment and its count.
+    let counted: u64 = whole.1.iter().map(|hart| hart.0).sum();
+    assert!((counted..=counted + 2).contains(&whole.0), "increments are lost: {whole:?}");
     assert!(whole.1[..2].iter().all(|hart| hart.2 > 16_000), "{whole:?}");
     assert!(whole.1.iter().all(|hart| (12_000..12_100).contains(&hart.1)), "{whole:?}");
     for translate in [Translate::Nothing, Translate::Everything] {

@@ -121,6 +121,28 @@ fn evaluate_all(batches: &[Batch]) -> Evaluation {
     evaluator.finish()
 }
 
+#[test]
+fn weights_that_are_too_many_count_as_the_nearest() {
+    let batches = weighted(&synthetic::batches(&[0x00ff_ffff; 40], 4));
+    let evaluate = |weights: &[u32]| {
+        let mut evaluator = Evaluator::new(&[], Region::Marked);
+        for batch in &batches {
+            let mut batch = batch.clone();
+            let events = weights.iter().flat_map(|weight| {
+                let marks = [Event::Region(false), Event::Weight(*weight), Event::Region(true)];
+                marks.map(|event| (0, event))
+            });
+            batch.events = events.collect();
+            evaluator.batch(&batch).unwrap();
+        }
+        evaluator.finish()
+    };
+    // What is marked is all behind the last weight; one is there from the beginning.
+    let alone = evaluate(&[100]).cycles;
+    assert_eq!(evaluate(&[2, 3, 100]).cycles, alone);
+    assert_eq!(evaluate(&[2, 3, 50, 100]).cycles, alone / 2);
+}
+
 proptest! {
     #[test]
     fn weights_multiply_all_that_is_counted(
