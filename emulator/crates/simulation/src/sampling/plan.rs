@@ -187,7 +187,8 @@ impl SamplingPlan {
         };
         match self {
             Self { unit, .. } if *unit < 1000 => fault("unit", "at least 1000".to_owned(), unit),
-            Self { every, unit, .. } if every < unit => {
+            // Where units are chosen, how many there are says how long intervals are.
+            Self { every, unit, .. } if every < unit && !self.chooses_units() => {
                 fault("every", format!("at least the unit, {unit}"), every)
             }
             Self { caches: Some(caches), predictors, .. } if caches < predictors => {
@@ -222,6 +223,14 @@ impl SamplingPlan {
         }
     }
 
+    /// Returns whether units are chosen, and not one in each interval.
+    fn chooses_units(&self) -> bool {
+        match self.scheme {
+            Scheme::Systematic | Scheme::Random => false,
+            Scheme::RankedSet | Scheme::Stratified | Scheme::Simpoint => true,
+        }
+    }
+
     /// Returns how many instructions before the warm-up of a unit that is timed twice are timed, too; `None`: no unit can be.
     pub(crate) fn reference(&self) -> Option<u64> {
         // What a window is too short for shows only from far before it.
@@ -232,10 +241,9 @@ impl SamplingPlan {
 
     /// Returns the instructions of the intervals that a pass before has to survey, if there has to be one.
     pub fn surveys(&self) -> Option<u64> {
-        match (self.scheme, self.units) {
-            (Scheme::Simpoint, _) if self.points.is_some() => None,
-            (Scheme::RankedSet | Scheme::Stratified | Scheme::Simpoint, _) => Some(self.unit),
-            (Scheme::Systematic | Scheme::Random, units) => units.map(|_| COUNTING_INTERVAL),
+        match self.chooses_units() {
+            true => self.points.is_none().then_some(self.unit),
+            false => self.units.map(|_| COUNTING_INTERVAL),
         }
     }
 
@@ -355,6 +363,9 @@ mod tests {
         assert_eq!(plan.fault().unwrap().0, "unit");
         let plan = SamplingPlan { every: 9000, ..SamplingPlan::default() };
         assert_eq!(plan.fault().unwrap().0, "every");
+        let long = SamplingPlan { unit: 5_000_000, ..SamplingPlan::default() };
+        assert_eq!(long.fault().unwrap().0, "every");
+        assert_eq!(SamplingPlan { scheme: Scheme::Stratified, ..long }.fault(), None);
         let plan = SamplingPlan { caches: Some(9000), ..SamplingPlan::default() };
         assert_eq!(plan.fault().unwrap().0, "caches");
         let plan = SamplingPlan { units: Some(1), ..SamplingPlan::default() };
