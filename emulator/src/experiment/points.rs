@@ -16,6 +16,13 @@ const MOST_BYTES: u64 = 1 << 24;
 pub fn read(plan: &SamplingPlan) -> Result<Vec<PlannedUnit>, BadInput> {
     let Some(file) = &plan.points else { return Ok(Vec::new()) };
     let text = |file: &Path| {
+        // A pipe would be waited for.
+        if std::fs::metadata(file).is_ok_and(|found| !found.is_file()) {
+            return Err(bad_input(
+                file,
+                "expected a file for run.sampling.points, found something else",
+            ));
+        }
         let bytes = read_at_most(file, MOST_BYTES).map_err(|e| bad_input(file, e))?;
         String::from_utf8(bytes).map_err(|e| bad_input(file, e))
     };

@@ -302,7 +302,21 @@ impl Sampler {
     /// Returns what became of the region, which has ended.
     pub fn summary(&mut self) -> Sampled {
         self.end_unit();
-        Sampled::new(&self.plan, self.before, self.timed, &self.units, Some(&self.checked))
+        let mut sampled =
+            Sampled::new(&self.plan, self.before, self.timed, &self.units, Some(&self.checked));
+        let weight = |units: &[PlannedUnit]| -> u64 {
+            units.iter().map(|unit| u64::from(unit.weight)).sum()
+        };
+        let chosen = &self.chosen.0;
+        if let Some(beyond) = chosen.get(self.units.len()..).filter(|beyond| !beyond.is_empty()) {
+            sampled.in_words += &format!(
+                "; {} of the {} units that were chosen lie beyond the region's end, with {:.1} % of the weight",
+                beyond.len(),
+                chosen.len(),
+                100.0 * weight(beyond) as f64 / weight(chosen).max(1) as f64
+            );
+        }
+        sampled
     }
 }
 
@@ -528,7 +542,9 @@ mod tests {
                     sampler.advance(now(retired));
                 }
             }
-            assert_eq!(sampler.phase(), Phase::FastForward);
+            // Once there is no further unit, nothing is kept warm.
+            let has_more = sampler.unit.at != u64::MAX;
+            assert_eq!(sampler.phase() == Phase::FastForward, !has_more);
             sampler.close(now(retired));
         };
         let places = [0, 7000, 8000, 60_000];
@@ -543,6 +559,18 @@ mod tests {
         assert_eq!((units.at, sampled.units, sampled.instructions), (places.to_vec(), 4, 100_000));
         assert!(units.instructions.iter().all(|instructions| *instructions == 1000));
         assert_eq!(units.weights, [1, 7001, 8001, 60_001]);
+        assert!(!sampled.in_words.contains("beyond"), "{}", sampled.in_words);
+        let far =
+            [0, 7000, 200_000, 300_000].map(|at| PlannedUnit { weight: 2, ..PlannedUnit::at(at) });
+        sampler = Sampler::new(&plan, &far);
+        run(&mut sampler);
+        let words = sampler.finish().0.in_words;
+        assert!(
+            words.contains(
+                "2 of the 4 units that were chosen lie beyond the region's end, with 50.0 %"
+            ),
+            "{words}"
+        );
     }
 
     #[test]

@@ -222,12 +222,18 @@ impl Sampled {
                 100.0 * elapsed.margin().within_95 / elapsed.value
             )
         });
+        let seen = self.weighted_instructions.unwrap_or(*unit_instructions);
+        let unseen = 100.0 * (1.0 - seen as f64 / (*instructions).max(1) as f64);
+        let unseen = match plan.scheme == Scheme::Stratified && unseen > 0.5 {
+            true => format!("; the last {unseen:.1} % of the region are in no stratum"),
+            false => String::new(),
+        };
         let contention = match self.harts.is_empty() {
             true => "",
             false => "; with threads that contend for locks or spin it is off by more than chance",
         };
         format!(
-            "{sampled}: {:.1} M cycles, not idle, ± {:.2} % (95 %), ± {:.2} % (99.7 %) by chance{elapsed}, {:.4} cycles per instruction{state}{few}{all_timed}{missed}{contention}",
+            "{sampled}: {:.1} M cycles, not idle, ± {:.2} % (95 %), ± {:.2} % (99.7 %) by chance{elapsed}, {:.4} cycles per instruction{state}{unseen}{few}{all_timed}{missed}{contention}",
             cycles.value / 1e6,
             percent(margin.within_95),
             percent(margin.within_99_7),
