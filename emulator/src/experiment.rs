@@ -173,9 +173,9 @@ impl Experiment {
         options: &ExperimentOptions<'_>,
     ) -> anyhow::Result<Self> {
         let mut boot = boot;
-        let (region, warmth) = match (resumed, &mut boot) {
-            (Some(Resumed { region, warmth }), _) => (Some(region), warmth),
-            (None, Some(boot)) => (None, boot.take_warmth()),
+        let (region, warmed_state) = match (resumed, &mut boot) {
+            (Some(Resumed { region, warmed_state }), _) => (Some(region), warmed_state),
+            (None, Some(boot)) => (None, boot.take_warmed_state()),
             (None, None) => (None, Vec::new()),
         };
         let recording = match options.survey {
@@ -183,7 +183,7 @@ impl Experiment {
             None => recording(&plan, &work)?,
         };
         let mut session = Session::new(system, &plan.preset, recording, plan.spec.run.boot)?;
-        session.keep_warm(&warmth)?;
+        session.keep_warm(&warmed_state)?;
         if let Some(region) = &region {
             session.resume_region(region)?;
         }
@@ -389,7 +389,7 @@ struct Resumed {
     /// Where among marks the machine is.
     region: RegionState,
     /// What the core was taught while it was kept warm, if that was the plan's core; empty: nothing.
-    warmth: Vec<u8>,
+    warmed_state: Vec<u8>,
 }
 
 /// Lets a machine go on from a checkpoint, if there is one.
@@ -404,15 +404,15 @@ fn restore(
     };
     let saved = Checkpoint::open(path)?;
     let is_same_core = saved.header.core == plan.preset;
-    let (_, CheckpointContext { printed, region, guest, warmth }) =
+    let (_, CheckpointContext { printed, region, guest, warmed_state }) =
         saved.load(system, Mode::Functional, &plan.preset)?;
     if !guest.is_empty() && guest != description::guest_name(plan)?.as_bytes() {
         let error = "expected a checkpoint of this guest, found one of other files, arguments, kernel command line or clock";
         return Err(bad_input(path, error).into());
     }
     console.restore(&printed)?;
-    let warmth = if is_same_core { warmth } else { Vec::new() };
-    Ok(Some(Resumed { region, warmth }))
+    let warmed_state = if is_same_core { warmed_state } else { Vec::new() };
+    Ok(Some(Resumed { region, warmed_state }))
 }
 
 /// Loads a bare-metal program, which reads its input from a file or none. `results`: where the results are now, and will be.
@@ -508,6 +508,7 @@ fn recording(plan: &Plan, work: &Work) -> anyhow::Result<Recording> {
         warm: plan.spec.run.warm,
         sampling: plan.spec.run.sampling.clone(),
         units: plan.units.clone(),
+        surveyed: plan.surveyed,
         stored_units: stored_units.transpose()?,
         survey: None,
     })

@@ -4,7 +4,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{assert_error, json, run_spec, scratch, stderr, stdout, succeed, tipsim};
+use crate::common::{
+    assert_error, compile_work, json, run_of_spec, run_spec, scratch, stderr, stdout, succeed,
+    tipsim,
+};
 
 /// A program of some 60 million instructions: it sorts, which mispredicts, and adds up what lies far apart, which misses.
 const PROGRAM: &str = r#"
@@ -35,17 +38,12 @@ fn run_with(dir: &Path, of_run: &str, more: &str) -> Value {
 
 /// Runs the program as [`run_with`] does, with a trace or without.
 fn run_recorded(dir: &Path, of_run: &str, trace: bool, more: &str) -> Value {
-    let source = dir.join("work.c");
-    std::fs::write(&source, PROGRAM).unwrap();
-    let mut gcc = std::process::Command::new("riscv64-linux-gnu-gcc");
-    succeed(gcc.args(["-O1", "-static", "-o"]).arg(dir.join("work")).arg(&source));
+    compile_work(dir, PROGRAM, &[]);
     let spec = format!(
         "[run]\nboot = \"functional\"\nregion = \"command\"\ncommand = \"./work > answer.txt\"\nfiles = [\"work\"]\n{of_run}\n\
          [record]\ntrace = {trace}\n[[sampler]]\nprofiler = \"tip\"\nperiod = 997\n{more}"
     );
-    let output = run_spec(dir, &spec).output().unwrap();
-    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
-    json(&dir.join("out/run.json"))
+    run_of_spec(dir, &spec)
 }
 
 #[test]
@@ -244,6 +242,14 @@ fn units_that_stand_for_more_weigh_more() {
     // A unit's last cycle may be the next stretch's first.
     assert!(awake.abs_diff(weighed("cycles")) <= weights.iter().sum(), "{totals}");
     assert!((awake as f64 - estimate).abs() < 0.005 * estimate, "{totals}");
+    // Exports of the time line do, too.
+    let mut export = tipsim();
+    export.arg("report").arg(dir.join("out")).args(["--format", "folded", "--exact"]);
+    let folded = succeed(&mut export);
+    let lines = folded.lines().filter(|line| !line.starts_with('#'));
+    let samples = lines.map(|line| line.rsplit(' ').next().unwrap().parse::<u64>());
+    let exported: u64 = samples.map(Result::unwrap).sum();
+    assert!((exported as f64 / awake as f64 - 1.0).abs() < 0.01, "{exported} {awake}");
     // Whoever reads the trace counts the same.
     let mut evaluate = tipsim();
     evaluate.args(["trace", "evaluate", "--format", "json"]).arg(dir.join("out/trace.tip"));
@@ -268,10 +274,24 @@ fn units_that_stand_for_more_weigh_more() {
         "scheme = \"simpoint\"\npoints = {:?}\n",
         dir.join("phases/phases.simpts").display().to_string()
     );
-    let (found, imported, ..) = of("sampled-points", "", false, &plan);
-    assert_eq!((&imported["at"], &imported["cycles"]), (&units["at"], &units["cycles"]));
+    let (found, imported, found_in, _) = of("sampled-points", "", false, &plan);
+    for column in ["at", "cycles"] {
+        assert_eq!(imported[column], units[column], "{column}");
+    }
+    // An interval that the region's end cuts has a smaller share than one.
+    let weights = numbers(&imported, "weights").into_iter().zip(numbers(&units, "weights"));
+    assert!(weights.clone().all(|(imported, own)| imported.abs_diff(own) <= 1), "{imported}");
+    assert_eq!(weights.count(), found["units"].as_u64().unwrap() as usize);
     let again = found["point"]["cycles"].as_f64().unwrap();
     assert!((again / estimate - 1.0).abs() < 0.002, "{again} {estimate}");
+    let points = std::fs::read_to_string(dir.join("phases/phases.simpts")).unwrap();
+    let (_, rest) = points.split_once(' ').unwrap();
+    std::fs::write(dir.join("phases/phases.simpts"), format!("99999 {rest}")).unwrap();
+    let spec = std::fs::read_to_string(found_in.join("spec.toml")).unwrap();
+    let refused = run_spec(&found_in, &spec).output().unwrap();
+    let words = ["run.sampling.points: expected intervals below", "found 99999"];
+    assert!(words.iter().all(|word| stderr(&refused).contains(word)), "{}", stderr(&refused));
+    assert_eq!(refused.status.code(), Some(2));
     std::fs::write(dir.join("phases/phases.weights"), "0.5 x\n").unwrap();
     let spec = format!(
         "[run]\nboot = \"functional\"\nregion = \"command\"\ncommand = \"true\"\n[run.sampling]\n{plan}"

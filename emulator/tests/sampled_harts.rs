@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{json, run_spec, scratch, stderr, stdout, succeed};
+use crate::common::{compile_work, run_of_spec, scratch};
 
 /// Two threads that smooth halves of a grid, and wait for each other after each pass.
 const PROGRAM: &str = r#"
@@ -46,18 +46,12 @@ const PLAN: &str =
 
 /// Runs the program on two harts with more of the table `run`, and more of a spec; gives run.json.
 fn run(dir: &Path, of_run: &str, more: &str) -> Value {
-    let source = dir.join("work.c");
-    std::fs::write(&source, PROGRAM).unwrap();
-    let mut gcc = std::process::Command::new("riscv64-linux-gnu-gcc");
-    gcc.args(["-O1", "-static", "-pthread", "-o"]).arg(dir.join("work")).arg(&source);
-    succeed(&mut gcc);
+    compile_work(dir, PROGRAM, &["-pthread"]);
     let spec = format!(
         "[guest]\nharts = 2\n[run]\nboot = \"functional\"\nregion = \"command\"\ncommand = \"./work > answer.txt\"\nfiles = [\"work\"]\n{of_run}\n\
          [record]\ntrace = false\n[[sampler]]\nprofiler = \"tip\"\nperiod = 997\n{more}"
     );
-    let output = run_spec(dir, &spec).output().unwrap();
-    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
-    json(&dir.join("out/run.json"))
+    run_of_spec(dir, &spec)
 }
 
 #[test]

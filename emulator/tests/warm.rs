@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{json, run_spec, scratch, stderr, stdout, succeed};
+use crate::common::{compile_work, run_of_spec, scratch};
 
 /// A program of some millions of instructions: it counts words in a hash table.
 const PROGRAM: &str = r#"
@@ -37,17 +37,12 @@ fn run(dir: &Path, of_run: &str) -> Value {
 
 /// Runs a command that has the program, with more of the table `run` of its spec; gives run.json.
 fn run_command(dir: &Path, command: &str, of_run: &str) -> Value {
-    let source = dir.join("work.c");
-    std::fs::write(&source, PROGRAM).unwrap();
-    let mut gcc = std::process::Command::new("riscv64-linux-gnu-gcc");
-    succeed(gcc.args(["-O1", "-static", "-o"]).arg(dir.join("work")).arg(&source));
+    compile_work(dir, PROGRAM, &[]);
     let spec = format!(
         "[run]\nboot = \"functional\"\ncommand = \"{command}\"\nfiles = [\"work\"]\n{of_run}\n\
          [record]\ntrace = false\n[[sampler]]\nprofiler = \"tip\"\nperiod = 997\n"
     );
-    let output = run_spec(dir, &spec).output().unwrap();
-    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
-    json(&dir.join("out/run.json"))
+    run_of_spec(dir, &spec)
 }
 
 fn count(run: &Value, event: &str) -> f64 {

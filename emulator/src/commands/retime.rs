@@ -8,7 +8,8 @@ use std::time::Instant;
 use profile::{Estimate, Evaluation};
 use serde_json::{Value, json};
 use simulation::{
-    Profilers, RetimeOptions, Retimed, SampledUnits, StoredUnits, Threads, retime as retime_units,
+    Profilers, RetimeOptions, Retimed, Sampled, SampledUnits, StoredUnits, Threads,
+    retime as retime_units,
 };
 use timing::Preset;
 
@@ -103,11 +104,11 @@ pub fn retime(args: &RetimeArgs) -> anyhow::Result<u8> {
             smaller.join(", ")
         );
     }
-    let ratio = ratio(&units, &retimed.units, sampling.instructions);
+    let ratio = ratio((&units, &retimed.units), &retimed.sampled);
     let of_run = RetimedRun {
         run: std::path::absolute(&args.dir).unwrap_or_else(|_| args.dir.clone()),
         core: recorded.core["name"].as_str().unwrap_or_default().to_owned(),
-        cycles_ratio: ratio,
+        cycles_ratio: ratio.and_then(|(_, estimate)| estimate),
         set: args.set.clone(),
         smaller: smaller.into_iter().map(str::to_owned).collect(),
     };
@@ -125,7 +126,7 @@ pub fn retime(args: &RetimeArgs) -> anyhow::Result<u8> {
             print!("{verdict}");
             println!("sampled: {}", retimed.sampled.in_words);
             if let Some(ratio) = ratio {
-                println!("{}", in_words(&ratio, &args.dir));
+                println!("{}", in_words(ratio, &args.dir));
             }
             println!("results: {}", out.display());
         }
@@ -232,25 +233,36 @@ fn smaller(core: &Preset, recorded: &Preset) -> Vec<&'static str> {
     pairs.filter(|((_, size), (_, recorded))| size < recorded).map(|((key, _), _)| key).collect()
 }
 
-/// Returns the cycles of the retimed units relative to those of the run: an estimate for the region that is nearer than either alone, as the
-/// units are the same.
-fn ratio(before: &SampledUnits, after: &SampledUnits, instructions: u64) -> Option<Estimate> {
+/// Returns the cycles of the retimed units relative to those of the run, and the estimate for the region if how much units differ tells of chance: it is nearer than either
+/// alone, as the units are the same.
+fn ratio(
+    (before, after): (&SampledUnits, &SampledUnits),
+    sampled: &Sampled,
+) -> Option<(f64, Option<Estimate>)> {
     let units: u64 = before.instructions.iter().sum();
-    let rest = 1.0 - units as f64 / instructions.max(units).max(1) as f64;
-    let pairs = before.cycles.iter().zip(&after.cycles);
-    Estimate::of_ratio(pairs.map(|(before, after)| (*after as f64, *before as f64)), rest)
+    let rest = 1.0 - units as f64 / sampled.instructions.max(units).max(1) as f64;
+    let weights = before.weights.iter().copied().chain(std::iter::repeat(1)).map(f64::from);
+    let pairs = before.cycles.iter().zip(&after.cycles).zip(weights);
+    let pairs =
+        pairs.map(|((before, after), weight)| (weight * *after as f64, weight * *before as f64));
+    let (part, whole) =
+        pairs.clone().fold((0.0, 0.0), |sums, pair| (sums.0 + pair.0, sums.1 + pair.1));
+    let estimate = Estimate::of_ratio(pairs, rest);
+    (whole > 0.0).then(|| (part / whole, estimate.filter(|_| sampled.plan.scheme.tells_chance())))
 }
 
 /// Returns what a ratio says of two cores.
-fn in_words(ratio: &Estimate, run: &Path) -> String {
-    let margin = ratio.margin();
-    format!(
-        "{:.4} times the cycles of the run in {} ± {:.2} % (95 %), ± {:.2} % (99.7 %) by chance, as the units are the same",
-        ratio.value,
-        run.display(),
-        100.0 * margin.within_95 / ratio.value,
-        100.0 * margin.within_99_7 / ratio.value
-    )
+fn in_words((ratio, estimate): (f64, Option<Estimate>), run: &Path) -> String {
+    let margin = estimate.map_or_else(String::new, |estimate| {
+        let margin = estimate.margin();
+        let percent = |margin: f64| 100.0 * margin / ratio;
+        format!(
+            " ± {:.2} % (95 %), ± {:.2} % (99.7 %) by chance, as the units are the same",
+            percent(margin.within_95),
+            percent(margin.within_99_7)
+        )
+    });
+    format!("{ratio:.4} times the cycles of the run in {}{margin}", run.display())
 }
 
 /// Returns how the units went: what the run says of its guest stays, and what is of the core is that of this one.

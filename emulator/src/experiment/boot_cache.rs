@@ -33,7 +33,7 @@ pub struct Boot {
     path: PathBuf,
     found: Found,
     /// What the core was taught by the boot of the checkpoint, if it was kept warm.
-    warmth: Vec<u8>,
+    warmed_state: Vec<u8>,
 }
 
 /// What became of the checkpoint that an earlier run may have left.
@@ -69,11 +69,11 @@ impl Boot {
             Some(file) => load(plan, &path, file, system).map(Some),
             None => Ok(None),
         });
-        let mut warmth = Vec::new();
+        let mut warmed_state = Vec::new();
         let found = match loaded {
             Ok(Some(context)) => {
                 console.restore(&context.printed)?;
-                warmth = context.warmth;
+                warmed_state = context.warmed_state;
                 Found::Restored
             }
             Ok(None) => Found::Nothing,
@@ -86,12 +86,12 @@ impl Boot {
         if found != Found::Restored {
             plan.load_guest(system)?;
         }
-        Ok(Some(Self { path, found, warmth }))
+        Ok(Some(Self { path, found, warmed_state }))
     }
 
     /// Takes what the core was taught by the boot of the checkpoint; empty if there is none, or the core is not kept warm.
-    pub fn take_warmth(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.warmth)
+    pub fn take_warmed_state(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.warmed_state)
     }
 
     /// Returns whether the run goes on from where an earlier one saved the machine.

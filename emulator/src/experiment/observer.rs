@@ -190,7 +190,7 @@ impl Observer for ExperimentObserver<'_> {
                     boot.save(session, &self.state.console);
                 }
                 // A run that goes on from the boot of another one begins here.
-                session.settle_warmth()?;
+                session.settle_warmed_state()?;
                 None
             }
             RunExit::Debug(_) => None,

@@ -7,6 +7,7 @@ use phases::Survey;
 use simulation::Goal;
 
 use super::{ConsoleEcho, End, Experiment, ExperimentOptions, Plan, SurveyRequest, command};
+use crate::failure::BadInput;
 use crate::run_folder::Work;
 
 /// What a survey found, and the plan that it was for.
@@ -45,7 +46,7 @@ pub fn survey(plan: Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Sur
 /// Settles where the units of a sampled run are, by a survey if it takes one. `None`: the survey was interrupted.
 ///
 /// # Errors
-/// If the guest cannot boot.
+/// If the guest cannot boot, or a unit that the spec names lies beyond the region.
 pub fn settled(plan: Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Option<Plan>> {
     let interval = plan.spec.run.sampling.as_ref().and_then(|plan| plan.surveys());
     let Some(interval) = interval else { return Ok(Some(plan)) };
@@ -59,7 +60,15 @@ pub fn settled(plan: Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Op
     }
     // A region that has not begun is told of by the run itself.
     if let Some(sampling) = plan.spec.run.sampling.as_mut().filter(|_| survey.total() > 0) {
-        plan.units = sampling.settle(&survey);
+        let units = sampling.settle(&survey, &plan.points);
+        plan.units = units.map_err(|e| BadInput(format!("run.sampling.{e}")))?;
+        plan.surveyed = Some(survey.total());
+        let weights: f64 = plan.points.iter().map(|point| point.weight).sum();
+        if !plan.points.is_empty() && (weights - 1.0).abs() > 0.01 {
+            eprintln!(
+                "tipsim: note: the weights of run.sampling.points add up to {weights:.2}, not 1: each counts relative to that sum"
+            );
+        }
         eprintln!(
             "tipsim: surveyed {:.1} M instructions with {} basic blocks: some {} units, one in {:.2} M instructions",
             survey.total() as f64 / 1e6,

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use phases::Point;
 use profile::Sampler;
 use simulation::{Goal, PANIC_ARGUMENT, PlannedUnit, RunPosition, System};
 use timing::Preset;
@@ -45,8 +46,12 @@ pub struct Plan {
     pub epoch: u64,
     /// Addresses of debuginfod servers for the report's names; none if empty.
     pub debuginfod: String,
-    /// Units of a sampled run, if the spec or a survey chose them.
+    /// Intervals of a sampled run that the spec's files name.
+    pub points: Vec<Point>,
+    /// Units of a sampled run, if a survey chose them.
     pub units: Vec<PlannedUnit>,
+    /// Instructions of the region in that survey.
+    pub surveyed: Option<u64>,
 }
 
 impl Plan {
@@ -80,7 +85,7 @@ impl Plan {
             input::check(input)?;
         }
         let points = spec.run.sampling.as_ref().map(points::read).transpose()?;
-        let units = points.unwrap_or_default();
+        let points = points.unwrap_or_default();
         let memory = spec::parse_memory(&guest.memory).map_err(BadInput).map_err(at)?;
         memory::check("guest.memory", memory).map_err(|e| of.blame(&e))?;
         let asked = spec.run.host_memory.as_deref().map(spec::parse_size);
@@ -137,7 +142,9 @@ impl Plan {
             host_memory: memory::bound(asked),
             epoch,
             debuginfod: args.debuginfod.clone().unwrap_or_default(),
-            units,
+            points,
+            units: Vec::new(),
+            surveyed: None,
         })
     }
 

@@ -1,19 +1,20 @@
-//! Units of a sampled run that other tools chose: SimPoint's files.
+//! Intervals of a sampled run that other tools chose: SimPoint's files.
 
 use std::path::Path;
 
-use simulation::{PlannedUnit, SamplingPlan};
+use phases::Point;
+use simulation::SamplingPlan;
 
 use crate::failure::{BadInput, bad_input, read_at_most};
 
 /// Bytes that a file may have: more than any tool writes.
 const MOST_BYTES: u64 = 1 << 24;
 
-/// Returns the units that `run.sampling.points` names, with their weights from the file of the same name that ends in `.weights`; none without the key.
+/// Returns the intervals that `run.sampling.points` names, with their weights from the file of the same name that ends in `.weights`; none without the key.
 ///
 /// # Errors
 /// If a file cannot be read, or is something else.
-pub fn read(plan: &SamplingPlan) -> Result<Vec<PlannedUnit>, BadInput> {
+pub fn read(plan: &SamplingPlan) -> Result<Vec<Point>, BadInput> {
     let Some(file) = &plan.points else { return Ok(Vec::new()) };
     let text = |file: &Path| {
         // A pipe would be waited for.
@@ -27,12 +28,11 @@ pub fn read(plan: &SamplingPlan) -> Result<Vec<PlannedUnit>, BadInput> {
         String::from_utf8(bytes).map_err(|e| bad_input(file, e))
     };
     let weights = file.with_extension("weights");
-    let chosen = phases::points(&text(file)?, &text(&weights)?).map_err(|e| {
+    phases::points(&text(file)?, &text(&weights)?).map_err(|e| {
         let (file, what) = match e.is_of_weights() {
             true => (weights.as_path(), "weights of run.sampling.points"),
             false => (file.as_path(), "run.sampling.points"),
         };
         bad_input(file, format!("{what}: {e}"))
-    })?;
-    Ok(plan.planned(&chosen, plan.unit))
+    })
 }

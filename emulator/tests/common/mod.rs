@@ -105,6 +105,22 @@ pub fn assemble(dir: &Path, name: &str, source: &str) -> PathBuf {
     elf
 }
 
+/// Compiles a C program for the guest as `work` in a folder.
+pub fn compile_work(dir: &Path, source: &str, options: &[&str]) {
+    let file = dir.join("work.c");
+    std::fs::write(&file, source).expect("write source");
+    let mut gcc = Command::new("riscv64-linux-gnu-gcc");
+    gcc.args(["-O1", "-static"]).args(options);
+    succeed(gcc.arg("-o").arg(dir.join("work")).arg(&file));
+}
+
+/// Runs a spec in a folder, which has to succeed; gives run.json.
+pub fn run_of_spec(dir: &Path, spec: &str) -> serde_json::Value {
+    let output = run_spec(dir, spec).output().expect("run tipsim");
+    assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
+    json(&dir.join("out/run.json"))
+}
+
 /// Reads a JSON file of a run.
 pub fn json(path: &Path) -> serde_json::Value {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

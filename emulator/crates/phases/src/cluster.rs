@@ -33,7 +33,7 @@ pub struct Phase {
     pub intervals: usize,
     /// Number of stretches of intervals that follow each other.
     pub stretches: usize,
-    /// The interval that stands for the phase: the one nearest to its centre. One that the region's end has cut stands for none but itself.
+    /// The interval that stands for the phase: the one nearest to its centre, and the middle one of several that are as near. One that the region's end has cut stands for none but itself.
     pub representative: usize,
     /// Distance of the phase's intervals from its centre, root of the mean square: how much the phase's intervals differ.
     pub spread: f64,
@@ -75,7 +75,8 @@ impl Phases {
         let total = survey.total().max(1) as f64;
         let mut numbers = vec![None; centres.len()];
         let mut phases: Vec<Phase> = Vec::new();
-        let mut nearest_to: Vec<f64> = Vec::new();
+        // The least distance from each phase's centre, and the intervals that are as near.
+        let mut nearest_to: Vec<(f64, Vec<usize>)> = Vec::new();
         let mut of: Vec<usize> = Vec::with_capacity(survey.vectors.len());
         for (interval, vector) in survey.vectors.iter().enumerate() {
             let (centre, distance) = nearest(centres, vector);
@@ -88,7 +89,7 @@ impl Phases {
                     spread: 0.0,
                 };
                 phases.push(new);
-                nearest_to.push(f64::INFINITY);
+                nearest_to.push((f64::INFINITY, Vec::new()));
                 phases.len() - 1
             });
             let phase = &mut phases[number];
@@ -97,12 +98,20 @@ impl Phases {
             phase.stretches += usize::from(of.last() != Some(&number));
             phase.spread += distance;
             let is_whole = survey.instructions[interval] >= survey.interval;
-            if is_whole && distance < nearest_to[number] {
-                (phase.representative, nearest_to[number]) = (interval, distance);
+            let (least, as_near) = &mut nearest_to[number];
+            if is_whole && distance < *least {
+                *least = distance;
+                as_near.clear();
+            }
+            if is_whole && distance == *least {
+                as_near.push(interval);
             }
             of.push(number);
         }
-        for phase in &mut phases {
+        for (phase, (_, as_near)) in phases.iter_mut().zip(nearest_to) {
+            // At the edge of a phase, a run that is a little shorter or longer has another one.
+            phase.representative =
+                as_near.get(as_near.len() / 2).copied().unwrap_or(phase.representative);
             phase.spread = (phase.spread / phase.intervals as f64).sqrt();
         }
         Self { phases, of }
@@ -220,23 +229,11 @@ fn nearest(centres: &[Mean], vector: &Vector) -> (usize, f64) {
 mod tests {
     use super::*;
 
-    /// A survey whose intervals are of these phases, with some noise.
-    fn survey(phases: &[usize], noise: f64) -> Survey {
-        let mut survey = Survey::new(100);
-        let mut random = Random(1);
-        for phase in phases {
-            let mut vector: Vector = std::array::from_fn(|_| (noise * random.share()) as f32);
-            vector[*phase] += 1.0;
-            survey.add(100, vector);
-        }
-        survey
-    }
-
     #[test]
     fn phases_are_found_with_their_number() {
         let of: Vec<usize> = (0..600).map(|at| [3, 0, 7, 0, 3, 3][at / 100]).collect();
         for noise in [0.0, 0.02, 0.1] {
-            let phases = Phases::of(&survey(&of, noise), 30, 5);
+            let phases = Phases::of(&Survey::near(&of, noise), 30, 5);
             let expected = [(0.5, 300, 2), (1.0 / 3.0, 200, 2), (1.0 / 6.0, 100, 1)];
             assert_eq!(phases.phases.len(), 3, "noise {noise}");
             for (phase, (share, intervals, stretches)) in phases.phases.iter().zip(expected) {
@@ -258,16 +255,17 @@ mod tests {
 
     #[test]
     fn a_program_without_phases_has_one() {
-        let phases = Phases::of(&survey(&[2; 50], 0.0), 10, 0);
+        let phases = Phases::of(&Survey::near(&[2; 50], 0.0), 10, 0);
         assert_eq!((phases.phases.len(), phases.phases[0].intervals), (1, 50));
-        assert_eq!(Phases::of(&survey(&[2], 0.0), 10, 0).phases.len(), 1);
+        assert_eq!(phases.phases[0].representative, 25, "the middle one of those that are as near");
+        assert_eq!(Phases::of(&Survey::near(&[2], 0.0), 10, 0).phases.len(), 1);
         let none = Phases::of(&Survey::new(100), 10, 0);
         assert_eq!((none.phases, none.of), (Vec::new(), Vec::new()));
     }
 
     #[test]
     fn an_interval_that_is_cut_stands_for_none_but_itself() {
-        let mut survey = survey(&[1, 1], 0.1);
+        let mut survey = Survey::near(&[1, 1], 0.1);
         let vector = survey.vectors[0];
         survey.add(10, vector);
         assert_ne!(Phases::of(&survey, 1, 0).phases[0].representative, 2);

@@ -1,11 +1,33 @@
 //! Intervals that were chosen elsewhere, as SimPoint's tools write them.
 
-use crate::stratified::Chosen;
+use crate::stratified::ChosenInterval;
 
-/// Weights become whole numbers, of which the smallest that SimPoint writes is one of many.
-const WEIGHT_UNITS: f64 = 10_000.0;
 /// Intervals that a file may have.
 const MOST_POINTS: usize = 1000;
+
+/// An interval that stands for a part of a program.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Number of the interval.
+    pub interval: usize,
+    /// Share of the program.
+    pub weight: f64,
+    /// The phase that the interval is of.
+    pub phase: usize,
+}
+
+impl Point {
+    /// Returns what points stand for in a program of `intervals` intervals. Weights count relative to their sum.
+    pub fn chosen(points: &[Self], intervals: u64) -> Vec<ChosenInterval> {
+        let sum: f64 = points.iter().map(|point| point.weight).sum();
+        let chosen = points.iter().map(|point| ChosenInterval {
+            interval: point.interval,
+            stands_for: ((point.weight / sum * intervals as f64).round() as u64).max(1),
+            phase: point.phase,
+        });
+        chosen.collect()
+    }
+}
 
 /// What is wrong with files of points.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -45,7 +67,7 @@ impl PointsError {
 ///
 /// # Errors
 /// If a line is of another form, or a phase lacks a weight.
-pub fn points(intervals: &str, weights: &str) -> Result<Vec<Chosen>, PointsError> {
+pub fn points(intervals: &str, weights: &str) -> Result<Vec<Point>, PointsError> {
     let lines = |text| str::lines(text).enumerate().filter(|(_, line)| !line.trim().is_empty());
     let mut of_phase = std::collections::BTreeMap::new();
     for (number, line) in lines(weights) {
@@ -58,30 +80,29 @@ pub fn points(intervals: &str, weights: &str) -> Result<Vec<Chosen>, PointsError
             return Err(PointsError::WeightTwice(number + 1, line.to_owned()));
         }
     }
-    let mut chosen: Vec<Chosen> = Vec::new();
+    let mut points: Vec<Point> = Vec::new();
     let mut seen = std::collections::BTreeSet::new();
     for (number, line) in lines(intervals) {
         let fault = || PointsError::Interval(number + 1, line.to_owned());
         let (interval, phase) = pair::<usize>(line).ok_or_else(fault)?;
         let weight = of_phase.get(&phase).ok_or(PointsError::NoWeight(phase))?;
-        let is_new = chosen.iter().all(|chosen| chosen.phase as u64 != phase);
+        let is_new = points.iter().all(|point| point.phase as u64 != phase);
         if !is_new || !seen.insert(interval) {
             return Err(PointsError::IntervalTwice(number + 1, line.to_owned()));
         }
         if *weight > 0.0 {
-            let stands_for = ((weight * WEIGHT_UNITS).round() as u64).max(1);
             let phase = usize::try_from(phase).map_err(|_| fault())?;
-            chosen.push(Chosen { interval, stands_for, phase });
+            points.push(Point { interval, weight: *weight, phase });
         }
-        if chosen.len() > MOST_POINTS {
+        if points.len() > MOST_POINTS {
             break;
         }
     }
-    if !(1..=MOST_POINTS).contains(&chosen.len()) {
-        return Err(PointsError::Count(chosen.len()));
+    if !(1..=MOST_POINTS).contains(&points.len()) {
+        return Err(PointsError::Count(points.len()));
     }
-    chosen.sort_unstable_by_key(|chosen| chosen.interval);
-    Ok(chosen)
+    points.sort_unstable_by_key(|point| point.interval);
+    Ok(points)
 }
 
 /// Returns the number and the phase of a line.
@@ -98,11 +119,16 @@ mod tests {
     #[test]
     fn points_are_read_as_simpoint_writes_them() {
         let found = points("12 0\n3 1\n100 2\n", "0.25 0\n0.7 1\n0.05 2\n").unwrap();
-        let found: Vec<_> = found.iter().map(|it| (it.interval, it.stands_for, it.phase)).collect();
-        assert_eq!(found, [(3, 7000, 1), (12, 2500, 0), (100, 500, 2)]);
+        let numbers: Vec<_> = found.iter().map(|it| (it.interval, it.weight, it.phase)).collect();
+        assert_eq!(numbers, [(3, 0.7, 1), (12, 0.25, 0), (100, 0.05, 2)]);
+        let stand_for = |found: &[Point], intervals| -> Vec<u64> {
+            Point::chosen(found, intervals).iter().map(|chosen| chosen.stands_for).collect()
+        };
+        assert_eq!(stand_for(&found, 200), [140, 50, 10]);
         // Phases without an interval are left out, and what weighs next to nothing does not vanish.
-        let found = points("5 7\n", "0.9 1\n1e-9 7\n\n").unwrap();
-        assert_eq!(found, [Chosen { interval: 5, stands_for: 1, phase: 7 }]);
+        let found = points("5 7\n6 8\n", "0.9 1\n1e-9 7\n\n0.3 8").unwrap();
+        assert_eq!(found[0], Point { interval: 5, weight: 1e-9, phase: 7 });
+        assert_eq!(stand_for(&found, 200), [1, 200]);
     }
 
     #[test]

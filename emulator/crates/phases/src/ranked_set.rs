@@ -82,25 +82,12 @@ fn principal_component(vectors: &[Vector], mean: &Mean) -> Mean {
 mod tests {
     use super::*;
 
-    /// A survey of intervals that are near to one of some directions each.
-    fn survey(phases: &[usize]) -> Survey {
-        let mut survey = Survey::new(100);
-        let mut random = Random(1);
-        for phase in phases {
-            let noise = |random: &mut Random| random.below(1000) as f32 / 1e5;
-            let mut vector: Vector = std::array::from_fn(|_| noise(&mut random));
-            vector[*phase] += 1.0;
-            survey.add(100, vector);
-        }
-        survey
-    }
-
     #[test]
     fn a_sample_has_what_the_region_has() {
         // A tenth of one phase, three tenths of another, six of a third, in long stretches.
         let phases: Vec<usize> =
             (0..1000).map(|at| [0, 1, 1, 1, 2, 2, 2, 2, 2, 2][at / 100]).collect();
-        let survey = survey(&phases);
+        let survey = Survey::near(&phases, 0.01);
         for seed in 0..20 {
             let chosen = ranked_set(&survey, 30, seed);
             assert_eq!(chosen.len(), 30);

@@ -11,7 +11,7 @@ const UNITS_PER_STRATUM: usize = 4;
 
 /// An interval that stands for some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chosen {
+pub struct ChosenInterval {
     /// Number of the interval.
     pub interval: usize,
     /// Number of intervals that it stands for, with itself.
@@ -24,19 +24,19 @@ pub struct Chosen {
 /// Bayesian information criterion says.
 ///
 /// Sherwood et al., *Automatically Characterizing Large Scale Program Behavior*, ASPLOS 2002.
-pub fn representatives(survey: &Survey, count: Option<usize>, seed: u64) -> Vec<Chosen> {
+pub fn representatives(survey: &Survey, count: Option<usize>, seed: u64) -> Vec<ChosenInterval> {
     let phases = match count {
         Some(count) => Phases::with_count(survey, count, seed),
         None => Phases::of(survey, MOST_PHASES, seed),
     };
     let whole = survey.whole().len();
-    let chosen = phases.phases.iter().enumerate().map(|(number, phase)| Chosen {
+    let chosen = phases.phases.iter().enumerate().map(|(number, phase)| ChosenInterval {
         interval: phase.representative,
         stands_for: phase.intervals as u64,
         phase: number,
     });
     // An interval that the region's end has cut is no unit.
-    let mut chosen: Vec<Chosen> = chosen.filter(|chosen| chosen.interval < whole).collect();
+    let mut chosen: Vec<ChosenInterval> = chosen.filter(|chosen| chosen.interval < whole).collect();
     chosen.sort_unstable_by_key(|chosen| chosen.interval);
     chosen
 }
@@ -45,10 +45,10 @@ pub fn representatives(survey: &Survey, count: Option<usize>, seed: u64) -> Vec<
 /// of the region, and two intervals at least. The intervals of a stratum are divided into stretches, from each of which one is drawn that stands for it.
 ///
 /// Ekman, *CPU Simulation Using Two-Phase Stratified Sampling*, arXiv 2603.22605, has such samples of processors.
-pub fn stratified(survey: &Survey, count: usize, seed: u64) -> Vec<Chosen> {
+pub fn stratified(survey: &Survey, count: usize, seed: u64) -> Vec<ChosenInterval> {
     let whole = survey.whole().len();
     if whole <= count {
-        let all = (0..whole).map(|interval| Chosen { interval, stands_for: 1, phase: 0 });
+        let all = (0..whole).map(|interval| ChosenInterval { interval, stands_for: 1, phase: 0 });
         return all.collect();
     }
     let strata = (count / UNITS_PER_STRATUM).clamp(1, MOST_PHASES);
@@ -66,7 +66,7 @@ pub fn stratified(survey: &Survey, count: usize, seed: u64) -> Vec<Chosen> {
             let begin = unit * members.len() / units;
             let end = (unit + 1) * members.len() / units;
             let interval = members[begin + random.below(end - begin)];
-            chosen.push(Chosen { interval, stands_for: (end - begin) as u64, phase });
+            chosen.push(ChosenInterval { interval, stands_for: (end - begin) as u64, phase });
         }
     }
     chosen.sort_unstable_by_key(|chosen| chosen.interval);
@@ -76,16 +76,12 @@ pub fn stratified(survey: &Survey, count: usize, seed: u64) -> Vec<Chosen> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::survey::Vector;
 
-    /// A survey of intervals that are near to one of some directions each, and of one that is cut.
-    fn survey(phases: &[usize]) -> Survey {
-        let mut survey = Survey::new(100);
-        let mut random = Random(1);
-        for (at, phase) in phases.iter().enumerate() {
-            let mut vector: Vector = std::array::from_fn(|_| 0.01 * random.share() as f32);
-            vector[*phase] += 1.0;
-            survey.add(if at + 1 == phases.len() { 40 } else { 100 }, vector);
+    /// Returns a survey whose last interval is cut.
+    fn cut(phases: &[usize]) -> Survey {
+        let mut survey = Survey::near(phases, 0.01);
+        if let Some(last) = survey.instructions.last_mut() {
+            *last = 40;
         }
         survey
     }
@@ -93,7 +89,7 @@ mod tests {
     #[test]
     fn each_phase_has_a_representative() {
         let of: Vec<usize> = (0..601).map(|at| [3, 0, 7, 0, 3, 3, 3][at / 100]).collect();
-        let survey = survey(&of);
+        let survey = cut(&of);
         let chosen = representatives(&survey, None, 5);
         assert_eq!(chosen.iter().map(|chosen| chosen.stands_for).sum::<u64>(), 601);
         let found: Vec<_> =
@@ -105,16 +101,14 @@ mod tests {
         assert_eq!(representatives(&survey, Some(2), 5).len(), 2);
         assert_eq!(representatives(&Survey::new(100), None, 5), []);
         // A program of one interval, which is cut.
-        let mut cut = Survey::new(100);
-        cut.add(40, survey.vectors[0]);
-        assert_eq!(representatives(&cut, None, 5), []);
+        assert_eq!(representatives(&cut(&[3]), None, 5), []);
     }
 
     #[test]
     fn strata_have_their_parts_of_a_sample() {
         let of: Vec<usize> =
             (0..1001).map(|at| [0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2][at / 100]).collect();
-        let survey = survey(&of);
+        let survey = cut(&of);
         for seed in 0..20 {
             let chosen = stratified(&survey, 30, seed);
             assert!(chosen.is_sorted_by(|a, b| a.interval < b.interval));
@@ -135,7 +129,7 @@ mod tests {
     #[test]
     fn a_rare_phase_has_two_units() {
         let of: Vec<usize> = (0..2001).map(|at| usize::from((500..504).contains(&at))).collect();
-        let chosen = stratified(&survey(&of), 20, 3);
+        let chosen = stratified(&cut(&of), 20, 3);
         assert_eq!(chosen.iter().filter(|chosen| of[chosen.interval] == 1).count(), 2);
         assert_eq!(chosen.iter().map(|chosen| chosen.stands_for).sum::<u64>(), 2000);
     }

@@ -44,6 +44,19 @@ impl Survey {
         self.vectors.push(vector);
     }
 
+    /// Returns a survey of intervals of 100 instructions, each of which executes mostly what its phase's number says, and up to `noise` of all else.
+    #[cfg(test)]
+    pub(crate) fn near(phases: &[usize], noise: f64) -> Self {
+        let mut survey = Self::new(100);
+        let mut random = crate::mean::Random(1);
+        for phase in phases {
+            let mut vector: Vector = std::array::from_fn(|_| (noise * random.share()) as f32);
+            vector[*phase] += 1.0;
+            survey.add(100, vector);
+        }
+        survey
+    }
+
     /// Returns the instructions of the whole region.
     pub fn total(&self) -> u64 {
         self.instructions.iter().sum()

@@ -36,7 +36,7 @@ use owners::owners;
 use parts::Parts;
 use region_restart::RequestedDetail;
 use subsamples::Subsamples;
-use weights::{Counts, added_up};
+use weights::{WeightCounts, added_up};
 
 /// Which cycles are profiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -78,7 +78,6 @@ impl Evaluator {
             counted: 0,
             units: 0,
             weight: 1,
-            ignores_weights: false,
             weighed: 0,
             weighed_from: 0,
             others: Vec::new(),
@@ -137,12 +136,6 @@ impl Evaluator {
     /// Also counts all units of a sampled region as one subsample, as how much they differ says nothing of chance.
     pub fn of_chosen_units(mut self) -> Self {
         self.run.subsamples = Some(Box::new(Subsamples::new(true)));
-        self
-    }
-
-    /// Takes all cycles to stand for themselves, whatever [`Event::Weight`] says.
-    pub(crate) fn without_weights(mut self) -> Self {
-        self.run.ignores_weights = true;
         self
     }
 
@@ -223,7 +216,8 @@ impl Evaluator {
 
     /// Instructions that committed in the region so far.
     pub fn instructions(&self) -> u64 {
-        self.run.instructions
+        let others = self.run.others.iter().map(|(_, counts)| counts.instructions());
+        self.run.instructions + others.sum::<u64>()
     }
 
     /// Ends the pass.
@@ -320,14 +314,12 @@ struct Run {
     units: usize,
     /// What profiled cycles stand for at present, as a multiple of themselves.
     weight: u64,
-    /// All cycles stand for themselves.
-    ignores_weights: bool,
     /// Profiled cycles of the present weight, up to when it was taken up last.
     weighed: u64,
     /// Profiled cycles of all weights when the present weight was taken up last.
     weighed_from: u64,
     /// What was counted of cycles of other weights.
-    others: Vec<(u64, Counts)>,
+    others: Vec<(u64, WeightCounts)>,
     /// Some filter has a privilege.
     by_privilege: bool,
     /// Some filter lets only marked cycles through.

@@ -46,6 +46,20 @@ impl CycleStacks {
         put(&mut self.by_process, process.0 as usize, stacks);
     }
 
+    /// Returns the multiple of all units.
+    pub(crate) fn times(&self, factor: u64) -> Self {
+        Self { by_process: self.by_process.iter().map(|packed| packed.times(factor)).collect() }
+    }
+
+    /// Adds other stacks.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let processes = self.by_process.len().max(other.by_process.len());
+        self.by_process.resize(processes, Packed::default());
+        for (packed, more) in self.by_process.iter_mut().zip(&other.by_process) {
+            packed.add(more.iter());
+        }
+    }
+
     /// Returns the stack of one instruction in one process. It reads all of the process's stacks before that one: use
     /// [`CycleStacks::of`] for many instructions.
     pub fn get(&self, process: ProcessId, inst: InstId) -> CycleStack {

@@ -62,7 +62,7 @@ impl Timeline {
     /// Windows of at least `width` cycles. Not of an evaluator [in detail](Evaluator::in_detail).
     pub fn new(evaluator: Evaluator, width: u64) -> Self {
         Self {
-            evaluator: evaluator.without_weights(),
+            evaluator,
             hart: HartId::default(),
             width,
             idle: 0,

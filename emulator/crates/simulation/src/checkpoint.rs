@@ -63,10 +63,10 @@ pub struct CheckpointContext {
     /// What names the guest that booted, such as a hash; empty if nobody asked.
     pub guest: Vec<u8>,
     /// What the core was taught while it was kept warm before its first timed part; empty if it was not.
-    pub warmth: Vec<u8>,
+    pub warmed_state: Vec<u8>,
 }
 
-snapshot::snapshot!(CheckpointContext { printed, region, guest, warmth });
+snapshot::snapshot!(CheckpointContext { printed, region, guest, warmed_state });
 
 /// Saves a machine between two runs; the file is there when it is whole.
 ///

@@ -35,9 +35,9 @@ pub trait TimingCores {
         how: BetweenUnits,
     ) -> RunExit;
     /// Returns what cores that have timed nothing learnt while they were kept warm, which ends their warming.
-    fn warmth(&mut self) -> Result<Vec<u8>, SnapshotError>;
-    /// Lets cores that have done nothing yet begin with what others [learnt](Self::warmth).
-    fn begin_warm(&mut self, warmth: &[u8]) -> snapshot::Result;
+    fn warmed_state(&mut self) -> Result<Vec<u8>, SnapshotError>;
+    /// Lets cores that have done nothing yet begin with what others [learnt](Self::warmed_state).
+    fn begin_warm(&mut self, warmed_state: &[u8]) -> snapshot::Result;
     /// Ends the warming of cores, if it goes on: counts are then those of timed parts alone.
     fn end_warming(&mut self);
     /// Lets each core sleep until a cycle, up to which others have executed for its hart.
@@ -418,15 +418,15 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
         }
     }
 
-    fn warmth(&mut self) -> Result<Vec<u8>, SnapshotError> {
+    fn warmed_state(&mut self) -> Result<Vec<u8>, SnapshotError> {
         let mut archive = Archive::saving();
-        self.cores.iter_mut().try_for_each(|timing| timing.core.warmth(&mut archive))?;
+        self.cores.iter_mut().try_for_each(|timing| timing.core.warmed_state(&mut archive))?;
         Ok(archive.into_bytes())
     }
 
-    fn begin_warm(&mut self, warmth: &[u8]) -> snapshot::Result {
-        let mut archive = Archive::loading(warmth);
-        self.cores.iter_mut().try_for_each(|timing| timing.core.warmth(&mut archive))?;
+    fn begin_warm(&mut self, warmed_state: &[u8]) -> snapshot::Result {
+        let mut archive = Archive::loading(warmed_state);
+        self.cores.iter_mut().try_for_each(|timing| timing.core.warmed_state(&mut archive))?;
         archive.end()
     }
 

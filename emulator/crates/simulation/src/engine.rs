@@ -101,8 +101,8 @@ impl Engine {
     }
 
     /// Returns what was learnt for the timing cores so far, if something was; what is learnt next is as if it were loaded before.
-    pub(crate) fn warmth(&mut self) -> Result<Option<Vec<u8>>, SnapshotError> {
-        self.warming.as_mut().map(|cores| cores.warmth()).transpose()
+    pub(crate) fn warmed_state(&mut self) -> Result<Option<Vec<u8>>, SnapshotError> {
+        self.warming.as_mut().map(|cores| cores.warmed_state()).transpose()
     }
 
     /// Lets the functional harts go on for the timing cores.

@@ -42,6 +42,8 @@ pub struct Recording {
     pub sampling: Option<SamplingPlan>,
     /// The units, in the order of their places, if they are chosen.
     pub units: Vec<PlannedUnit>,
+    /// Instructions of the region when they were chosen.
+    pub surveyed: Option<u64>,
     /// Where the units of a sampled region are stored, with all that a core is told; `None`: nowhere.
     pub stored_units: Option<Box<dyn Write + Send>>,
     /// The region is surveyed, with one hart and after a functional boot: nothing is timed or recorded.

@@ -91,6 +91,8 @@ pub(crate) struct Sampler {
     before: u64,
     /// Units that a survey chose, if it chose some, and otherwise one in each interval; and how many of them were planned.
     chosen: (Vec<PlannedUnit>, usize),
+    /// Instructions of the region when they were chosen.
+    surveyed: Option<u64>,
     random: u64,
     timed: u64,
     /// The region began anew, and there has been no unit since.
@@ -107,11 +109,13 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// Returns a sampler that waits for a region. Units are those that a survey has `chosen`, in the order of their places, if it chose some.
-    pub fn new(plan: &SamplingPlan, chosen: &[PlannedUnit]) -> Self {
+    /// Returns a sampler that waits for a region. Units are those that a survey has `chosen`, in the order of their places, if it chose some
+    /// in a region of `surveyed` instructions.
+    pub fn new(plan: &SamplingPlan, chosen: &[PlannedUnit], surveyed: Option<u64>) -> Self {
         let chosen = (chosen.to_vec(), 0);
         let mut sampler = Self {
             chosen,
+            surveyed,
             phase: Phase::Outside,
             until: u64::MAX,
             unit: PlannedUnit::at(0),
@@ -187,7 +191,7 @@ impl Sampler {
     /// Forgets all that was sampled, between stretches: the region begins anew.
     pub fn restart(&mut self) {
         // A survey chose places of the region that begins anew.
-        *self = Self { is_anew: true, ..Self::new(&self.plan, &self.chosen.0) };
+        *self = Self { is_anew: true, ..Self::new(&self.plan, &self.chosen.0, self.surveyed) };
     }
 
     /// Goes on to the next phase, at the end of one.
@@ -308,6 +312,15 @@ impl Sampler {
             units.iter().map(|unit| u64::from(unit.weight)).sum()
         };
         let chosen = &self.chosen.0;
+        // Units that were chosen by what they execute are somewhere else by then.
+        if let Some(surveyed) = self.surveyed.filter(|_| !chosen.is_empty())
+            && self.before.abs_diff(surveyed) > self.plan.unit
+        {
+            sampled.in_words += &format!(
+                "; the region has {:+.2} % instructions beside those when its units were chosen, so that they may lie elsewhere in the program",
+                100.0 * (self.before as f64 / surveyed as f64 - 1.0)
+            );
+        }
         if let Some(beyond) = chosen.get(self.units.len()..).filter(|beyond| !beyond.is_empty()) {
             sampled.in_words += &format!(
                 "; {} of the {} units that were chosen lie beyond the region's end, with {:.1} % of the weight",
@@ -326,7 +339,7 @@ mod tests {
 
     /// Lets a sampler go through stretches of some instructions, each of which takes as many cycles as `cpi` says at its place.
     fn sampled(plan: &SamplingPlan, stretches: &[u64], cpi: impl Fn(u64) -> u64) -> Sampler {
-        let mut sampler = Sampler::new(plan, &[]);
+        let mut sampler = Sampler::new(plan, &[], None);
         let (mut retired, mut cycles, mut place) = (500, 0, 0);
         let now = |retired: u64, cycles: u64| Progress { retired, cycles };
         for stretch in stretches {
@@ -389,7 +402,7 @@ mod tests {
 
     /// Returns the phases of some instructions, and how long each is.
     fn phases(plan: &SamplingPlan, instructions: u64) -> Vec<(Phase, u64)> {
-        let mut sampler = Sampler::new(plan, &[]);
+        let mut sampler = Sampler::new(plan, &[], None);
         let now = |retired: u64| Progress { retired, cycles: 0 };
         sampler.open(now(0));
         let (mut retired, mut phases) = (0, Vec::new());
@@ -502,7 +515,7 @@ mod tests {
     #[test]
     fn time_goes_on_as_in_recent_units() {
         let plan = SamplingPlan { unit: 1000, warm_up: 0, every: 1000, ..SamplingPlan::default() };
-        assert_eq!(Sampler::new(&plan, &[]).rate(), 1 << 16);
+        assert_eq!(Sampler::new(&plan, &[], None).rate(), 1 << 16);
         let changes = |at| if at < 20_000 { 100 } else { 3 };
         assert_eq!(sampled(&plan, &[30_000], changes).rate(), 3 << 16);
     }
@@ -549,20 +562,22 @@ mod tests {
         };
         let places = [0, 7000, 8000, 60_000];
         let chosen = places.map(|at| PlannedUnit { weight: 1 + at as u32, ..PlannedUnit::at(at) });
-        let mut sampler = Sampler::new(&plan, &chosen);
+        let mut sampler = Sampler::new(&plan, &chosen, Some(100_900));
         run(&mut sampler);
         // What the region did before it began anew is forgotten, and the places are those of the region that begins then.
-        sampler = Sampler::new(&plan, &chosen);
+        sampler = Sampler::new(&plan, &chosen, Some(100_900));
         sampler.restart();
         run(&mut sampler);
         let (sampled, units) = sampler.finish();
         assert_eq!((units.at, sampled.units, sampled.instructions), (places.to_vec(), 4, 100_000));
         assert!(units.instructions.iter().all(|instructions| *instructions == 1000));
         assert_eq!(units.weights, [1, 7001, 8001, 60_001]);
-        assert!(!sampled.in_words.contains("beyond"), "{}", sampled.in_words);
+        for words in ["beyond", "elsewhere"] {
+            assert!(!sampled.in_words.contains(words), "{}", sampled.in_words);
+        }
         let far =
             [0, 7000, 200_000, 300_000].map(|at| PlannedUnit { weight: 2, ..PlannedUnit::at(at) });
-        sampler = Sampler::new(&plan, &far);
+        sampler = Sampler::new(&plan, &far, Some(90_000));
         run(&mut sampler);
         let words = sampler.finish().0.in_words;
         assert!(

@@ -110,7 +110,9 @@ impl Session {
             lines: SharedLines::new(system.harts.len()),
             follows_marks: false,
             regions: Regions::new(recording.region),
-            sampler: sampling.as_ref().map(|plan| Sampler::new(plan, &recording.units)),
+            sampler: sampling
+                .as_ref()
+                .map(|plan| Sampler::new(plan, &recording.units, recording.surveyed)),
             weight: 1,
             unit_writer: None,
             counts: match recording.sampling {
@@ -209,18 +211,18 @@ impl Session {
     }
 
     /// Keeps the timing core warm from now on while the functional hart executes, if the recording says so: what is timed later begins with the caches, TLBs and
-    /// predictors that the program left. The guest's time is that of a functional hart alone. `warmth`: what a core of the same preset has learnt before, as a
+    /// predictors that the program left. The guest's time is that of a functional hart alone. `warmed_state`: what a core of the same preset has learnt before, as a
     /// checkpoint says; empty: nothing.
     ///
     /// # Errors
-    /// If `warmth` is not of such a core.
-    pub fn keep_warm(&mut self, warmth: &[u8]) -> Result<(), SimulationError> {
+    /// If `warmed_state` is not of such a core.
+    pub fn keep_warm(&mut self, warmed_state: &[u8]) -> Result<(), SimulationError> {
         if !self.warms() || self.engine.cores().is_some() {
             return Ok(());
         }
         let mut core = self.system.core_to_warm(&self.preset);
-        if !warmth.is_empty() {
-            core.begin_warm(warmth)?;
+        if !warmed_state.is_empty() {
+            core.begin_warm(warmed_state)?;
         }
         self.engine.keep_warm(core);
         Ok(())
@@ -230,8 +232,8 @@ impl Session {
     ///
     /// # Errors
     /// If its state cannot be told.
-    pub fn settle_warmth(&mut self) -> Result<(), SimulationError> {
-        self.engine.warmth()?;
+    pub fn settle_warmed_state(&mut self) -> Result<(), SimulationError> {
+        self.engine.warmed_state()?;
         Ok(())
     }
 
@@ -421,9 +423,9 @@ impl Session {
         printed: Vec<u8>,
         guest: Vec<u8>,
     ) -> Result<(), SimulationError> {
-        let warmth = self.engine.warmth()?.unwrap_or_default();
+        let warmed_state = self.engine.warmed_state()?.unwrap_or_default();
         let region = self.regions.state();
-        let mut context = CheckpointContext { printed, region, guest, warmth };
+        let mut context = CheckpointContext { printed, region, guest, warmed_state };
         checkpoint::save(path, &mut self.system, &mut self.engine, &self.preset, &mut context)
     }
 
@@ -542,7 +544,7 @@ impl Session {
 
     /// Starts the timing cores, and the recording, if there is to be one.
     fn start_cores(&mut self) -> Result<(), SimulationError> {
-        let warmth = self.engine.warmth()?;
+        let warmed_state = self.engine.warmed_state()?;
         let recording = &mut self.recording;
         let stages = recording.stages && recording.trace.is_some();
         let mut recorders = Vec::new();
@@ -567,8 +569,8 @@ impl Session {
             spare_worker: self.consumer.as_ref().map(StreamConsumer::spare_worker),
         };
         self.engine = self.system.timing(&self.preset, recorders, &options);
-        if let (Some(warmth), Some(cores)) = (warmth, self.engine.cores_mut()) {
-            cores.begin_warm(&warmth)?;
+        if let (Some(warmed_state), Some(cores)) = (warmed_state, self.engine.cores_mut()) {
+            cores.begin_warm(&warmed_state)?;
         }
         let (Some(sampler), Some(cores)) = (&self.sampler, self.engine.cores_mut()) else {
             return Ok(());

@@ -9,23 +9,25 @@ pub struct UnitGaps {
     is_sampled: bool,
     /// Nothing has committed since the stream began or a unit ended.
     after_unit: bool,
-    /// Number of the rests so far.
+    /// The last event was a rest: a gap may have several.
+    in_gap: bool,
+    /// Number of the gaps so far.
     pub count: u64,
-    /// Cycles of the rests so far.
+    /// Cycles of the gaps so far.
     pub cycles: u64,
 }
 
 impl UnitGaps {
     /// Returns what takes a stream of a sampled run, or of another, which has no such gaps. `from_beginning`: it takes all of the stream.
     pub fn new(is_sampled: bool, from_beginning: bool) -> Self {
-        Self { is_sampled, after_unit: from_beginning, count: 0, cycles: 0 }
+        Self { is_sampled, after_unit: from_beginning, in_gap: false, count: 0, cycles: 0 }
     }
 
     /// Takes an event, and returns whether it is a rest between units.
     pub fn event(&mut self, event: &Event) -> bool {
         match event {
-            Event::Region(false) => self.after_unit = true,
-            Event::Region(true) | Event::RegionAnew => self.after_unit = false,
+            Event::Region(inside) => (self.after_unit, self.in_gap) = (!inside, false),
+            Event::RegionAnew => self.works(),
             Event::Idle { cycles } => return self.idle(*cycles),
             _ => {}
         }
@@ -36,15 +38,16 @@ impl UnitGaps {
     pub fn idle(&mut self, cycles: u64) -> bool {
         let is_gap = self.is_sampled && self.after_unit;
         if is_gap {
-            self.count += 1;
+            self.count += u64::from(!self.in_gap);
             self.cycles += cycles;
         }
+        self.in_gap = is_gap;
         is_gap
     }
 
     /// Takes a record, or cycles in which the core works.
     pub fn works(&mut self) {
-        self.after_unit = false;
+        (self.after_unit, self.in_gap) = (false, false);
     }
 }
 
@@ -64,7 +67,7 @@ mod tests {
         gaps.works();
         gaps.event(&Event::Region(false));
         gaps.event(&Event::Privilege(3));
-        assert!(gaps.event(&idle(50)));
+        assert!(gaps.event(&idle(20)) && gaps.event(&idle(30)), "a gap of two rests");
         assert_eq!((gaps.count, gaps.cycles), (2, 150));
         let mut part = UnitGaps::new(true, false);
         assert!(!part.event(&idle(50)), "what came before is not known");

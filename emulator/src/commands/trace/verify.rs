@@ -14,7 +14,11 @@ use crate::failure::{BadInput, bad_input};
 struct Totals {
     cycles: BTreeMap<&'static str, u64>,
     instructions: u64,
-    gaps: UnitGaps,
+    /// What lies between units, by hart.
+    gaps: BTreeMap<u32, UnitGaps>,
+    /// The hart whose stream comes next.
+    hart: u32,
+    is_sampled: bool,
 }
 
 impl Totals {
@@ -38,6 +42,14 @@ impl Totals {
     }
 }
 
+impl Totals {
+    /// Returns the gaps of the hart whose stream comes.
+    fn gaps(&mut self) -> &mut UnitGaps {
+        let is_sampled = self.is_sampled;
+        self.gaps.entry(self.hart).or_insert_with(|| UnitGaps::new(is_sampled, true))
+    }
+}
+
 impl SpanSink for Totals {
     fn span(&mut self, span: &Span<'_>) {
         let name = match span.state {
@@ -45,11 +57,11 @@ impl SpanSink for Totals {
             State::Stalled => "stalled",
             State::Flushed => "flushed",
             State::Drained => "drained",
-            State::Idle if self.gaps.idle(span.cycles) => "between units",
+            State::Idle if self.gaps().idle(span.cycles) => "between units",
             State::Idle => "idle",
         };
         if span.state != State::Idle {
-            self.gaps.works();
+            self.gaps().works();
         }
         *self.cycles.entry(name).or_default() += span.cycles;
         if span.state == State::Computing {
@@ -58,7 +70,7 @@ impl SpanSink for Totals {
     }
 
     fn event(&mut self, _cycle: u64, event: &Event) {
-        self.gaps.event(event);
+        self.gaps().event(event);
     }
 }
 
@@ -66,8 +78,13 @@ impl SpanSink for Totals {
 pub fn verify(args: &TraceArgs) -> anyhow::Result<u8> {
     let mut reader = open(&args.trace)?;
     let mut spans: BTreeMap<u32, SpanBuilder> = BTreeMap::new();
-    let gaps = UnitGaps::new(is_sampled(&reader), true);
-    let mut totals = Totals { cycles: BTreeMap::new(), instructions: 0, gaps };
+    let mut totals = Totals {
+        cycles: BTreeMap::new(),
+        instructions: 0,
+        gaps: BTreeMap::new(),
+        hart: 0,
+        is_sampled: is_sampled(&reader),
+    };
     let mut batch = Batch::default();
     let wrong = loop {
         match reader.next_batch(&mut batch) {
@@ -76,6 +93,7 @@ pub fn verify(args: &TraceArgs) -> anyhow::Result<u8> {
             Ok(false) => break Some(bad_input(&args.trace, reader.end())),
             Err(e) => break Some(BadInput(e.to_string())),
         }
+        totals.hart = batch.hart.0;
         let spans = spans.entry(batch.hart.0).or_default();
         if let Err(e) = spans.batch(&batch, &mut totals) {
             break Some(bad_input(&args.trace, e));

@@ -10,13 +10,13 @@ use super::{Run, join, region_restart};
 use crate::merge::MergedNumbers;
 use crate::oracle::{Charged, Oracle};
 use crate::over_time::timed;
-use crate::{Contexts, Evaluation, Profile};
+use crate::{ContextWeights, Contexts, Evaluation, Profile};
 
 /// Weights that are told apart: each has counts of its own, which take memory. A stream from elsewhere may have any number, and a further one counts as the nearest of these.
 const MOST_WEIGHTS: usize = if cfg!(test) { 4 } else { 1 << 11 };
 
 /// What is counted of cycles of one weight.
-pub(super) struct Counts {
+pub(super) struct WeightCounts {
     oracle: Oracle,
     parts: Parts,
     subsamples: Option<Box<Subsamples>>,
@@ -29,13 +29,10 @@ pub(super) struct Counts {
 }
 
 impl Run {
-    /// Counts what follows as standing for `weight` times as much as it is.
+    /// WeightCounts what follows as standing for `weight` times as much as it is.
     #[cold]
     pub(super) fn weigh(&mut self, weight: u64) {
-        if self.ignores_weights {
-            return;
-        }
-        let weight = self.told_apart(weight);
+        let weight = self.counted_weight(weight);
         if weight == self.weight {
             return;
         }
@@ -58,7 +55,7 @@ impl Run {
     }
 
     /// Returns the weight that is counted for `weight`: itself, unless there are too many others.
-    fn told_apart(&self, weight: u64) -> u64 {
+    fn counted_weight(&self, weight: u64) -> u64 {
         let known = self.others.iter().map(|(known, _)| *known).chain([self.weight]);
         match known.clone().count() < MOST_WEIGHTS {
             true => weight,
@@ -67,13 +64,13 @@ impl Run {
     }
 
     /// Returns counts of nothing yet.
-    fn no_counts(&self) -> Counts {
+    fn no_counts(&self) -> WeightCounts {
         let mut oracle = Oracle::new();
         let details = self.requested.width.map(|width| {
             oracle.count_commits();
             Box::new(Details::new(width))
         });
-        Counts {
+        WeightCounts {
             oracle,
             parts: Parts::new(self.views.iter().map(crate::view::View::filter)),
             subsamples: self.subsamples.as_ref().map(|subsamples| Box::new(subsamples.emptied())),
@@ -87,11 +84,11 @@ impl Run {
     }
 
     /// Goes on with other counts, and returns those so far.
-    pub(super) fn exchange(&mut self, next: Counts) -> Counts {
+    pub(super) fn exchange(&mut self, next: WeightCounts) -> WeightCounts {
         use std::mem::replace;
         let cycles = self.profiled - replace(&mut self.weighed_from, self.profiled);
         let contexts = self.stacks.as_mut().zip(next.contexts);
-        Counts {
+        WeightCounts {
             oracle: replace(&mut self.oracle, next.oracle),
             parts: replace(&mut self.parts, next.parts),
             subsamples: replace(&mut self.subsamples, next.subsamples),
@@ -105,7 +102,7 @@ impl Run {
     }
 
     /// Takes the counts of all weights, those of the present one first.
-    pub(super) fn take_counts(&mut self) -> Vec<(u64, Counts)> {
+    pub(super) fn take_counts(&mut self) -> Vec<(u64, WeightCounts)> {
         let none = self.no_counts();
         let mut counts = vec![(self.weight, self.exchange(none))];
         counts.append(&mut self.others);
@@ -113,7 +110,23 @@ impl Run {
     }
 }
 
-impl Counts {
+impl WeightCounts {
+    /// Takes what the Oracle counted so far, also by calling context.
+    pub fn take_oracle(&mut self) -> (Oracle, ContextWeights) {
+        let contexts = self.contexts.as_mut().map(ContextCounts::take);
+        (std::mem::replace(&mut self.oracle, Oracle::new()), contexts.unwrap_or_default())
+    }
+
+    /// Instructions that committed so far.
+    pub fn instructions(&self) -> u64 {
+        self.instructions
+    }
+
+    /// Idle cycles so far.
+    pub fn idle(&self) -> u64 {
+        self.idle
+    }
+
     /// Returns what was counted, and nothing of what does not depend on weights. `marked`: the profile of marked cycles is asked for.
     pub fn finish(
         self,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use commit_trace::Event;
-use phases::{Chosen, Survey};
+use phases::{ChosenInterval, Point, Survey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use super::{PlannedUnit, Sampled};
 /// Instructions of intervals of a pass that only counts instructions.
 const COUNTING_INTERVAL: u64 = 1 << 22;
 /// Units that a ranked set or a stratified sample has if nobody says otherwise.
-const UNITS_OF_A_SAMPLE: u64 = 100;
+const DEFAULT_UNITS: u64 = 100;
 /// Phases that SimPoint's scheme may be asked for: looking for more takes longer than timing them.
 const MOST_PHASES: u64 = 1000;
 /// Fewest and most instructions that are timed before the warm-up of a unit that is timed twice: what they tell the core is kept in the host's memory, some 15
@@ -43,7 +43,7 @@ pub enum Scheme {
 
 impl Scheme {
     /// Returns whether how much units differ tells how far estimates are off by chance.
-    pub(crate) fn tells_chance(self) -> bool {
+    pub fn tells_chance(self) -> bool {
         self != Self::Simpoint
     }
 
@@ -148,7 +148,7 @@ pub struct SamplingPlan {
     /// How far the cycles may be off by chance, for 95 % of seeds: the program runs again with shorter intervals if a pass has told less.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<RelativeError>,
-    /// File of intervals that stand for all, as SimPoint writes them (`.simpts`), beside a file of their weights (`.weights`): they are the units, and nothing is surveyed.
+    /// File of intervals that stand for all, as SimPoint writes them (`.simpts`), beside a file of their weights (`.weights`): they are the units, and a pass before counts the region's instructions alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub points: Option<PathBuf>,
     /// Number that the places of units follow from.
@@ -242,7 +242,9 @@ impl SamplingPlan {
     /// Returns the instructions of the intervals that a pass before has to survey, if there has to be one.
     pub fn surveys(&self) -> Option<u64> {
         match self.chooses_units() {
-            true => self.points.is_none().then_some(self.unit),
+            // Where units are is known then, and for how much each stands once the region's length is.
+            true if self.points.is_some() => Some(COUNTING_INTERVAL),
+            true => Some(self.unit),
             false => self.units.map(|_| COUNTING_INTERVAL),
         }
     }
@@ -252,16 +254,37 @@ impl SamplingPlan {
         self.surveys().is_some() || self.error.is_some()
     }
 
-    /// Settles what a survey of the region says: how long intervals are, and which units there are if there is not one in each of them.
-    pub fn settle(&mut self, survey: &Survey) -> Vec<PlannedUnit> {
+    /// Settles what a survey of the region says: how long intervals are, and which units there are if there is not one in each of them. `points`: the intervals that the
+    /// plan's files name.
+    ///
+    /// # Errors
+    /// If a point lies beyond the region, in words.
+    pub fn settle(
+        &mut self,
+        survey: &Survey,
+        points: &[Point],
+    ) -> Result<Vec<PlannedUnit>, String> {
         let instructions = survey.total();
         let count = |units| usize::try_from(units).unwrap_or(usize::MAX);
-        let units = count(self.units.unwrap_or(UNITS_OF_A_SAMPLE));
+        let units = count(self.units.unwrap_or(DEFAULT_UNITS));
+        // The region's end may cut the last one.
+        let intervals = instructions.div_ceil(self.unit);
+        if let Some(beyond) = points.iter().find(|point| point.interval as u64 >= intervals) {
+            return Err(format!(
+                "points: expected intervals below {intervals}, as the region has {instructions} instructions and run.sampling.unit is {}, found {}",
+                self.unit, beyond.interval
+            ));
+        }
+        let mut interval = survey.interval;
         let chosen = match self.scheme {
+            Scheme::Simpoint if !points.is_empty() => {
+                interval = self.unit;
+                Point::chosen(points, intervals)
+            }
             Scheme::Systematic | Scheme::Random => Vec::new(),
             Scheme::RankedSet => {
                 let chosen = phases::ranked_set(survey, units, self.seed);
-                let alike = |interval| Chosen { interval, stands_for: 1, phase: 0 };
+                let alike = |interval| ChosenInterval { interval, stands_for: 1, phase: 0 };
                 chosen.into_iter().map(alike).collect()
             }
             Scheme::Stratified => phases::stratified(survey, units, self.seed),
@@ -269,19 +292,7 @@ impl SamplingPlan {
         };
         let units = if chosen.is_empty() { units } else { chosen.len() };
         self.every = instructions.div_ceil(units.max(1) as u64).max(self.unit);
-        self.planned(&chosen, survey.interval)
-    }
-
-    /// Returns the units of intervals of so many instructions.
-    pub fn planned(&self, chosen: &[Chosen], interval: u64) -> Vec<PlannedUnit> {
-        let most = chosen.iter().map(|chosen| chosen.stands_for).max().unwrap_or(1);
-        let scale = most.div_ceil(u64::from(Event::MAX_WEIGHT)).max(1);
-        let planned = chosen.iter().map(|chosen| PlannedUnit {
-            at: (chosen.interval as u64).saturating_mul(interval),
-            weight: u32::try_from(chosen.stands_for.div_ceil(scale)).unwrap_or(Event::MAX_WEIGHT),
-            stratum: u32::try_from(chosen.phase).unwrap_or(u32::MAX),
-        });
-        planned.collect()
+        Ok(planned(&chosen, interval))
     }
 
     /// Returns the instructions of an interval with which the error that is wanted should be met, after a pass that has met less; `None` if
@@ -295,6 +306,19 @@ impl SamplingPlan {
     }
 }
 
+/// Returns the units of intervals of so many instructions.
+fn planned(chosen: &[ChosenInterval], interval: u64) -> Vec<PlannedUnit> {
+    // Weights that are too large for the stream become smaller together.
+    let most = chosen.iter().map(|chosen| chosen.stands_for).max().unwrap_or(1);
+    let scale = most.div_ceil(u64::from(Event::MAX_WEIGHT)).max(1);
+    let planned = chosen.iter().map(|chosen| PlannedUnit {
+        at: (chosen.interval as u64).saturating_mul(interval),
+        weight: u32::try_from(chosen.stands_for.div_ceil(scale)).unwrap_or(Event::MAX_WEIGHT),
+        stratum: u32::try_from(chosen.phase).unwrap_or(u32::MAX),
+    });
+    planned.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,15 +330,15 @@ mod tests {
         survey.vectors = vec![[0.0; phases::DIMENSIONS]; 500];
         let plan = SamplingPlan { unit: 1000, units: Some(50), ..SamplingPlan::default() };
         let mut of_each = plan.clone();
-        assert_eq!((of_each.settle(&survey), of_each.every), (vec![], 10_000));
+        assert_eq!((of_each.settle(&survey, &[]), of_each.every), (Ok(vec![]), 10_000));
         let mut chosen = SamplingPlan { scheme: Scheme::RankedSet, ..plan };
-        let places = chosen.settle(&survey);
+        let places = chosen.settle(&survey, &[]).unwrap();
         assert_eq!((places.len(), chosen.every, chosen.surveys()), (50, 10_000, Some(1000)));
         let is_alike = |unit: &PlannedUnit| unit.weight == 1 && unit.at.is_multiple_of(1000);
         assert!(places.iter().all(|unit| is_alike(unit) && unit.at < 500_000));
         // More units than there is room for.
         let mut many = SamplingPlan { unit: 1000, units: Some(9999), ..SamplingPlan::default() };
-        many.settle(&survey);
+        many.settle(&survey, &[]).unwrap();
         assert_eq!(many.every, 1000);
         assert!(!SamplingPlan::default().has_passes());
     }
@@ -330,19 +354,25 @@ mod tests {
         }
         let plan = |scheme| SamplingPlan { scheme, unit: 1000, ..SamplingPlan::default() };
         let mut simpoint = plan(Scheme::Simpoint);
-        let found: Vec<_> = simpoint.settle(&survey).iter().map(|unit| unit.weight).collect();
+        let found: Vec<_> =
+            simpoint.settle(&survey, &[]).unwrap().iter().map(|unit| unit.weight).collect();
         assert_eq!((found, simpoint.every), (vec![100, 300], 200_000));
         let mut stratified = SamplingPlan { units: Some(40), ..plan(Scheme::Stratified) };
-        let units = stratified.settle(&survey);
+        let units = stratified.settle(&survey, &[]).unwrap();
         assert_eq!((units.len(), stratified.every), (40, 10_000));
         assert!(units.iter().all(|unit| unit.weight == 10 && unit.at % 1000 == 0));
         assert_eq!(units.iter().filter(|unit| unit.stratum == 0).count(), 10);
-        // Weights that are too large for the stream become smaller together.
+        // Points have the weights of their files, and no unit lies beyond the region.
+        let point = |interval, weight| Point { interval, weight, phase: interval };
+        let points = simpoint.settle(&survey, &[point(3, 0.2), point(399, 0.6)]).unwrap();
+        let found: Vec<_> = points.iter().map(|unit| (unit.at, unit.weight)).collect();
+        assert_eq!(found, [(3000, 100), (399_000, 300)]);
+        let error = simpoint.settle(&survey, &[point(400, 1.0)]).unwrap_err();
+        assert!(error.starts_with("points: expected intervals below 400"), "{error}");
         let chosen = [(1u64 << 40, 0), (1 << 39, 1), (1, 2)];
         let chosen =
-            chosen.map(|(stands_for, phase)| Chosen { interval: phase, stands_for, phase });
-        let weights: Vec<_> =
-            simpoint.planned(&chosen, 10).iter().map(|unit| unit.weight).collect();
+            chosen.map(|(stands_for, phase)| ChosenInterval { interval: phase, stands_for, phase });
+        let weights: Vec<_> = planned(&chosen, 10).iter().map(|unit| unit.weight).collect();
         assert_eq!(weights, [Event::MAX_WEIGHT, Event::MAX_WEIGHT / 2, 1]);
     }
 
@@ -379,7 +409,7 @@ mod tests {
         let plan = SamplingPlan { points: points.clone(), ..SamplingPlan::default() };
         assert_eq!(plan.fault().unwrap().2, "\"systematic\"");
         let chosen = SamplingPlan { scheme: Scheme::Simpoint, points, ..SamplingPlan::default() };
-        assert_eq!((chosen.fault(), chosen.has_passes()), (None, false));
+        assert_eq!((chosen.fault(), chosen.surveys()), (None, Some(COUNTING_INTERVAL)));
         let plan = SamplingPlan { units: Some(5), ..chosen };
         assert_eq!(plan.fault().unwrap().0, "units");
         assert_eq!(SamplingPlan::default().fault(), None);

@@ -152,7 +152,9 @@ impl Sampled {
     pub(crate) fn of_several(mut self, estimates: Option<HartEstimates>) -> Self {
         if let Some(HartEstimates { cycles, elapsed, harts }) = estimates {
             self.cycles = Some(cycles);
-            self.cpi = Some(cycles.times(1.0 / self.instructions.max(1) as f64));
+            let cpi = cycles.times(1.0 / self.instructions.max(1) as f64);
+            self.cpi = Some(cpi);
+            self.point = Some(PointEstimate { cycles: cycles.value, cpi: cpi.value });
             (self.elapsed, self.harts) = (Some(elapsed), harts);
         }
         self.in_words = self.describe(false);

@@ -151,10 +151,10 @@ fn a_core_is_as_warm_as_it_was_when_a_checkpoint_was_saved() {
         let preset = session.preset.clone();
         let saved = crate::Checkpoint::open(&path).unwrap();
         let found = saved.load(session.system_mut(), Mode::Functional, &preset).unwrap().1;
-        (session, found.warmth)
+        (session, found.warmed_state)
     };
-    let (mut second, warmth) = restored();
-    second.keep_warm(&warmth).unwrap();
+    let (mut second, warmed_state) = restored();
+    second.keep_warm(&warmed_state).unwrap();
     let (mut colder, _) = restored();
     colder.keep_warm(&[]).unwrap();
     let [first, second, colder] = [&mut first, &mut second, &mut colder].map(|session| {
@@ -164,9 +164,9 @@ fn a_core_is_as_warm_as_it_was_when_a_checkpoint_was_saved() {
     assert_eq!(first, second);
     assert!(colder.0 > first.0, "{colder:?} {first:?}");
     // What is no core's state is refused.
-    let (mut third, mut warmth) = restored();
-    warmth.truncate(warmth.len() - 1);
-    assert!(third.keep_warm(&warmth).is_err());
+    let (mut third, mut warmed_state) = restored();
+    warmed_state.truncate(warmed_state.len() - 1);
+    assert!(third.keep_warm(&warmed_state).is_err());
 }
 
 #[test]

@@ -96,7 +96,7 @@ impl Path {
     }
 
     /// Saves or loads what the path has left behind.
-    pub fn warmth(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+    pub fn warmed_state(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
         self.state.snapshot(archive)
     }
 

@@ -14,7 +14,7 @@ const INDEX: usize = 128;
 const LATE: usize = 32;
 /// Cycles, more than any branch commits after one that was predicted before it. Low halves of cycles that are further apart say that an entry is old: they come
 /// round every 4 billion cycles.
-const AHEAD: u32 = 1 << 24;
+const MAX_COMMIT_LAG: u32 = 1 << 24;
 
 #[derive(Clone, Copy, Default)]
 struct Entry {
@@ -167,7 +167,7 @@ impl MicroBtb {
         } else {
             // A branch that was predicted by the entry in the way, and commits later, takes it back.
             let later = entry.trained.wrapping_sub(cycle);
-            if entry.tag != tag && entry.tag != 0 && (1..AHEAD).contains(&later) {
+            if entry.tag != tag && entry.tag != 0 && (1..MAX_COMMIT_LAG).contains(&later) {
                 return;
             }
             self.fold[at.bank()] ^= folded(entry.tag.wrapping_sub(1)) ^ folded(at.block());

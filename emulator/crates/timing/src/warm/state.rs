@@ -11,11 +11,11 @@ impl<S: CommitSink> Core<S> {
     ///
     /// # Errors
     /// If what is loaded is not the state of such a core.
-    pub fn warmth(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+    pub fn warmed_state(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
         self.end_warming();
         let next = self.pipeline.cycle() + 1;
         let (front, lsu) = (&mut self.pipeline.front, &mut self.pipeline.lsu);
-        self.path.warmth(archive)?;
+        self.path.warmed_state(archive)?;
         let counts = front.counts;
         front.snapshot(archive)?;
         lsu.snapshot(archive)?;

@@ -159,6 +159,15 @@ proptest! {
         let mut amounts = Amounts::new();
         add(&mut amounts, &found, 1);
         prop_assert_eq!(amounts, expected);
+        // Windows of a time line have all that the whole has.
+        let mut timeline = Timeline::new(Evaluator::new(&[], Region::Marked), 100);
+        batches.iter().for_each(|batch| timeline.batch(batch).unwrap());
+        let (evaluation, windows) = timeline.finish();
+        prop_assert_eq!(&evaluation.oracle, &found.oracle);
+        let of_windows = |of: fn(&crate::Window) -> u64| windows.iter().map(of).sum::<u64>();
+        prop_assert_eq!(of_windows(|window| window.idle), found.idle);
+        let stacked = of_windows(|window| window.stacks.iter().flat_map(|(_, of)| of).sum());
+        prop_assert_eq!(stacked, found.oracle.total());
         // A sampler that samples each cycle is the Oracle, but for what it drops at the ends of stretches.
         let tip = &found.samplers[0];
         let dropped = tip.tail_cycles + tip.dropped;
