@@ -180,6 +180,8 @@ pub const ERRORS: Table = Table {
         "samples": F64, "samples", "samples in the process";
         "error": F64, "share", "share of time that is charged to the wrong symbol";
         "sampling_error": F64, "share", "what so few samples would give with a perfect rule";
+        "error_margin_95": F64? null, "share", "margin of the error, by chance, for 95 % of seeds; null if the region was not sampled, or the process is in too few units";
+        "error_margin_99_7": F64? null, "share", "margin of the error, by chance, for 99.7 % of seeds";
     },
     has_cycle_stack: false,
     run_columns: None,
@@ -266,6 +268,8 @@ pub const TOP_DOWN: Table = Table {
         "slots": I64, "slots", "commit slots of the process";
         "node": Name, "", "path in the tree, joined by dots";
         "share": F64, "share", "share of the slots";
+        "margin_95": F64? null, "share", "margin of error of that share, by chance, for 95 % of seeds; null if the region was not sampled";
+        "margin_99_7": F64? null, "share", "margin of error of that share, by chance, for 99.7 % of seeds";
     },
     has_cycle_stack: false,
     run_columns: None,

@@ -138,6 +138,8 @@ impl Report<'_> {
                         ("samples", samples.clone()),
                         ("error", error["error"].clone()),
                         ("sampling_error", error["sampling"].clone()),
+                        ("error_margin_95", error["margin"]["within_95"].clone()),
+                        ("error_margin_99_7", error["margin"]["within_99_7"].clone()),
                     ]));
                 }
             }
@@ -234,6 +236,8 @@ impl Report<'_> {
                     ("slots", process["slots"].clone()),
                     ("node", json!(node)),
                     ("share", share.clone()),
+                    ("margin_95", process["margins"][node]["within_95"].clone()),
+                    ("margin_99_7", process["margins"][node]["within_99_7"].clone()),
                 ]));
             }
         }

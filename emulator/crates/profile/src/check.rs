@@ -247,11 +247,14 @@ impl Evaluation {
         expect(found <= SUBSAMPLES, || {
             format!("{FIELD}: expected at most {SUBSAMPLES}, found {found}")
         })?;
-        let mut sums = [0; 3];
+        let mut sums = [0; 4];
         for subsample in &self.subsamples {
             let stacks = &subsample.stacks.by_process;
             let units = known.by_process(FIELD, stacks, COMPONENT_BITS, Component::COUNT)?;
-            let amounts = [units, subsample.instructions, subsample.units];
+            ascending(FIELD, subsample.slots.keys().copied(), known)?;
+            let mut slots = subsample.slots.values().flat_map(|slots| slots.0);
+            let slots = slots.try_fold(0, |sum, more| added(FIELD, sum, more))?;
+            let amounts = [units, subsample.instructions, subsample.units, slots];
             for (sum, amount) in sums.iter_mut().zip(amounts) {
                 *sum = added(FIELD, *sum, amount)?;
             }
@@ -358,7 +361,16 @@ impl SamplerResult {
         expect(self.sampler.schedule.period > 0, || {
             format!("{field}: expected a period of at least 1, found 0")
         })?;
-        known.profile(field, &self.profile)?;
+        let total = known.profile(field, &self.profile)?;
+        let found = self.subsamples.len();
+        expect(found <= SUBSAMPLES, || {
+            format!("{field}: expected at most {SUBSAMPLES} subsamples, found {found}")
+        })?;
+        let mut subsamples = self.subsamples.iter();
+        let sum = subsamples.try_fold(0, |sum, of| added(field, sum, known.profile(field, of)?))?;
+        expect(found == 0 || sum == total, || {
+            format!("{field}: expected subsamples of {total} units in all, found {sum}")
+        })?;
         for process in self.processes.iter().flatten() {
             known.process(field, *process)?;
         }

@@ -52,13 +52,14 @@ impl ErrorSums {
     /// Adds a process: its weights by the Oracle, and those of the same symbols by the profile, in the same order. `totals` are of all
     /// processes that are added.
     pub fn add(&mut self, totals: &ErrorTotals, oracle: &OracleWeights, profile: &[u64]) {
-        self.add_correct(totals, oracle, profile);
+        self.add_correct(totals, &oracle.weights, profile);
         self.add_scatter(totals, oracle);
     }
 
-    fn add_correct(&mut self, totals: &ErrorTotals, oracle: &OracleWeights, profile: &[u64]) {
+    /// Adds as much of a process as [`Self::measured`] needs; [`Self::sampling`] needs [`Self::add`].
+    pub fn add_correct(&mut self, totals: &ErrorTotals, oracle: &[u64], profile: &[u64]) {
         let (truth, found) = (u128::from(totals.oracle), u128::from(totals.profile));
-        let correct = oracle.weights.iter().zip(profile).map(|(weight, profile)| {
+        let correct = oracle.iter().zip(profile).map(|(weight, profile)| {
             (u128::from(*weight) * found).min(u128::from(*profile) * truth)
         });
         self.correct += correct.sum::<u128>();
@@ -140,7 +141,7 @@ impl<S: Ord, F: FnMut(ProcessId, InstId) -> S> OracleLevel<S, F> {
         }
         let totals = ErrorTotals { oracle: self.total, profile: profile.total(), samples: 0.0 };
         let mut sums = ErrorSums::default();
-        sums.add_correct(&totals, &self.weights, &weights);
+        sums.add_correct(&totals, &self.weights.weights, &weights);
         sums.measured(&totals)
     }
 

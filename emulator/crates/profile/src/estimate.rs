@@ -154,6 +154,16 @@ impl Estimate {
     }
 }
 
+impl Margin {
+    /// Returns the margins of what is distributed about its true value with a standard error, which is known by so many degrees of freedom.
+    pub(crate) fn of_standard_error(error: f64, freedom: f64) -> Self {
+        Self {
+            within_95: error * student(0.95, freedom),
+            within_99_7: error * student(0.997, freedom),
+        }
+    }
+}
+
 /// Returns how many standard errors a two-sided interval reaches for a confidence, by Student's t with so many degrees of freedom.
 fn student(confidence: f64, freedom: f64) -> f64 {
     let distribution = StudentsT::new(0.0, 1.0, freedom).expect("there are two units or more");

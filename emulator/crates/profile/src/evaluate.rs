@@ -130,6 +130,8 @@ impl Evaluator {
     /// Also counts by subsample: the region is sampled, and each of its stretches is a unit ([`Evaluation::subsamples`]).
     pub fn of_sampled_region(mut self) -> Self {
         self.run.subsamples = Some(Box::new(Subsamples::new(false)));
+        self.run.requested.subsamples = true;
+        self.run.views.iter_mut().for_each(View::by_subsample);
         self
     }
 
@@ -360,7 +362,8 @@ impl Run {
     #[inline(never)]
     fn sample(&mut self, span: &Span<'_>) {
         let end = self.profiled + span.cycles;
-        let execution = execution_context(self.process, &self.stacks, self.weight);
+        let execution =
+            execution_context(self.process, &self.stacks, self.weight, &self.subsamples);
         for view in self.views.iter_mut().filter(|view| view.next_due() <= end) {
             view.span(span, self.profiled, self.last, execution);
         }
@@ -402,7 +405,8 @@ impl Run {
             // The group in which the next trigger falls.
             let ahead = self.next_look.saturating_sub(self.profiled);
             let (found, before) = block.reach(at, cycle, ahead);
-            let execution = execution_context(self.process, &self.stacks, self.weight);
+            let execution =
+                execution_context(self.process, &self.stacks, self.weight, &self.subsamples);
             if self.next_due < self.next_look {
                 for view in &mut self.views {
                     view.records(cycle, &block.records[at..found], execution);
@@ -461,13 +465,16 @@ impl Run {
     }
 }
 
-fn execution_context(
+/// Returns who executes at present. It borrows fields alone, so that views can be shown it.
+fn execution_context<'a>(
     process: ProcessId,
-    stacks: &Option<Box<CallStacks>>,
+    stacks: &'a Option<Box<CallStacks>>,
     weight: u64,
-) -> ExecutionContext<'_> {
+    subsamples: &Option<Box<Subsamples>>,
+) -> ExecutionContext<'a> {
     let calls = stacks.as_ref().map(|stacks| &stacks.calls);
-    ExecutionContext { process, calls, weight }
+    let subsample = subsamples.as_ref().map_or(0, |subsamples| subsamples.open());
+    ExecutionContext { process, calls, weight, subsample }
 }
 
 #[cfg(test)]

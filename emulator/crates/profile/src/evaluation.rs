@@ -180,6 +180,10 @@ pub struct SamplerResult {
     /// The profile by calling context, if [`crate::Evaluator::with_call_stacks`] asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_context: ContextWeights,
+    /// The profile in each subsample of a sampled region ([`Evaluation::subsamples`]), if the sampler is the first of its profiler and has no
+    /// filter. All of them add up to [`Self::profile`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subsamples: Vec<Profile>,
     /// The single samples in order of time, if [`crate::Evaluator::keep_samples`] asked for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<Sample>,

@@ -79,6 +79,6 @@ pub use scripts::{
 };
 pub use stack::{CATEGORIES, Category, Component, CycleStack};
 pub use stacks::CycleStacks;
-pub use subsample::{Subsample, ratio_of_subsamples, unseen_by};
+pub use subsample::{LEAST_SUBSAMPLES, Subsample, jackknife, ratio_of_subsamples, unseen_by};
 pub use timeline::{Timeline, Window};
 pub use topdown::TopDown;

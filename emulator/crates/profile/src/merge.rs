@@ -13,7 +13,7 @@ use crate::calls::sum_up;
 use crate::events::heaviest;
 use crate::packed::{Packed, summed};
 use crate::stacks::COMPONENT_BITS;
-use crate::topdown::{SLOT_BITS, SlotWindow};
+use crate::topdown::{SLOT_BITS, SlotWindow, Slots};
 use crate::waits::SchedulerLog;
 use crate::{
     Context, ContextId, ContextWeights, Contexts, CycleStacks, Evaluation, Misplaced, Process,
@@ -382,9 +382,19 @@ fn subsamples(parts: &[(&Evaluation, &MergedNumbers)]) -> Vec<Subsample> {
             units: of.clone().map(|(of, _)| of.units).sum(),
             instructions: of.clone().map(|(of, _)| of.instructions).sum(),
             stacks: CycleStacks { by_process: packed(stacks, COMPONENT_BITS) },
+            slots: slots(of.flat_map(|(of, n)| {
+                of.slots.iter().map(|(process, slots)| (n.process(*process), *slots))
+            })),
         }
     });
     merged.collect()
+}
+
+/// Adds up slots by process.
+fn slots(all: impl Iterator<Item = (ProcessId, Slots)>) -> BTreeMap<ProcessId, Slots> {
+    let mut sums: BTreeMap<ProcessId, Slots> = BTreeMap::new();
+    all.for_each(|(process, slots)| *sums.entry(process).or_default() += slots);
+    sums
 }
 
 /// Adds up the slots of all harts, and their windows, which become as long as the longest.
@@ -435,6 +445,10 @@ fn sampler(parts: &[(&SamplerResult, &MergedNumbers)]) -> SamplerResult {
     merged.tail_cycles = sum(|part| part.tail_cycles);
     merged.profile = profile(parts.iter().map(|(part, numbers)| (&part.profile, *numbers)));
     merged.by_context = contexts(parts.iter().map(|(part, numbers)| (&part.by_context, *numbers)));
+    let subsamples = parts.iter().map(|(part, _)| part.subsamples.len()).max().unwrap_or(0);
+    let of_subsample =
+        |at| parts.iter().filter_map(move |(part, n)| Some((part.subsamples.get(at)?, *n)));
+    merged.subsamples = (0..subsamples).map(|at| profile(of_subsample(at))).collect();
     merged.processes = merged.processes.is_some().then(|| {
         let mut all: Vec<ProcessId> = parts
             .iter()

@@ -1,8 +1,14 @@
 //! Subsamples of a sampled region: how much they differ says how far their sum is off by chance.
 
+use std::collections::BTreeMap;
+
+use commit_trace::InstId;
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::{CycleStacks, Estimate, Margin};
+use crate::oracle::UNITS_PER_CYCLE;
+use crate::topdown::Slots;
+use crate::{CycleStacks, Estimate, Margin, ProcessId, Profile};
 
 /// Number of subsamples of a region that has as many units.
 pub(crate) const SUBSAMPLES: usize = 32;
@@ -20,10 +26,37 @@ pub struct Subsample {
     pub instructions: u64,
     /// The Oracle's cycle stacks of the units.
     pub stacks: CycleStacks,
+    /// Commit slots of the units by process and leaf of the top-down tree, if [`crate::Evaluator::in_detail`] asked for slots.
+    pub slots: BTreeMap<ProcessId, Slots>,
+}
+
+/// A sampler's weights by subsample, process and instruction: far fewer than in its profile have any.
+#[derive(Default)]
+pub(crate) struct SubsampleProfiles(FxHashMap<(usize, ProcessId, InstId), u64>);
+
+impl SubsampleProfiles {
+    /// Adds what a sample weighs.
+    pub fn add(&mut self, subsample: usize, process: ProcessId, inst: InstId, units: u64) {
+        let sum = self.0.entry((subsample, process, inst)).or_default();
+        *sum = sum.saturating_add(units);
+    }
+
+    /// Returns the profile of each subsample, up to the last that has any.
+    pub fn finish(self) -> Vec<Profile> {
+        let mut weights: Vec<_> = self.0.into_iter().collect();
+        weights.sort_unstable();
+        let count = weights.last().map_or(0, |((subsample, ..), _)| subsample + 1);
+        let mut profiles = vec![Profile::new(UNITS_PER_CYCLE); count];
+        for ((subsample, process, inst), units) in weights {
+            profiles[subsample].add(process, inst, units);
+        }
+        profiles.iter_mut().for_each(Profile::cool_all);
+        profiles
+    }
 }
 
 /// Subsamples that must have something of a whole: of fewer nobody can say how much they differ.
-const LEAST_SUBSAMPLES: usize = 5;
+pub const LEAST_SUBSAMPLES: usize = 5;
 
 /// Returns the ratio of two sums over a region, of both of which each subsample has a part; `None` if fewer than five subsamples have any of the
 /// whole.
@@ -33,6 +66,19 @@ pub fn ratio_of_subsamples(part: &[u64], whole: &[u64]) -> Option<Estimate> {
     }
     let parts = part.iter().zip(whole).map(|(part, whole)| (*part as f64, *whole as f64));
     Estimate::of_ratio(parts, 1.0)
+}
+
+/// Returns the margins of a value that is no ratio of sums, from what it is without each of the subsamples: the *delete-a-group jackknife* (Wolter,
+/// *Introduction to Variance Estimation*, 4.2). `None` if there are fewer than five.
+pub fn jackknife(without_each: &[f64]) -> Option<Margin> {
+    if without_each.len() < LEAST_SUBSAMPLES {
+        return None;
+    }
+    let groups = without_each.len() as f64;
+    let mean = without_each.iter().sum::<f64>() / groups;
+    let squares: f64 = without_each.iter().map(|value| (value - mean).powi(2)).sum();
+    let error = ((groups - 1.0) / groups * squares).sqrt();
+    Some(Margin::of_standard_error(error, groups - 1.0))
 }
 
 /// Returns how large a part of a region may be, by chance, that none of so many units saw (the *rule of three* for a confidence of 95 %).
@@ -79,6 +125,29 @@ mod tests {
         }
         assert!((3740..=3860).contains(&held_95), "{held_95} of 4000");
         assert!((3960..=4000).contains(&held_99_7), "{held_99_7} of 4000");
+    }
+
+    #[test]
+    fn margins_by_jackknife_hold_as_often_as_they_say() {
+        let state = &mut 3;
+        // A value that is no ratio of sums: half the distance of a ratio from 0.4.
+        let truth = (0.25 * 0.8 + 0.75 * 0.05 - 0.4f64).abs() / 2.0;
+        let value = |part: u64, whole: u64| (part as f64 / whole as f64 - 0.4).abs() / 2.0;
+        let (mut held_95, mut held_99_7) = (0, 0);
+        for _ in 0..2000 {
+            let (part, whole) = sampled(state, 300);
+            let (parts, wholes) = (part.iter().sum::<u64>(), whole.iter().sum::<u64>());
+            let each = part.iter().zip(&whole);
+            let without: Vec<f64> = each.map(|(p, w)| value(parts - p, wholes - w)).collect();
+            let margin = jackknife(&without).unwrap();
+            let error = (value(parts, wholes) - truth).abs();
+            held_95 += usize::from(error <= margin.within_95);
+            held_99_7 += usize::from(error <= margin.within_99_7);
+        }
+        assert!((1860..=1940).contains(&held_95), "{held_95} of 2000");
+        assert!((1975..=2000).contains(&held_99_7), "{held_99_7} of 2000");
+        assert_eq!(jackknife(&[0.1, 0.2, 0.3, 0.4]), None);
+        assert_eq!(jackknife(&[0.5; 5]), Some(Margin::default()));
     }
 
     #[test]

@@ -87,6 +87,7 @@ fn sampler(profiler: Profiler, weights: &[(ProcessId, u32, u64)]) -> SamplerResu
         signatures: None,
         misplaced: Vec::new(),
         by_context: Vec::new(),
+        subsamples: Vec::new(),
         log: Vec::new(),
     }
 }
@@ -106,6 +107,16 @@ const TRUTH: [(ProcessId, u32, u64); 12] = [
     (SHELL, 10, 500),
 ];
 
+/// Returns how many of an instruction's units are in one of eight subsamples: instruction 0 takes three times as long in those with `more` as in
+/// the others.
+fn in_part(inst: InstId, units: u64, more: bool) -> u64 {
+    match (inst.0, more) {
+        (0, true) => units * 3 / 16,
+        (0, false) => units / 16,
+        _ => units / 8,
+    }
+}
+
 /// The evaluation of [`evaluation`] as of a sampled region of 200 units: in every other subsample some code took longer.
 pub fn sampled_evaluation() -> Evaluation {
     let whole = evaluation();
@@ -113,20 +124,28 @@ pub fn sampled_evaluation() -> Evaluation {
         let mut stacks = CycleStacks::default();
         for process in [QUICKSTART, SHELL] {
             let units = whole.stacks.of(process).flat_map(|(inst, stack)| {
-                // Instruction 0 takes three times as long in one kind of subsample as in the other.
-                let of = |units: u64| match (inst.0, more) {
-                    (0, true) => units * 3 / 16,
-                    (0, false) => units / 16,
-                    _ => units / 8,
-                };
+                let of = |units| in_part(inst, units, more);
                 Component::ALL.map(|component| (number(inst, component), of(stack[component])))
             });
             stacks.set(process, units.collect());
         }
-        Subsample { units: 25, instructions: whole.instructions / 8, stacks }
+        let slots = BTreeMap::new();
+        Subsample { units: 25, instructions: whole.instructions / 8, stacks, slots }
     };
     let subsamples = (0..8).map(|number| part(number % 2 == 0)).collect();
-    Evaluation { subsamples, ..whole }
+    let mut samplers = whole.samplers.clone();
+    // The last sampler is the second of its profiler.
+    for result in &mut samplers[..2] {
+        let part = |more: bool| {
+            let mut part = Profile::new(UNITS);
+            for (process, inst, units) in result.profile.iter() {
+                part.add(process, inst, in_part(inst, units, more));
+            }
+            part
+        };
+        result.subsamples = (0..8).map(|number| part(number % 2 == 0)).collect();
+    }
+    Evaluation { subsamples, samplers, ..whole }
 }
 
 /// The loop of `symbols/src/tests/inlined.c` as run by "quickstart" and by two shells, and a kernel

@@ -173,6 +173,8 @@ pub(crate) struct ExecutionContext<'a> {
     pub calls: Option<&'a Calls>,
     /// What a cycle stands for, as a multiple of itself.
     pub weight: u64,
+    /// Index of the subsample that has the present unit; 0 if the region is not sampled.
+    pub subsample: usize,
 }
 
 impl View {
@@ -232,12 +234,29 @@ impl View {
         if self.filter != Filter::NONE {
             return;
         }
+        self.samplers_in_order(|running, is_first| running.in_detail(is_first));
+    }
+
+    /// The first sampler of each profiler also counts by subsample of a sampled region, unless it is filtered.
+    pub(crate) fn by_subsample(&mut self) {
+        if self.filter != Filter::NONE {
+            return;
+        }
+        self.samplers_in_order(|running, is_first| {
+            if is_first {
+                running.by_subsample();
+            }
+        });
+    }
+
+    /// Calls `each` with every sampler, in the order in which they were given, and whether it is the first of its profiler.
+    fn samplers_in_order(&mut self, mut each: impl FnMut(&mut Running, bool)) {
         let mut running: Vec<&mut Running> = self.samplers().collect();
         running.sort_by_key(|running| running.position());
         let mut seen = Vec::new();
         for running in running {
             let profiler = running.profiler();
-            running.in_detail(!seen.contains(&profiler));
+            each(running, !seen.contains(&profiler));
             seen.push(profiler);
         }
     }

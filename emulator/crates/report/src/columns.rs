@@ -1,6 +1,6 @@
 //! The profiles that are compared with the Oracle, and their errors at three levels.
 
-use profile::{ErrorSums, ErrorTotals, Filter, Level, Profiler, Published, Schedule};
+use profile::{ErrorSums, ErrorTotals, Filter, Level, Margin, Profiler, Published, Schedule};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -90,11 +90,14 @@ pub struct LevelError {
     pub error: f64,
     /// The average error of as many independent samples of the Oracle's own distribution.
     pub sampling: f64,
+    /// How far the measured error may be off by chance, if the region was sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margin: Option<Margin>,
 }
 
 impl LevelError {
     /// Returns the errors of the symbols that were added up.
     pub(crate) fn of(sums: &ErrorSums, totals: &ErrorTotals) -> Self {
-        Self { error: sums.measured(totals), sampling: sums.sampling(totals) }
+        Self { error: sums.measured(totals), sampling: sums.sampling(totals), margin: None }
     }
 }

@@ -31,6 +31,17 @@ pub(super) struct Summary {
     places: Vec<u32>,
     pub oracle_total: u64,
     pub columns: Vec<Totals>,
+    /// Totals of each column, and of the Oracle, in each subsample of a sampled region; none if the column has no subsamples.
+    pub by_subsample: Vec<Vec<ColumnAndOracle>>,
+}
+
+/// What a subsample has of a process.
+#[derive(Clone, Copy)]
+pub(super) struct ColumnAndOracle {
+    /// Units by the column.
+    pub column: u64,
+    /// Units by the Oracle.
+    pub oracle: u64,
 }
 
 /// A column in one process.
@@ -80,6 +91,10 @@ pub(super) struct SubsampleRows {
 /// A column's weights in one process.
 pub(super) struct Weights {
     pub by_row: Sparse,
+    /// The column in each subsample of a sampled region; none if the column is not known by subsample.
+    pub subsamples: Vec<Sparse>,
+    /// Units of all rows in each subsample.
+    pub subsample_totals: Vec<u64>,
     pub totals: Totals,
     /// The Oracle's weights to compare with, if they are not all of its weights: those that the sampler's filter
     /// lets through, or those of the privilege modes that the guest's event sampled.
@@ -101,6 +116,11 @@ impl Sparse {
     pub fn get(&self, row: usize) -> u64 {
         let found = self.0.binary_search_by_key(&(row as u32), |(row, _)| *row);
         found.map_or(0, |at| self.0[at].1)
+    }
+
+    /// Returns the units of all rows.
+    pub fn total(&self) -> u64 {
+        self.0.iter().map(|(_, units)| units).sum()
     }
 
     /// Returns the rows by index, with the units charged to each.
@@ -211,7 +231,21 @@ impl<'a> Gathered<'a> {
                 continue;
             }
             let place = |inst: &InstId| places.number(evaluation, process, *inst);
+            let oracle: Vec<u64> = gathered
+                .subsamples(process, &rows.insts)
+                .iter()
+                .map(|of| of.stack.iter().sum())
+                .collect();
+            let by_subsample = |column: &Weights| {
+                let totals = column.subsample_totals.iter().zip(&oracle);
+                let of = |(column, oracle): (&u64, &u64)| ColumnAndOracle {
+                    column: *column,
+                    oracle: *oracle,
+                };
+                totals.map(of).collect()
+            };
             gathered.processes.push(Summary {
+                by_subsample: rows.columns.iter().map(by_subsample).collect(),
                 process,
                 places: rows.insts.iter().map(place).collect(),
                 oracle_total: rows.oracle_total,
@@ -300,8 +334,18 @@ impl<'a> Gathered<'a> {
             let whole = result.profile.total().max(1) as f64;
             let scope = (result.sampler.filter != Filter::NONE)
                 .then(|| self.scope(process, &insts, result));
+            let subsamples: Vec<Sparse> = match result.subsamples.is_empty() {
+                true => Vec::new(),
+                // In the last subsamples there may be no sample.
+                false => (0..evaluation.subsamples.len())
+                    .map(|at| result.subsamples.get(at))
+                    .map(|part| Sparse::of(&insts, part.into_iter().flat_map(|of| of.of(process))))
+                    .collect(),
+            };
             columns.push(Weights {
                 by_row,
+                subsample_totals: subsamples.iter().map(Sparse::total).collect(),
+                subsamples,
                 totals: Totals {
                     total,
                     samples: result.samples as f64 * (total as f64 / whole),
@@ -326,6 +370,8 @@ impl<'a> Gathered<'a> {
                 .then(|| insts.iter().zip(&oracle).map(covered).collect());
             columns.push(Weights {
                 by_row,
+                subsamples: Vec::new(),
+                subsample_totals: Vec::new(),
                 totals: Totals {
                     total: total.saturating_add(unmatched),
                     samples: matched.samples.get(&process).copied().unwrap_or(0.0),

@@ -1,6 +1,6 @@
 //! How far the numbers of a sampled run may be off by chance.
 
-use profile::{Estimate, Evaluation, Margin, ratio_of_subsamples, unseen_by};
+use profile::{Estimate, Evaluation, Margin, jackknife, ratio_of_subsamples, unseen_by};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +61,11 @@ impl SubsampleTotals {
         Some(Margins { share, of_all, cycles })
     }
 
+    /// Returns the margin of the share that a part has of a whole, both by subsample.
+    pub fn margin_of_share(&self, part: &[u64], whole: &[u64]) -> Option<Margin> {
+        Some(self.margin(ratio_of_subsamples(part, whole)?))
+    }
+
     /// Returns the margin of the share of all processes' cycles that a part has, of which each subsample has so many units.
     pub fn margin_of_all(&self, part: &[u64]) -> Option<Margin> {
         Some(self.margin(ratio_of_subsamples(part, &self.totals)?))
@@ -68,12 +73,21 @@ impl SubsampleTotals {
 
     /// Returns the margin of a part: by how much subsamples differ, and what was in no unit.
     fn margin(&self, estimate: Estimate) -> Margin {
-        let Margin { within_95, within_99_7 } = estimate.margin();
+        self.with_unseen(estimate.value, estimate.margin())
+    }
+
+    /// Returns the margin of a value, with what was in no unit.
+    fn with_unseen(&self, value: f64, differing: Margin) -> Margin {
         let unseen = self.unseen;
         Margin {
-            within_95: within_95.hypot(estimate.value * unseen.within_95),
-            within_99_7: within_99_7.hypot(estimate.value * unseen.within_99_7),
+            within_95: differing.within_95.hypot(value * unseen.within_95),
+            within_99_7: differing.within_99_7.hypot(value * unseen.within_99_7),
         }
+    }
+
+    /// Returns the margin of a value that is no ratio of sums, from what it is without each of the subsamples.
+    pub fn margin_by_jackknife(&self, value: f64, without_each: &[f64]) -> Option<Margin> {
+        Some(self.with_unseen(value, jackknife(without_each)?))
     }
 
     /// Returns the margin of each category's share of a whole, whose units by category each subsample has.

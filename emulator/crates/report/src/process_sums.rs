@@ -1,9 +1,9 @@
 //! The sums of one process, or of all, over the rows of its instructions.
 
-use profile::{ErrorSums, ErrorTotals, Level, OracleWeights};
+use profile::{ErrorSums, ErrorTotals, LEAST_SUBSAMPLES, Level, OracleWeights};
 
 use super::columns::{LevelError, Levels};
-use super::gather::{Rows, Summary};
+use super::gather::{Rows, SubsampleRows, Summary};
 use super::margins::{SubsampleTotals, add_stacks};
 use super::parts::class;
 use super::tables::ProcessReport;
@@ -22,8 +22,12 @@ pub(super) struct ProcessSums {
     by_subsample: Vec<[u64; 7]>,
     /// Per column the totals that it is compared by, and sums for each of [`Level::ALL`]; `None` if it did not measure the
     /// process.
-    errors: Vec<Option<(ErrorTotals, [ErrorSums; 3])>>,
+    errors: Vec<Option<TotalsAndSums>>,
+    /// Totals and sums as in `errors`, without each of the subsamples of a sampled region; none if the column is not known by subsample.
+    without_each: Vec<Vec<TotalsAndSums>>,
 }
+
+type TotalsAndSums = (ErrorTotals, [ErrorSums; 3]);
 
 impl ProcessSums {
     /// The sums of these processes before any of their rows.
@@ -36,6 +40,7 @@ impl ProcessSums {
             stack: [0; 7],
             by_subsample: Vec::new(),
             errors: (0..columns).map(whole).collect(),
+            without_each: (0..columns).map(|column| without_each(summaries, column)).collect(),
         }
     }
 
@@ -52,16 +57,27 @@ impl ProcessSums {
         add_stacks(&mut all.by_subsample, &by_subsample);
         for (at, level) in Level::ALL.into_iter().enumerate() {
             let keys = rows.keys(level);
-            let truth =
-                |oracle: &[u64]| OracleWeights::new(keys.sum(oracle.iter().copied().enumerate()));
-            let whole = truth(&rows.oracle);
+            let truth = |oracle: &[u64]| keys.sum(oracle.iter().copied().enumerate());
+            let oracle = truth(&rows.oracle);
+            let of_subsample = |of: &SubsampleRows| without(&oracle, &keys.sum(of.by_row.iter()));
+            let oracle_without_each: Vec<_> = rows.subsamples.iter().map(of_subsample).collect();
+            let whole = OracleWeights::new(oracle);
             for (column, weights) in rows.columns.iter().enumerate() {
-                let part = weights.scope.as_deref().map(truth);
+                let part = weights.scope.as_deref().map(|scope| OracleWeights::new(truth(scope)));
                 let truth = part.as_ref().unwrap_or(&whole);
                 let profile = keys.sum(weights.by_row.iter());
                 for sum in [&mut *self, &mut *all] {
                     if let Some((whole, sums)) = &mut sum.errors[column] {
                         sums[at].add(whole, truth, &profile);
+                    }
+                }
+                let subsamples = weights.subsamples.iter().zip(&oracle_without_each);
+                for (number, (part, oracle)) in subsamples.enumerate() {
+                    let profile = without(&profile, &keys.sum(part.iter()));
+                    for sum in [&mut *self, &mut *all] {
+                        if let Some((whole, sums)) = sum.without_each[column].get_mut(number) {
+                            sums[at].add_correct(whole, oracle, &profile);
+                        }
                     }
                 }
             }
@@ -78,10 +94,18 @@ impl ProcessSums {
     ) -> ProcessReport {
         let total = self.stack.iter().sum::<u64>().max(1) as f64;
         let stack = self.stack.map(|part| part as f64 / total);
-        let error = |(whole, sums): (ErrorTotals, [ErrorSums; 3])| {
-            let [instruction, block, function] = sums.map(|sums| LevelError::of(&sums, &whole));
-            Levels { instruction, block, function }
+        let error = |((whole, sums), without_each): (TotalsAndSums, &[TotalsAndSums])| {
+            let error = |at: usize| {
+                let error = LevelError::of(&sums[at], &whole);
+                let without_each: Vec<f64> =
+                    without_each.iter().map(|(whole, sums)| sums[at].measured(whole)).collect();
+                let margin = subsample_totals.margin_by_jackknife(error.error, &without_each);
+                LevelError { margin, ..error }
+            };
+            Levels { instruction: error(0), block: error(1), function: error(2) }
         };
+        let errors = self.errors.into_iter().zip(&self.without_each);
+        let errors = errors.map(|(errors, without)| Some(error((errors?, without)))).collect();
         ProcessReport {
             name: name.to_owned(),
             command: name.to_owned(),
@@ -96,9 +120,41 @@ impl ProcessSums {
             stack_margins: subsample_totals.stack_margins(&self.by_subsample),
             by_subsample: self.by_subsample,
             samples: self.samples,
-            errors: self.errors.into_iter().map(|errors| errors.map(error)).collect(),
+            errors,
         }
     }
+}
+
+/// Returns the rest of each weight.
+fn without(all: &[u64], part: &[u64]) -> Vec<u64> {
+    all.iter().zip(part).map(|(all, part)| all.saturating_sub(*part)).collect()
+}
+
+/// The totals of a column over one or all processes without each of the subsamples; none if the column is not known by subsample, or too few
+/// subsamples have anything of the processes.
+fn without_each(summaries: &[Summary], column: usize) -> Vec<TotalsAndSums> {
+    let count = summaries.iter().map(|summary| summary.by_subsample[column].len()).max();
+    let totals = |of: fn(&Summary, usize) -> u64| {
+        summaries.iter().map(|summary| of(summary, column)).sum::<u64>()
+    };
+    let oracle = totals(|summary, column| summary.columns[column].oracle_total);
+    let profile = totals(|summary, column| summary.columns[column].total);
+    let without = |number: usize| {
+        let parts = summaries.iter().filter_map(|of| of.by_subsample[column].get(number));
+        let (of_oracle, of_profile) =
+            parts.fold((0, 0), |sums, part| (sums.0 + part.oracle, sums.1 + part.column));
+        let totals = ErrorTotals {
+            oracle: oracle.saturating_sub(of_oracle),
+            profile: profile.saturating_sub(of_profile),
+            samples: 0.0,
+        };
+        (of_oracle > 0, (totals, Default::default()))
+    };
+    let found: Vec<_> = (0..count.unwrap_or(0)).map(without).collect();
+    if found.iter().filter(|(any, _)| *any).count() < LEAST_SUBSAMPLES {
+        return Vec::new();
+    }
+    found.into_iter().map(|(_, of)| of).collect()
 }
 
 /// The totals of a column over one or all processes; `None` if it did not measure one of them that takes much time.

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use commit_trace::{InstId, StaticInfo};
-use profile::Evaluation;
 use profile::topdown::Slots;
+use profile::{Evaluation, Margin};
 use symbols::{FunctionId, Location, Source, Symbols};
 
-use super::gather::{Gathered, Rows, SubsampleRows};
+use super::gather::{Gathered, Rows, SubsampleRows, Weights};
 use super::margins::SubsampleTotals;
 use super::tables::{FunctionRow, InstructionRow};
 
@@ -45,6 +45,22 @@ fn totals(subsamples: &[SubsampleRows]) -> Vec<u64> {
     subsamples.iter().map(|of| of.stack.iter().sum()).collect()
 }
 
+/// Returns the margins of the shares that the columns give to a part, from each column's units of it by subsample; none if no column is known by
+/// subsample.
+fn share_margins(
+    selection: &Selection<'_>,
+    columns: &[Weights],
+    part: impl Fn(usize) -> Vec<u64>,
+) -> Vec<Option<Margin>> {
+    if columns.iter().all(|column| column.subsamples.is_empty()) {
+        return Vec::new();
+    }
+    let margin = |(at, column): (usize, &Weights)| {
+        selection.subsample_totals.margin_of_share(&part(at), &column.subsample_totals)
+    };
+    columns.iter().enumerate().map(margin).collect()
+}
+
 /// The functions with the most time by the Oracle, of the processes added so far.
 #[derive(Default)]
 pub(super) struct Functions(Vec<Function>);
@@ -60,6 +76,11 @@ impl Functions {
         let subsamples: Vec<Vec<u64>> =
             rows.subsamples.iter().map(|of| keys.sum(of.by_row.iter())).collect();
         let whole = totals(&rows.subsamples);
+        let of_column = |column: &Weights| {
+            let parts = column.subsamples.iter().map(|part| keys.sum(part.iter()));
+            parts.collect::<Vec<_>>()
+        };
+        let column_subsamples: Vec<_> = rows.columns.iter().map(of_column).collect();
         let mut stacks = vec![[0u64; 7]; keys.count];
         let mut store_queue = vec![0; keys.count];
         let mut ids = vec![FunctionId(0); keys.count];
@@ -100,6 +121,9 @@ impl Functions {
                         .zip(&rows.columns)
                         .map(|(sums, column)| share(sums[key], column.totals.total))
                         .collect(),
+                    share_margins: share_margins(selection, &rows.columns, |column| {
+                        column_subsamples[column].iter().map(|parts| parts[key]).collect()
+                    }),
                     missing: selection.symbols.missing(ids[key]),
                 },
             });
@@ -245,6 +269,9 @@ impl<'a> RowBuilder<'a> {
         let by_subsample: Vec<u64> = rows.subsamples.iter().map(|of| of.by_row.get(row)).collect();
         let margins =
             self.selection.subsample_totals.margins(&by_subsample, &totals(&rows.subsamples));
+        let share_margins = share_margins(self.selection, &rows.columns, |column| {
+            rows.columns[column].subsamples.iter().map(|part| part.get(row)).collect()
+        });
         InstructionRow {
             process: process + 1,
             inst: rows.insts[row],
@@ -262,6 +289,7 @@ impl<'a> RowBuilder<'a> {
             stack: rows.stacks[row].map(|units| share(units, rows.oracle_total)),
             store_queue: share(rows.store_queue[row], rows.oracle_total),
             shares: rows.columns.iter().map(|c| share(c.by_row.get(row), c.totals.total)).collect(),
+            share_margins,
         }
     }
 }

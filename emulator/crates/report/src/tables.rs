@@ -119,6 +119,9 @@ pub struct FunctionRow {
     pub store_queue: f64,
     /// Share of the process by each column.
     pub shares: Vec<f64>,
+    /// Margins of `shares`, if the region was sampled; `None` where the column is not known by subsample.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub share_margins: Vec<Option<Margin>>,
     /// What its name lacks, one sentence each, which say what file to hand in.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
@@ -162,6 +165,9 @@ pub struct InstructionRow {
     pub store_queue: f64,
     /// Share of the process by each column.
     pub shares: Vec<f64>,
+    /// Margins of `shares`, if the region was sampled; `None` where the column is not known by subsample.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub share_margins: Vec<Option<Margin>>,
 }
 
 /// The executed instructions of a function.

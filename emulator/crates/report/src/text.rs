@@ -52,10 +52,14 @@ impl Report {
         writeln!(out)?;
         self.write_processes(out, options)?;
         self.write_sections(out, TextPosition::Head, options)?;
+        let last = match self.common.is_sampled() {
+            true => "± 95 %: how far the error may be off by chance.",
+            false => "Publ.: published mean of 27 programs at 4 kHz (TIP, MICRO'21).",
+        };
         writeln!(
             out,
             "\nError: share of the cycles given to the wrong symbol. Sampling: what as many random samples of the truth\n\
-             would leave of it. Publ.: published mean of 27 programs at 4 kHz (TIP, MICRO'21)."
+             would leave of it. {last}"
         )?;
         let mut wanted = match &options.process {
             Some(name) => (0..self.common.processes.len())

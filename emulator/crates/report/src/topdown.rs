@@ -6,11 +6,12 @@ pub(crate) mod text;
 use std::collections::BTreeMap;
 
 use profile::topdown::{NODES, Node, Slots, SlotsAndCycles};
-use profile::{Evaluation, ProcessId};
+use profile::{Evaluation, Margin, ProcessId, Subsample};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::gather::{Gathered, Summary};
+use super::margins::SubsampleTotals;
 use super::rows::Function;
 
 /// Functions that have a row at most: those with most slots.
@@ -42,6 +43,9 @@ pub struct TopDownRow {
     pub slots: u64,
     /// Share of these slots by the path of each node that has any.
     pub shares: BTreeMap<&'static str, f64>,
+    /// Margins of these shares, by the path of the node, if the region was sampled; only processes have any.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub margins: BTreeMap<&'static str, Margin>,
     /// Nodes over their threshold whose parents are over theirs: the ones that the method drills down into.
     pub closer: Vec<&'static str>,
 }
@@ -78,9 +82,19 @@ pub(super) fn top_down(
             sum[slot] += count;
         }
         whole += sum;
-        processes.push(row(index + 1, &names[index], &sum));
+        let by_subsample = by_subsample(evaluation, |of| {
+            of.slots.get(&summary.process).copied().unwrap_or_default()
+        });
+        let margins = margins(&gathered.subsample_totals, &by_subsample);
+        processes.push(TopDownRow { margins, ..row(index + 1, &names[index], &sum) });
     }
-    processes.insert(0, row(0, "all", &whole));
+    let by_subsample = by_subsample(evaluation, |of| {
+        let mut all = Slots::default();
+        of.slots.values().for_each(|slots| all += *slots);
+        all
+    });
+    let of_all = margins(&gathered.subsample_totals, &by_subsample);
+    processes.insert(0, TopDownRow { margins: of_all, ..row(0, "all", &whole) });
     let mut functions: Vec<TopDownRow> = functions
         .iter()
         .filter(|f| f.slots != Slots::default())
@@ -122,6 +136,23 @@ pub(super) fn top_down(
     })
 }
 
+/// Returns the slots that each subsample of a sampled region has.
+fn by_subsample(evaluation: &Evaluation, of: impl FnMut(&Subsample) -> Slots) -> Vec<Slots> {
+    evaluation.subsamples.iter().map(of).collect()
+}
+
+/// Returns the margins of the share of each node that has any slots.
+fn margins(subsamples: &SubsampleTotals, by_subsample: &[Slots]) -> BTreeMap<&'static str, Margin> {
+    let whole: Vec<u64> = by_subsample.iter().map(Slots::total).collect();
+    let margin = |node: &Node| {
+        let part: Vec<u64> = by_subsample.iter().map(|slots| node.of(slots)).collect();
+        let has_any = part.iter().any(|slots| *slots > 0);
+        let margin = has_any.then(|| subsamples.margin_of_share(&part, &whole));
+        Some((node.path, margin??))
+    };
+    NODES.iter().filter_map(margin).collect()
+}
+
 fn row(process: usize, name: &str, slots: &Slots) -> TopDownRow {
     let total = slots.total();
     let mut closer: Vec<&'static str> = Vec::new();
@@ -137,6 +168,7 @@ fn row(process: usize, name: &str, slots: &Slots) -> TopDownRow {
         name: name.to_owned(),
         slots: total,
         shares: shares.filter(|(_, share)| *share > 0.0).collect(),
+        margins: BTreeMap::new(),
         closer,
     }
 }

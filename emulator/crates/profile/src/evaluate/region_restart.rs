@@ -11,6 +11,8 @@ use crate::{Profile, Sampler};
 #[derive(Clone, Copy, Default)]
 pub(super) struct RequestedDetail {
     pub samples: bool,
+    /// Samplers count by subsample of a sampled region.
+    pub subsamples: bool,
     /// Commit width of the core, if [`super::Evaluator::in_detail`] was called.
     pub width: Option<u32>,
 }
@@ -97,6 +99,9 @@ impl RequestedDetail {
     fn of(self, view: &mut View, call_stacks: bool) {
         if self.samples {
             view.keep_samples();
+        }
+        if self.subsamples {
+            view.by_subsample();
         }
         if self.width.is_some() {
             view.in_detail();

@@ -105,7 +105,8 @@ impl SpanSink for Run {
             details.slots.next(record, commit);
         }
         if self.next_due == 0 {
-            let execution = execution_context(self.process, &self.stacks, self.weight);
+            let execution =
+                execution_context(self.process, &self.stacks, self.weight, &self.subsamples);
             let before = commit - u64::from(record.commit_delta);
             for view in &mut self.views {
                 view.records(before, std::slice::from_ref(record), execution);
@@ -184,6 +185,7 @@ impl SpanSink for Run {
                         if let Some(details) = &mut self.details {
                             details.slots.close();
                         }
+                        self.end_unit();
                     }
                 }
             }

@@ -1,11 +1,14 @@
 //! Deals out the units of a sampled region to subsamples.
 
+use std::collections::BTreeMap;
+
 use commit_trace::Span;
 
 use crate::ProcessId;
 use crate::block::Block;
 use crate::oracle::Oracle;
 use crate::subsample::{SUBSAMPLES, Subsample};
+use crate::topdown::Slots;
 
 /// The Oracle's part in each subsample so far.
 pub(super) struct Subsamples {
@@ -21,6 +24,8 @@ struct Part {
     units: u64,
     oracle: Oracle,
     instructions: u64,
+    /// Commit slots by process.
+    slots: BTreeMap<ProcessId, Slots>,
 }
 
 impl Subsamples {
@@ -43,6 +48,19 @@ impl Subsamples {
         }
         self.parts[self.open].units += 1;
         self.select(process);
+    }
+
+    /// Returns the index of the subsample that has the present unit.
+    pub fn open(&self) -> usize {
+        self.open
+    }
+
+    /// Adds the commit slots that processes had in the present unit.
+    pub fn add_slots(&mut self, slots: impl Iterator<Item = (ProcessId, Slots)>) {
+        let Some(part) = self.parts.get_mut(self.open) else { return };
+        for (process, slots) in slots {
+            *part.slots.entry(process).or_default() += slots;
+        }
     }
 
     /// A process runs from here on.
@@ -86,6 +104,7 @@ impl Subsamples {
             units: part.units,
             instructions: part.instructions,
             stacks: part.oracle.finish().stacks,
+            slots: part.slots,
         };
         self.parts.into_iter().map(finished).collect()
     }

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::oracle::UNITS_PER_CYCLE;
 use crate::subsample::SUBSAMPLES;
+use crate::topdown::Slots;
 use crate::{
     Component, CycleStack, Filter, Privilege, Profiler, Schedule, Timeline, profile_error,
     sampling_error,
@@ -162,8 +163,11 @@ proptest! {
         check(&evaluation)?;
         prop_assert!(evaluation.cycles <= evaluation.stream_cycles);
 
-        let mut sampled = Evaluator::new(&[], Region::Marked).of_sampled_region();
-        let mut slow = Evaluator::new(&[], Region::Marked).of_sampled_region().span_by_span();
+        let samplers = samplers(period, 1);
+        let evaluator = || {
+            Evaluator::new(&samplers, Region::Marked).in_detail(width as u32).of_sampled_region()
+        };
+        let (mut sampled, mut slow) = (evaluator(), evaluator().span_by_span());
         for batch in &batches {
             sampled.batch(batch).unwrap();
             slow.batch(batch).unwrap();
@@ -180,6 +184,27 @@ proptest! {
             prop_assert_eq!(sum, stack);
         }
         prop_assert_eq!(sampled.subsamples.len(), sampled.scheduler.region.len().min(SUBSAMPLES));
+        let top_down = sampled.top_down.as_ref().unwrap();
+        for process in (0..sampled.processes.len() as u32).map(ProcessId) {
+            let (mut sum, mut expected) = (Slots::default(), Slots::default());
+            subsamples().filter_map(|of| of.slots.get(&process)).for_each(|slots| sum += *slots);
+            top_down.of(process).for_each(|(_, slot, slots)| expected[slot] += slots);
+            prop_assert_eq!(sum, expected);
+        }
+        let is_first = |at: usize| {
+            let profiler = samplers[at].profiler;
+            samplers[..at].iter().all(|before| before.profiler != profiler)
+        };
+        for (at, result) in sampled.samplers.iter().enumerate() {
+            let mut sum = Profile::new(UNITS_PER_CYCLE);
+            let parts = result.subsamples.iter().flat_map(|part| part.iter());
+            parts.for_each(|(process, inst, units)| sum.add(process, inst, units));
+            let expected = if is_first(at) { result.profile.total() } else { 0 };
+            prop_assert_eq!(sum.total(), expected);
+            for (process, inst, units) in sum.iter() {
+                prop_assert_eq!(result.profile.weight(process, inst), units);
+            }
+        }
     }
 
     #[test]

@@ -135,6 +135,8 @@ impl WeightCounts {
         marked_before: Option<Profile>,
     ) -> Evaluation {
         let Self { oracle, parts, subsamples, details, contexts, cycles, idle, .. } = self;
+        let (mut details, mut subsamples) = (details, subsamples);
+        end_unit(&mut details, &mut subsamples);
         let (by_context, of_last_bin) = match contexts {
             Some(mut contexts) => {
                 let of_last_bin = details.as_ref().map(|_| contexts.end_bin(known));
@@ -183,6 +185,20 @@ impl WeightCounts {
     }
 }
 
+impl Run {
+    /// Ends a unit of a sampled region: its subsample takes the commit slots.
+    pub(super) fn end_unit(&mut self) {
+        end_unit(&mut self.details, &mut self.subsamples);
+    }
+}
+
+/// Moves the commit slots since the last unit's end to the subsample that has the present unit.
+fn end_unit(details: &mut Option<Box<Details>>, subsamples: &mut Option<Box<Subsamples>>) {
+    if let (Some(details), Some(subsamples)) = (details, subsamples) {
+        subsamples.add_slots(details.slots.take_since_last());
+    }
+}
+
 /// Adds up what was counted of one stream's cycles, by weight, to `known`, which has what does not depend on weights.
 pub(super) fn added_up(mut counted: Vec<(u64, Evaluation)>, known: Evaluation) -> Evaluation {
     for (weight, evaluation) in &mut counted {
@@ -228,6 +244,9 @@ impl Evaluation {
         let subsamples = self.subsamples.iter_mut();
         let stacks = subsamples.map(|subsample| {
             subsample.instructions = subsample.instructions.saturating_mul(weight);
+            for slots in subsample.slots.values_mut().flat_map(|slots| &mut slots.0) {
+                *slots = slots.saturating_mul(weight);
+            }
             &mut subsample.stacks
         });
         let stacks = stacks.chain([&mut self.stacks]).flat_map(|stacks| &mut stacks.by_process);

@@ -6,7 +6,7 @@ use commit_trace::{
 
 use super::lost::Lost;
 use super::rules::{DECODE_TO_ROB, STALLS, backend, flush, latency, left_over, refusal};
-use super::{SLOT_BITS, Slot, SlotWindow, SlotsAndCycles, TopDown};
+use super::{SLOT_BITS, Slot, SlotWindow, Slots, SlotsAndCycles, TopDown};
 use crate::block::{Block, bits, start_of};
 use crate::counts::packed;
 use crate::oracle::{Stalled, component};
@@ -200,6 +200,13 @@ impl Counter {
         }
     }
 
+    /// Takes the slots of each process since the last call, of a unit that ends here.
+    pub(crate) fn take_since_last(&mut self) -> impl Iterator<Item = (ProcessId, Slots)> {
+        self.close();
+        self.windows.flush(self.process);
+        self.windows.since_last.drain(..)
+    }
+
     fn lose(&mut self, process: usize, inst: InstId, slot: Slot, slots: u64) {
         if slots == 0 {
             return;
@@ -208,7 +215,9 @@ impl Counter {
         if process == self.process {
             self.windows.now.slots[slot] += slots;
         } else {
-            self.windows.of(process).slots[slot] += slots;
+            let mut spent = SlotsAndCycles::default();
+            spent.slots[slot] = slots;
+            self.windows.add(process, spent);
         }
     }
 
@@ -257,6 +266,8 @@ struct Windows {
     now: SlotsAndCycles,
     /// Slots and cycles of all processes in the open window, except `now`.
     processes: Vec<(ProcessId, SlotsAndCycles)>,
+    /// Slots of all processes since they were taken last, except `now`.
+    since_last: Vec<(ProcessId, Slots)>,
     list: Vec<SlotWindow>,
 }
 
@@ -269,6 +280,7 @@ impl Default for Windows {
             cycles: 0,
             now: SlotsAndCycles::default(),
             processes: Vec::new(),
+            since_last: Vec::new(),
             list: Vec::new(),
         }
     }
@@ -303,7 +315,16 @@ impl Windows {
     fn flush(&mut self, process: usize) {
         let now = std::mem::take(&mut self.now);
         if now != SlotsAndCycles::default() {
-            *self.of(process) += now;
+            self.add(process, now);
+        }
+    }
+
+    fn add(&mut self, process: usize, spent: SlotsAndCycles) {
+        *self.of(process) += spent;
+        let process = ProcessId(process as u32);
+        match self.since_last.binary_search_by_key(&process, |(process, _)| *process) {
+            Ok(at) => self.since_last[at].1 += spent.slots,
+            Err(at) => self.since_last.insert(at, (process, spent.slots)),
         }
     }
 

@@ -7,6 +7,7 @@ use super::ExecutionContext;
 use crate::calls::ContextTally;
 use crate::events::{MisplacedCounter, SampleSignatures, Truth};
 use crate::oracle::{SHARE, UNITS_PER_CYCLE};
+use crate::subsample::SubsampleProfiles;
 use crate::{ContextId, ProcessId, Profile, Profiler, Sample, Sampler, SamplerResult};
 
 /// Weights that a sampler gathers before it adds them to its profile, which is larger than the host's caches: many cache
@@ -37,6 +38,7 @@ pub(super) struct Running {
     signatures: Option<SampleSignatures>,
     misplaced: Option<MisplacedCounter>,
     by_context: Option<ContextTally>,
+    by_subsample: Option<SubsampleProfiles>,
     log: Option<Vec<Sample>>,
 }
 
@@ -55,6 +57,7 @@ impl Running {
             signatures: None,
             misplaced: None,
             by_context: None,
+            by_subsample: None,
             log: None,
         }
     }
@@ -73,6 +76,11 @@ impl Running {
 
     pub fn with_call_stacks(&mut self) {
         self.by_context = Some(ContextTally::default());
+    }
+
+    /// Also counts by subsample of a sampled region.
+    pub fn by_subsample(&mut self) {
+        self.by_subsample = Some(SubsampleProfiles::default());
     }
 
     /// Also counts time by event, if the profiler sees events, and the time that it misplaces, if `misplaced`.
@@ -174,6 +182,9 @@ impl Running {
             if let Some(misplaced) = &mut self.misplaced {
                 misplaced.named(truth, execution.process, record.inst, share);
             }
+            if let Some(profiles) = &mut self.by_subsample {
+                profiles.add(execution.subsample, execution.process, record.inst, share);
+            }
             if self.by_context.is_some() || self.log.is_some() {
                 self.add_context(tick, execution, record.inst, share);
             }
@@ -250,6 +261,7 @@ impl Running {
             signatures: self.signatures.map(SampleSignatures::finish),
             misplaced: self.misplaced.map(MisplacedCounter::finish).unwrap_or_default(),
             by_context: self.by_context.map(ContextTally::finish).unwrap_or_default(),
+            subsamples: self.by_subsample.map(SubsampleProfiles::finish).unwrap_or_default(),
             log: self.log.unwrap_or_default(),
         }
     }

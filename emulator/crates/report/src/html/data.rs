@@ -69,7 +69,8 @@ impl Report {
                 "errors": process.errors.iter().map(|errors| errors.map(|errors| {
                     Level::ALL.map(|level| {
                         let error = errors.get(level);
-                        [digits(error.error), digits(error.sampling)]
+                        let margin = error.margin.map(|margin| digits(margin.within_95));
+                        (digits(error.error), digits(error.sampling), margin)
                     })
                 })).collect::<Vec<_>>(),
             })).collect::<Vec<_>>(),

@@ -25,12 +25,13 @@ function errorChart(level, process) {
         +(100 * value).toFixed(1) + " %"));
   }
   shown.forEach((column, row) => {
-    const [measured, sampling] = error(column);
+    const [measured, sampling, margin] = error(column);
     const published = column.published[level];
     const middle = row * height + height / 2 + 1;
     const group = make("g", {}, make("title", {},
       `${column.label}: ${(100 * measured).toFixed(2)} % at the ${LEVELS[level].toLowerCase()} level, ` +
       `${(100 * sampling).toFixed(2)} % from sampling alone` +
+      (margin === null ? "" : `, ± ${(100 * margin).toFixed(2)} % by chance of the units`) +
       (published ? `, published mean ${published[1]} %` : "")));
     const tip = column.label.startsWith("tip") || column.profiler === null ? " tip" : "";
     group.append(
@@ -51,11 +52,12 @@ function errorChart(level, process) {
 }
 function errors() {
   const process = data.processes[chosen.process];
+  const sampled = process.errors.some((levels) => levels && levels.some((level) => level[2] !== null));
   byId("charts").replaceChildren(...LEVELS.map((_, level) => errorChart(level, process)));
   const head = ["Sampler", "every, cycles", "samples"].map((name, index) =>
     make("th", { rowspan: 2, scope: "col", class: index ? "number" : null }, name));
-  const levels = LEVELS.map((name) => make("th", { colspan: 3, scope: "colgroup", class: "first" }, name + ", %"));
-  const sub = LEVELS.flatMap(() => ["error", "sampling", "published"].map((name, index) =>
+  const levels = LEVELS.map((name) => make("th", { colspan: sampled ? 4 : 3, scope: "colgroup", class: "first" }, name + ", %"));
+  const sub = LEVELS.flatMap(() => ["error", "sampling", ...(sampled ? ["± 95 %"] : []), "published"].map((name, index) =>
     make("th", { class: index ? "number" : "number first", scope: "col" }, name)));
   const body = data.columns.flatMap((column, index) => {
     const error = process.errors[index];
@@ -67,6 +69,7 @@ function errors() {
       ...LEVELS.flatMap((_, level) => [
         make("td", { class: "number first" }, percent(error[level][0])),
         make("td", { class: "number zero" }, percent(error[level][1])),
+        sampled ? make("td", { class: "number zero" }, error[level][2] === null ? "?" : percent(error[level][2])) : null,
         make("td", { class: "number zero" }, column.published[level] ? column.published[level][1] : "–"),
       ]))];
   });

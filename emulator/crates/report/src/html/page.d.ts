@@ -71,8 +71,8 @@ interface Column {
 
 interface ProcessRow {
   name: string; pid: number | null; cycles: number; share: number; class: string; stack: number[]; samples: number[];
-  /** By column and level: measured error, and what sampling alone leaves. */
-  errors: ([number, number][] | null)[];
+  /** By column and level: measured error, what sampling alone leaves, and the margin of the error if the region was sampled. */
+  errors: ([number, number, number | null][] | null)[];
 }
 
 interface Command { title: string; members: number[]; cycles: number; share: number; class: string; stack: number[] }

@@ -64,7 +64,9 @@ function topDown() {
     const share = row.shares[node.path] ?? 0;
     const closer = row.closer.includes(node.path);
     const limit = node.threshold === null ? "" : `, limit ${(100 * node.threshold).toFixed(0)} %`;
-    return make("div", { class: `node l${node.level}${closer ? " closer" : ""}`, title: `${node.path}: ${(100 * share).toFixed(2)} % of the slots${limit}` },
+    const margin = row.margins?.[node.path]?.within_95;
+    const chance = margin === undefined ? "" : ` ± ${(100 * margin).toFixed(2)}`;
+    return make("div", { class: `node l${node.level}${closer ? " closer" : ""}`, title: `${node.path}: ${(100 * share).toFixed(2)}${chance} % of the slots${limit}` },
       make("span", {}, node.name), make("span", { class: "number" }, percent(share)),
       make("div", { class: "track", "aria-hidden": "true" }, make("i", { style: `width:${(100 * share).toFixed(2)}%` }),
         node.threshold === null ? null : make("u", { style: `left:${100 * node.threshold}%` })),

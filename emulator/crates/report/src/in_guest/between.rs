@@ -17,7 +17,7 @@ pub(super) struct Side {
 pub(super) fn between(one: &Side, other: &Side) -> LevelError {
     let (n, m) = (one.samples.round(), other.samples.round());
     if one.total == 0 || other.total == 0 || n < 1.0 || m < 1.0 {
-        return LevelError { error: 1.0, sampling: 1.0 };
+        return LevelError { error: 1.0, sampling: 1.0, margin: None };
     }
     let pairs = || one.weights.iter().copied().zip(other.weights.iter().copied());
     let (first, second) = (u128::from(one.total), u128::from(other.total));
@@ -29,7 +29,11 @@ pub(super) fn between(one: &Side, other: &Side) -> LevelError {
         mean_deviation(samples.ceil(), n / (n + m))
     });
     let sampling = scatter.sum::<f64>() * (1.0 / n + 1.0 / m) / 2.0;
-    LevelError { error: wrong as f64 / total as f64, sampling: sampling.clamp(0.0, 1.0) }
+    LevelError {
+        error: wrong as f64 / total as f64,
+        sampling: sampling.clamp(0.0, 1.0),
+        margin: None,
+    }
 }
 
 #[cfg(test)]

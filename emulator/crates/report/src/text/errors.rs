@@ -5,6 +5,7 @@ use std::fmt::Write;
 use profile::{Filter, Level};
 
 use crate::columns::Column;
+use crate::margins::{MARGIN_TITLE, percent};
 use crate::model::Common;
 use crate::widths::{count, fit, fixed};
 
@@ -27,7 +28,8 @@ pub(super) fn write(
     )?;
     write!(out, "{:<17}{:>11}{:>11}", "Profiler", "cycles", "samples")?;
     for _ in Level::ALL {
-        write!(out, " |{:>7}{:>9}{:>9}", "error", "sampling", "publ.")?;
+        let last = if common.is_sampled() { MARGIN_TITLE } else { "publ." };
+        write!(out, " |{:>7}{:>9}{last:>9}", "error", "sampling")?;
     }
     writeln!(out)?;
     for (index, column) in common.columns.iter().enumerate() {
@@ -38,10 +40,13 @@ pub(super) fn write(
         write!(out, "{:>11}", count(process.samples[index]))?;
         for level in Level::ALL {
             let error = errors.get(level);
-            let published = column.published.get(level);
-            let published = published.map_or("–".to_owned(), |p| p.to_string());
+            let last = match (common.is_sampled(), column.published.get(level)) {
+                (true, _) => percent(error.margin),
+                (false, Some(published)) => published.to_string(),
+                (false, None) => "–".to_owned(),
+            };
             write!(out, " |{:>7}{:>9}", fixed(error.error), fixed(error.sampling))?;
-            write!(out, "{published:>9}")?;
+            write!(out, "{last:>9}")?;
         }
         writeln!(out)?;
     }

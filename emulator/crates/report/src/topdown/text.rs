@@ -5,7 +5,7 @@ use std::fmt::Write;
 use profile::CATEGORIES;
 
 use super::{TopDownReport, TopDownRow, TopDownWindow};
-use crate::widths::{fit, fit_name, percent};
+use crate::widths::{fit, fit_name, fixed, percent};
 
 /// Columns of processes, and their width.
 const SHOWN: usize = 6;
@@ -33,9 +33,17 @@ pub(crate) fn write(
         write!(out, "{:indent$}{:<width$}{limit:>6}", "", node.name, width = 24 - indent)?;
         for row in &shown {
             let mark = if row.closer.contains(&node.path) { " <" } else { "  " };
-            write!(out, "{:>width$}{mark}", percent(share(row, node.path)), width = WIDTH - 2)?;
+            let share = percent(share(row, node.path));
+            let share = match row.margins.get(&node.path) {
+                Some(margin) => format!("{share} ± {}", fixed(margin.within_95)),
+                None => share,
+            };
+            write!(out, "{share:>width$}{mark}", width = WIDTH - 2)?;
         }
         writeln!(out)?;
+    }
+    if shown.iter().any(|row| !row.margins.is_empty()) {
+        writeln!(out, "±: how far a share may be off by chance (95 %).")?;
     }
     writeln!(
         out,

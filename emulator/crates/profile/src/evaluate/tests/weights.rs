@@ -98,6 +98,12 @@ fn add(amounts: &mut Amounts, evaluation: &Evaluation, weight: u64) {
     }
     let units = evaluation.subsamples.iter().flat_map(|of| of.stacks.iter());
     add((0, 0, 0, 10 << 40), units.map(|(.., stack)| stack.total()).sum());
+    for (process, slots) in evaluation.subsamples.iter().flat_map(|of| &of.slots) {
+        for (number, slots) in slots.0.iter().enumerate() {
+            let of = 20 << 40 | u64::from(process.0) << 8 | number as u64;
+            add((0, 0, 0, of), *slots);
+        }
+    }
     let totals = [
         evaluation.cycles,
         evaluation.idle,
