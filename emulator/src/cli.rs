@@ -5,6 +5,7 @@ mod phases;
 mod profile;
 mod report;
 mod retime;
+mod schemes;
 mod tables;
 mod trace;
 mod what_if;
@@ -24,6 +25,7 @@ pub use phases::PhasesArgs;
 pub use profile::ProfileArgs;
 pub use report::ReportArgs;
 pub use retime::RetimeArgs;
+pub use schemes::SchemesArgs;
 pub use tables::TablesArgs;
 pub use trace::{Address, DumpArgs, EvaluateArgs, ExpandArgs, PartArgs, TraceArgs, TraceCommand};
 pub use what_if::WhatIfArgs;
@@ -82,6 +84,14 @@ each interval, phases.simpts with the interval that stands for each phase, phase
 
 What the guest did is what it did on the core of its run: its timer interrupts come after as many instructions as they came there.")]
     Retime(RetimeArgs),
+    /// Say what schemes of sampling would have said of a program all of which was timed: errors, and how often intervals hold.
+    #[command(after_help = "Examples:
+  tipsim run spec.toml --set run.sampling.unit=10000 --set run.sampling.every=10000 --set run.sampling.warm_up=0 --set run.sampling.check=0 --out out/all
+  tipsim phases spec.toml --interval 50k --out out/phases
+  tipsim schemes out/all --phases out/phases --unit 50k,1M --budget 0.1,1,2.5
+
+Nothing is simulated: units are added up from those of the run, chosen and judged by the code that samples. What the state costs in which units begin is not in it.")]
+    Schemes(SchemesArgs),
     /// Say what a program would gain, before it is changed: runs it again on a core without a cause of lost cycles at some instructions.
     #[command(after_help = "Examples:
   tipsim what-if out/profile-sort                          what the cycle stacks suggest

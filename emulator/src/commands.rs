@@ -13,6 +13,7 @@ pub mod retime;
 pub mod run;
 pub mod samples;
 pub mod schema;
+pub mod schemes;
 pub mod tables;
 pub mod trace;
 pub mod what_if;

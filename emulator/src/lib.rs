@@ -45,6 +45,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => commands::run::run(&args),
         Command::Profile(args) => commands::profile::profile(&args),
         Command::Phases(args) => commands::phases::phases(&args),
+        Command::Schemes(args) => commands::schemes::schemes(&args),
         Command::Retime(args) => commands::retime::retime(&args),
         Command::WhatIf(args) => commands::what_if::what_if(&args).map(|()| 0),
         Command::Boot(args) => commands::boot::boot(&args),

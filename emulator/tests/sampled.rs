@@ -101,7 +101,16 @@ fn a_program_takes_as_long_as_when_all_of_it_is_timed() {
     assert!((recorded / in_units - 1.0).abs() < 0.01, "{recorded} of {in_units}");
     let report = stdout(&tipsim().arg("report").arg(sampled.join("out")).output().unwrap());
     assert!(report.contains("SAMPLED: "), "{report}");
-    margins_hold(&json(&all.join("out/report.json")), &json(&sampled.join("out/report.json")));
+    let of_all = json(&all.join("out/report.json"));
+    let of_units = json(&sampled.join("out/report.json"));
+    margins_hold(&of_all, &of_units);
+    margins_of_profilers_hold(&of_all, &of_units);
+    let stretches = of_units["units"]["stretches"].as_array().unwrap();
+    let sum = |key: &str| stretches.iter().map(|of| of[key].as_f64().unwrap()).sum::<f64>();
+    assert_eq!(sum("units"), found["units"].as_f64().unwrap());
+    assert_eq!(sum("instructions"), seen);
+    assert!((sum("variance") - 1.0).abs() < 1e-9);
+    assert!(of_all.get("units").is_none());
 
     // A comparison knows that both are the same program, and that all differences are within chance or nearly so.
     let compared = tipsim()
@@ -140,6 +149,34 @@ fn margins_hold(whole: &Value, part: &Value) {
         checked += 1;
     }
     assert!(checked >= 3, "{whole:?}");
+}
+
+/// Checks that the errors of TIP, and the shares of the top-down tree, are within their margins of what they are when all is timed.
+fn margins_of_profilers_hold(whole: &Value, part: &Value) {
+    let work = |report: &Value, table: &Value| -> Value {
+        let rows = table.as_array().unwrap_or_else(|| panic!("no table: {report}"));
+        rows.iter().find(|row| row["name"] == "work").unwrap().clone()
+    };
+    let process = |report: &Value| work(report, &report["processes"]);
+    let (truth, found) = (process(whole), process(part));
+    for level in ["instruction", "block", "function"] {
+        let error = |process: &Value| process["errors"][0][level]["error"].as_f64().unwrap();
+        let margin = found["errors"][0][level]["margin"]["within_99_7"].as_f64().unwrap();
+        // A sixth of the samples has larger errors by chance of the samples.
+        let sampling = found["errors"][0][level]["sampling"].as_f64().unwrap();
+        let off = (error(&found) - error(&truth)).abs();
+        assert!(margin > 0.0 && margin < 0.2 && off < margin + sampling, "{level}: {off} {margin}");
+    }
+    let tree = |report: &Value| work(report, &report["top_down"]["processes"]);
+    let (truth, found) = (tree(whole), tree(part));
+    for (node, share) in truth["shares"].as_object().unwrap() {
+        let share = share.as_f64().unwrap();
+        if share > 0.01 {
+            let margin = found["margins"][node]["within_99_7"].as_f64().unwrap();
+            let off = (found["shares"][node].as_f64().unwrap() - share).abs();
+            assert!(margin > 0.0 && margin < 0.2 && off < margin + 0.005, "{node}: {off} {margin}");
+        }
+    }
 }
 
 #[test]
@@ -347,6 +384,21 @@ fn phases_are_those_of_the_program() {
     let instructions: Vec<u64> =
         serde_json::from_value(found["survey"]["instructions"].clone()).unwrap();
     assert_eq!(found["of"].as_array().unwrap().len(), instructions.len());
+    // The array of 256 pages is written once, and then one element in 4099 is read.
+    let pages = found["survey"]["pages"].as_array().unwrap();
+    assert_eq!(pages.len(), instructions.len());
+    let of = |pages: &Value, key: &str| pages[key].as_u64().unwrap();
+    let most = |key: &str| pages.iter().map(|pages| of(pages, key)).max().unwrap();
+    let footprint: u64 = pages.iter().map(|pages| of(pages, "new")).sum();
+    assert!(
+        (256..4000).contains(&footprint) && most("data") >= 256,
+        "{footprint} {}",
+        most("data")
+    );
+    assert!((20..256).contains(&most("new")) && most("code") > 2, "{}", most("new"));
+    assert!(pages.iter().all(|pages| of(pages, "written") <= of(pages, "data")));
+    let strides = pages.iter().filter(|pages| of(pages, "data") >= 256);
+    assert!(strides.clone().count() > 10 && strides.clone().any(|pages| of(pages, "written") < 64));
     // Each vector has all instructions of its interval, and those that trapped.
     assert_eq!(vectors.lines().count(), instructions.len());
     for (line, expected) in vectors.lines().zip(&instructions) {
@@ -370,6 +422,58 @@ fn phases_are_those_of_the_program() {
         let (_, other, [other_vectors, ..]) = survey("phases-other", settings);
         assert!(other == found && other_vectors == vectors, "{settings:?}");
     }
+}
+
+#[test]
+fn schemes_are_judged_by_a_run_that_times_everything() {
+    let dir = scratch("sampled-schemes");
+    let gaps = "[run.sampling]\nunit = 10000\nevery = 1000000\n";
+    run(&dir, gaps);
+    std::fs::rename(dir.join("out"), dir.join("gaps")).unwrap();
+    let run_json =
+        run(&dir, "[run.sampling]\nunit = 10000\nevery = 10000\nwarm_up = 0\ncheck = 0\n");
+    succeed(
+        tipsim()
+            .arg("phases")
+            .arg(dir.join("spec.toml"))
+            .args(["--interval", "20000", "--out"])
+            .arg(dir.join("phases")),
+    );
+    let of = |run: &str, more: &[&str]| {
+        tipsim().arg("schemes").arg(dir.join(run)).args(more).current_dir(&dir).output().unwrap()
+    };
+    let refused = of("gaps", &[]);
+    assert_error(&refused, 2, &["units.json", "without a gap"]);
+    let refused = of("out", &["--phases", "phases", "--unit", "50k"]);
+    assert_error(&refused, 2, &["phases.json", "multiple", "found 20000"]);
+    let refused = of("out", &["--unit", "15k"]);
+    assert_error(&refused, 2, &["units.json", "at least 2"]);
+    let arguments = ["--phases", "phases", "--unit", "40k", "--budget", "1,10", "--seeds", "200"];
+    let more = ["--choosing-seeds", "5", "--json"];
+    let output = of("out", &[&arguments[..], &more[..]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["instructions"], run_json["sampling"]["instructions"]);
+    let trials = found["trials"].as_array().unwrap();
+    assert_eq!(trials.len(), 10);
+    for trial in trials {
+        let number = |key: &str| trial[key].as_f64().unwrap();
+        let budget = number("budget");
+        assert!(number("mean_error") <= number("largest_error"), "{trial}");
+        assert!(number("bias").abs() <= number("mean_error"), "{trial}");
+        let scheme = trial["scheme"].as_str().unwrap();
+        match scheme {
+            "simpoint" => assert!(trial["holds_95"].is_null(), "{trial}"),
+            _ => assert!(number("holds_99_7") > 0.8, "{trial}"),
+        }
+        if matches!(scheme, "systematic" | "random") {
+            assert_eq!(number("seeds"), 200.0);
+            assert!((100.0 * number("timed") / budget - 1.0).abs() < 0.1, "{trial}");
+            assert!(budget < 10.0 || number("mean_error") < 0.05, "{trial}");
+        }
+    }
+    let text = stdout(&of("out", &["--unit", "40k", "--units", "30", "--budget", "1"]));
+    assert!(text.contains("\nsystematic        40k      30"), "{text}");
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub struct PhasesArgs {
 }
 
 /// Parses instructions of an interval, such as 100k.
-fn parse_interval(text: &str) -> Result<u64, String> {
+pub(super) fn parse_interval(text: &str) -> Result<u64, String> {
     let (number, factor) = match text.as_bytes().last() {
         Some(b'k') => (&text[..text.len() - 1], 1000),
         Some(b'M') => (&text[..text.len() - 1], 1_000_000),

@@ -133,27 +133,42 @@ fn write(results: &mut Results, found: &PhasesFile) -> anyhow::Result<()> {
 fn text(found: &PhasesFile, out: &Path) -> String {
     let survey = &found.survey;
     let mut text = format!(
-        "{:.1} M instructions in {} intervals of {}, {} basic blocks, {} phases\n",
+        "{:.1} M instructions in {} intervals of {}, {} basic blocks, {:.1} MiB of data, {} phases\n",
         found.instructions as f64 / 1e6,
         survey.instructions.len(),
         survey.interval,
         survey.blocks,
+        survey.footprint() as f64 / PAGES_OF_A_MIB,
         found.phases.phases.len()
     );
     text += &format!(
-        "{:>5}{:>9}{:>11}{:>11}{:>8}{:>12}{:>16}\n",
-        "phase", "share", "intervals", "stretches", "spread", "interval", "at, M instr."
+        "{:>5}{:>9}{:>11}{:>11}{:>8}{:>12}{:>14}{:>11}{:>9}{:>9}{:>11}\n",
+        "phase",
+        "share",
+        "intervals",
+        "stretches",
+        "spread",
+        "interval",
+        "at, M instr.",
+        "data, MiB",
+        "written",
+        "new",
+        "code, KiB"
     );
     for (number, phase) in found.phases.phases.iter().enumerate() {
         let before: u64 = survey.instructions[..phase.representative].iter().sum();
         text += &format!(
-            "{number:>5}{:>7.2} %{:>11}{:>11}{:>8.3}{:>12}{:>16.1}\n",
+            "{number:>5}{:>7.2} %{:>11}{:>11}{:>8.3}{:>12}{:>14.1}{:>11.2}{:>9.2}{:>9.2}{:>11.0}\n",
             100.0 * phase.share,
             phase.intervals,
             phase.stretches,
             phase.spread,
             phase.representative,
-            before as f64 / 1e6
+            before as f64 / 1e6,
+            phase.pages.data / PAGES_OF_A_MIB,
+            phase.pages.written / PAGES_OF_A_MIB,
+            phase.pages.new / PAGES_OF_A_MIB,
+            4.0 * phase.pages.code
         );
     }
     let singles = found.phases.phases.iter().filter(|phase| phase.intervals == 1).count();
@@ -167,6 +182,9 @@ fn text(found: &PhasesFile, out: &Path) -> String {
     text += &format!("\nresults: {}\n", out.display());
     text
 }
+
+/// Pages of 4 KiB in 1 MiB.
+const PAGES_OF_A_MIB: f64 = 256.0;
 
 /// Characters for phases, in order; later ones are `+`.
 const PHASE_CHARACTERS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -203,6 +221,7 @@ mod tests {
             vector[*phase] = 1.0;
             survey.instructions.push(1000);
             survey.vectors.push(vector);
+            survey.pages.push(phases::IntervalPages { data: 512, written: 256, new: 128, code: 8 });
         }
         let phases = Phases::of(&survey, 10, 1);
         let found = PhasesFile {
@@ -215,9 +234,10 @@ mod tests {
         };
         let text = text(&found, Path::new("out"));
         assert!(text.starts_with(
-            "0.2 M instructions in 250 intervals of 1000, 0 basic blocks, 2 phases\n"
+            "0.2 M instructions in 250 intervals of 1000, 0 basic blocks, 125.0 MiB of data, 2 phases\n"
         ));
         assert!(text.contains("    0  40.00 %        100          1"), "{text}");
+        assert!(text.contains("       2.00     1.00     0.50         32\n"), "{text}");
         let line =
             format!("over time, 3 intervals a character:\n{}{}\n", "0".repeat(33), "1".repeat(51));
         assert!(text.contains(&line), "{text}");

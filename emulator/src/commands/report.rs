@@ -10,9 +10,10 @@ use profile::{Evaluation, Evaluator};
 use report::stored::StoredError;
 use report::{
     Compared, Comparison, CounterInputs, FlameFile, Options, Report, ReportInputs, Run,
-    TruthInputs, explain, part_line, sampled_words,
+    TruthInputs, UnitInputs, explain, part_line, sampled_words,
 };
 use serde_json::Value;
+use simulation::{Sampled, SampledUnits, SamplingPlan};
 use timing::Preset;
 
 use super::{tables, trace};
@@ -23,7 +24,7 @@ use crate::host::terminal::{say_exactly, say_json};
 use crate::run_folder::report_files::{FLAME, REPORT};
 use crate::run_folder::run_json::RunJson;
 use crate::run_folder::sampled_events::metric;
-use crate::run_folder::{RUN, Results, TRACE};
+use crate::run_folder::{RUN, Results, TRACE, UNITS};
 use crate::run_folder::{evaluation, guest_counts, guest_profiles, report_files, truth};
 use crate::spec::MAX_HARTS;
 use crate::spec::epoch::Epoch;
@@ -81,7 +82,12 @@ pub fn write(
         None => Vec::new(),
     };
     let truth = truth.as_ref().map(|truth| TruthInputs { truth, files: &samples, metric: &metric });
+    let units = match whole && run.has(UNITS) {
+        true => unit_inputs(run, &how)?,
+        false => None,
+    };
     let report = Report::build(ReportInputs {
+        units,
         of_all_harts: whole,
         harts: if whole { of.harts } else { &[] },
         guests: &guests,
@@ -107,6 +113,21 @@ pub fn write(
     }
     report.write_verdict(&mut verdict, &Options::default())?;
     Ok(Written { text, verdict })
+}
+
+/// Returns the units of a run's region; `None` if its run.json does not say what they are of.
+fn unit_inputs(run: &Results, how: &Value) -> anyhow::Result<Option<UnitInputs>> {
+    let Some(sampled) = Sampled::of_metadata(how) else { return Ok(None) };
+    let units: SampledUnits = run.json(UNITS)?;
+    Ok(Some(UnitInputs {
+        instructions: sampled.instructions,
+        at: units.at,
+        unit_instructions: units.instructions,
+        cycles: units.cycles,
+        weights: units.weights,
+        phases: units.strata,
+        tell_chance: sampled.plan.scheme.tells_chance(),
+    }))
 }
 
 /// Returns why an evaluation is not what a reader of a report expects, if so.
@@ -180,7 +201,10 @@ impl Recorded {
             let error = format!("expected at most {MAX_HARTS} harts, found {harts}");
             return Err(bad_input(&path, error).into());
         }
-        let is_sampled = sampled_words(&trace::raw_metadata(&reader)).is_some();
+        let metadata = trace::raw_metadata(&reader);
+        let is_sampled = sampled_words(&metadata).is_some();
+        let tells_chance =
+            SamplingPlan::of_metadata(&metadata).is_none_or(|plan| plan.scheme.tells_chance());
         let mut is_kept = true;
         let call_stacks = call_stacks || meta.call_stacks;
         let evaluate = |hart: u32| {
@@ -200,7 +224,10 @@ impl Recorded {
                 evaluator = evaluator.with_call_stacks();
             }
             if is_sampled {
-                evaluator = evaluator.of_sampled_region();
+                evaluator = match tells_chance {
+                    true => evaluator.of_sampled_region(),
+                    false => evaluator.of_chosen_units(),
+                };
             }
             trace::replay(&path, hart, |batch| evaluator.batch(batch))?;
             let evaluation = evaluator.finish();

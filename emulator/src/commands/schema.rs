@@ -10,6 +10,7 @@ use truth::Truth;
 
 use crate::cli::SchemaArgs;
 use crate::commands::phases::PhasesFile;
+use crate::commands::schemes::SchemesFile;
 use crate::failure::{BadInput, nearest};
 use crate::run_folder::report_files::{FLAME, REPORT};
 use crate::run_folder::run_json::RunJson;
@@ -27,7 +28,7 @@ struct SchemaRow {
 }
 
 /// The files that have schemas. To add one, derive [`JsonSchema`] for the type that is written, and add a row.
-const SCHEMAS: [SchemaRow; 8] = [
+const SCHEMAS: [SchemaRow; 9] = [
     SchemaRow { file: RUN, about: "how a run went, and with what", schema: schema_of::<RunJson> },
     SchemaRow {
         file: REPORT,
@@ -53,6 +54,11 @@ const SCHEMAS: [SchemaRow; 8] = [
         file: PHASES,
         about: "phases of a program, of `tipsim phases`",
         schema: schema_of::<PhasesFile>,
+    },
+    SchemaRow {
+        file: "schemes.json",
+        about: "what `tipsim schemes --json` prints of schemes of sampling",
+        schema: schema_of::<SchemesFile>,
     },
     SchemaRow {
         file: "truth.json",

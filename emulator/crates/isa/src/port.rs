@@ -375,6 +375,11 @@ pub trait TimingModel {
     /// Takes what [`Self::path_log`] has, and leaves it empty. The hart calls it once the log is [full](PathLog::is_full).
     fn take_path_log(&mut self) {}
 
+    /// An access to RAM found no translation that the hart holds: the first in a run to a page, and some later ones. `pa`: physical address;
+    /// `written`: the access is a store.
+    #[inline(always)]
+    fn touch_page(&mut self, _pa: u64, _written: bool) {}
+
     /// `fence.i` was executed without timing. Only for [paced](Self::PACED) models.
     fn warm_fence_i(&mut self) {}
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::mean::{Mean, Random, difference, dot, mean_of};
-use crate::survey::{DIMENSIONS, Survey, Vector};
+use crate::survey::{DIMENSIONS, IntervalPages, Survey, Vector};
 
 /// Times that clusters are sought from other first centres, of which the best is taken.
 const RESTARTS: u64 = 5;
@@ -37,6 +37,34 @@ pub struct Phase {
     pub representative: usize,
     /// Distance of the phase's intervals from its centre, root of the mean square: how much the phase's intervals differ.
     pub spread: f64,
+    /// Pages that an interval of the phase touches in the mean.
+    #[serde(default)]
+    pub pages: MeanPages,
+}
+
+/// Pages of 4 KiB that intervals touch in the mean, as in [`IntervalPages`](crate::IntervalPages).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeanPages {
+    /// Pages that loads, stores and atomics accessed.
+    pub data: f64,
+    /// The part of them that was stored to.
+    pub written: f64,
+    /// The part of them that no earlier interval of the region accessed.
+    pub new: f64,
+    /// Pages that code was executed in.
+    pub code: f64,
+}
+
+impl MeanPages {
+    /// Adds the pages of one of so many intervals.
+    fn add(&mut self, pages: &IntervalPages, intervals: usize) {
+        let IntervalPages { data, written, new, code } = *pages;
+        let part = |pages: u32| f64::from(pages) / intervals as f64;
+        self.data += part(data);
+        self.written += part(written);
+        self.new += part(new);
+        self.code += part(code);
+    }
 }
 
 impl Phases {
@@ -87,6 +115,7 @@ impl Phases {
                     stretches: 0,
                     representative: interval,
                     spread: 0.0,
+                    pages: MeanPages::default(),
                 };
                 phases.push(new);
                 nearest_to.push((f64::INFINITY, Vec::new()));
@@ -113,6 +142,10 @@ impl Phases {
             phase.representative =
                 as_near.get(as_near.len() / 2).copied().unwrap_or(phase.representative);
             phase.spread = (phase.spread / phase.intervals as f64).sqrt();
+        }
+        for (number, pages) in of.iter().zip(&survey.pages) {
+            let phase = &mut phases[*number];
+            phase.pages.add(pages, phase.intervals);
         }
         Self { phases, of }
     }
@@ -267,7 +300,7 @@ mod tests {
     fn an_interval_that_is_cut_stands_for_none_but_itself() {
         let mut survey = Survey::near(&[1, 1], 0.1);
         let vector = survey.vectors[0];
-        survey.add(10, vector);
+        survey.add(10, vector, IntervalPages::default());
         assert_ne!(Phases::of(&survey, 1, 0).phases[0].representative, 2);
     }
 }

@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use isa::PathSegment;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::mean::Random;
-use crate::survey::{DIMENSIONS, Survey, Vector};
+use crate::survey::{DIMENSIONS, IntervalPages, Survey, Vector};
 
 /// Counts the instructions of each basic block, interval by interval.
 ///
@@ -22,12 +22,25 @@ pub struct BlockCounter {
     /// The present block, if the path is within one, and its instructions so far.
     open: Option<(u64, u64)>,
     survey: Survey,
+    /// Data pages that the region accessed so far.
+    touched: FxHashSet<u64>,
     /// Where vectors are written as SimPoint's tools read them.
     vectors: Option<Box<dyn Write + Send>>,
     error: Option<std::io::Error>,
 }
 
+/// An access to a page of 4 KiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PageTouch {
+    /// Number of the physical page.
+    pub page: u64,
+    /// The access was a store.
+    pub written: bool,
+}
+
 struct Block {
+    /// Virtual address of the first instruction.
+    address: u64,
     /// Instructions in the present interval.
     instructions: u64,
     /// What an instruction of the block adds to an interval's vector.
@@ -43,6 +56,7 @@ impl BlockCounter {
             executed: Vec::new(),
             open: None,
             survey: Survey::new(interval),
+            touched: FxHashSet::default(),
             vectors: None,
             error: None,
         }
@@ -70,8 +84,8 @@ impl BlockCounter {
         }
     }
 
-    /// Ends an interval of so many instructions.
-    pub fn end_interval(&mut self, instructions: u64) {
+    /// Ends an interval of so many instructions, which accessed `pages`, each once or several times.
+    pub fn end_interval(&mut self, instructions: u64, pages: Vec<PageTouch>) {
         if let Some((block, executed)) = self.open.take() {
             self.add(block, executed);
             // What follows is still of the same block.
@@ -79,6 +93,7 @@ impl BlockCounter {
         }
         self.executed.sort_unstable();
         self.write_vector();
+        let pages = self.count_pages(pages);
         let mut vector = [0.0; DIMENSIONS];
         let mut counted = 0;
         for place in self.executed.drain(..) {
@@ -90,7 +105,24 @@ impl BlockCounter {
             }
         }
         let share = |sum: f64| (sum / counted.max(1) as f64) as f32;
-        self.survey.add(instructions, vector.map(share));
+        self.survey.add(instructions, vector.map(share), pages);
+    }
+
+    /// Counts the pages of the interval that ends, whose blocks are those in `executed`.
+    fn count_pages(&mut self, mut data: Vec<PageTouch>) -> IntervalPages {
+        data.sort_unstable();
+        // A store to a page comes after all loads from it.
+        let accesses = data.chunk_by(|one, next| one.page == next.page);
+        let written = accesses.clone().filter(|of| of.last().is_some_and(|last| last.written));
+        let executed = self.executed.iter().map(|place| self.blocks[*place as usize].address >> 12);
+        let new = accesses.clone().filter(|of| self.touched.insert(of[0].page));
+        let new = new.count() as u32;
+        IntervalPages {
+            data: accesses.count() as u32,
+            written: written.count() as u32,
+            new,
+            code: executed.collect::<FxHashSet<u64>>().len() as u32,
+        }
     }
 
     /// Begins anew after a jump to somewhere else: what follows is not of the same block.
@@ -107,6 +139,7 @@ impl BlockCounter {
             self.blocks[place as usize].instructions = 0;
         }
         self.survey = Survey::new(self.survey.interval);
+        self.touched.clear();
     }
 
     /// Ends the count.
@@ -126,7 +159,7 @@ impl BlockCounter {
     fn add(&mut self, block: u64, instructions: u64) {
         let Self { places, blocks, executed, .. } = self;
         let place = *places.entry(block).or_insert_with(|| {
-            blocks.push(Block { instructions: 0, direction: direction(block) });
+            blocks.push(Block { address: block, instructions: 0, direction: direction(block) });
             blocks.len() as u32 - 1
         });
         let block = &mut blocks[place as usize];
@@ -189,18 +222,22 @@ mod tests {
         whole.lengths = whole.lengths.with(2).with(4);
         counter.count(&[whole]);
         counter.count(&[one(None, 0x100), one(None, 0x104), one(BRANCH, 0x108), one(None, 0x10c)]);
-        counter.end_interval(7);
+        let touch = |page, written| PageTouch { page, written };
+        counter.end_interval(7, vec![touch(9, true), touch(8, false), touch(9, false)]);
         // The block goes on in the next interval.
         counter.count(&[one(BRANCH, 0x110), one(BRANCH, 0x114)]);
-        counter.end_interval(2);
+        counter.end_interval(2, vec![touch(9, false), touch(7, true), touch(7, true)]);
         counter.count(&[one(None, 0x100)]);
         counter.interrupt();
-        counter.count(&[one(None, 0x114)]);
-        counter.end_interval(2);
+        counter.count(&[one(None, 0x1114)]);
+        counter.end_interval(2, Vec::new());
         let survey = counter.finish().unwrap();
         let text = String::from_utf8(text.0.lock().unwrap().clone()).unwrap();
-        assert_eq!(text, "T:1:6 :2:1 \nT:2:1 :3:1 \nT:1:1 :3:1 \n");
-        assert_eq!((survey.blocks, &survey.instructions[..]), (3, &[7, 2, 2][..]));
+        assert_eq!(text, "T:1:6 :2:1 \nT:2:1 :3:1 \nT:1:1 :4:1 \n");
+        let pages = |data, written, new, code| IntervalPages { data, written, new, code };
+        assert_eq!(survey.pages, [pages(2, 1, 2, 1), pages(2, 1, 1, 1), pages(0, 0, 0, 2)]);
+        assert_eq!(survey.footprint(), 3);
+        assert_eq!((survey.blocks, &survey.instructions[..]), (4, &[7, 2, 2][..]));
         let expected = |blocks: [(u64, f32); 2]| -> Vector {
             let [a, b] = blocks.map(|(pc, share)| direction(pc).map(|x| x * share));
             std::array::from_fn(|at| a[at] + b[at])

@@ -16,10 +16,10 @@ mod ranked_set;
 mod stratified;
 mod survey;
 
-pub use cluster::{Phase, Phases};
-pub use count::BlockCounter;
+pub use cluster::{MeanPages, Phase, Phases};
+pub use count::{BlockCounter, PageTouch};
 pub use mean::Random;
 pub use points::{Point, PointsError, points};
 pub use ranked_set::ranked_set;
 pub use stratified::{ChosenInterval, representatives, stratified};
-pub use survey::{DIMENSIONS, Survey, Vector};
+pub use survey::{DIMENSIONS, IntervalPages, Survey, Vector};

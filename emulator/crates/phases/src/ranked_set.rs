@@ -81,6 +81,7 @@ fn principal_component(vectors: &[Vector], mean: &Mean) -> Mean {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::IntervalPages;
 
     #[test]
     fn a_sample_has_what_the_region_has() {
@@ -103,10 +104,10 @@ mod tests {
     #[test]
     fn intervals_that_are_all_the_same_are_chosen_too() {
         let mut same = Survey::new(100);
-        (0..50).for_each(|_| same.add(100, [0.5; DIMENSIONS]));
+        (0..50).for_each(|_| same.add(100, [0.5; DIMENSIONS], IntervalPages::default()));
         assert_eq!(ranked_set(&same, 10, 3).len(), 10);
         // The last interval is cut by the region's end, and is none of those that are chosen from.
-        same.add(20, [0.5; DIMENSIONS]);
+        same.add(20, [0.5; DIMENSIONS], IntervalPages::default());
         assert_eq!(ranked_set(&same, 100, 3), (0..50).collect::<Vec<_>>());
         assert_eq!(ranked_set(&Survey::new(100), 10, 3), Vec::<usize>::new());
     }

@@ -22,6 +22,22 @@ pub struct Survey {
     pub instructions: Vec<u64>,
     /// Projected basic-block vector of each interval.
     pub vectors: Vec<Vector>,
+    /// Pages that each interval touched.
+    #[serde(default)]
+    pub pages: Vec<IntervalPages>,
+}
+
+/// Pages of 4 KiB that an interval touched, the kernel's too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IntervalPages {
+    /// Physical pages that loads, stores and atomics accessed: the interval's working set (Denning, *The working set model for program behavior*, 1968).
+    pub data: u32,
+    /// The part of them that was stored to.
+    pub written: u32,
+    /// The part of them that no earlier interval of the region accessed. All intervals' together are the region's footprint.
+    pub new: u32,
+    /// Pages that code was executed in, by the virtual address of basic blocks.
+    pub code: u32,
 }
 
 impl Survey {
@@ -36,12 +52,19 @@ impl Survey {
             blocks: 0,
             instructions: Vec::new(),
             vectors: Vec::new(),
+            pages: Vec::new(),
         }
     }
 
-    pub(crate) fn add(&mut self, instructions: u64, vector: Vector) {
+    pub(crate) fn add(&mut self, instructions: u64, vector: Vector, pages: IntervalPages) {
         self.instructions.push(instructions);
         self.vectors.push(vector);
+        self.pages.push(pages);
+    }
+
+    /// Returns the number of different data pages that the region accessed.
+    pub fn footprint(&self) -> u64 {
+        self.pages.iter().map(|pages| u64::from(pages.new)).sum()
     }
 
     /// Returns a survey of intervals of 100 instructions, each of which executes mostly what its phase's number says, and up to `noise` of all else.
@@ -52,9 +75,29 @@ impl Survey {
         for phase in phases {
             let mut vector: Vector = std::array::from_fn(|_| (noise * random.share()) as f32);
             vector[*phase] += 1.0;
-            survey.add(100, vector);
+            survey.add(100, vector, IntervalPages::default());
         }
         survey
+    }
+
+    /// Returns a survey whose intervals are `count` of these each. Pages are not known of them.
+    #[must_use]
+    pub fn joined(&self, count: usize) -> Self {
+        let count = count.max(1);
+        let mut joined = Self::new(self.interval.saturating_mul(count as u64));
+        joined.blocks = self.blocks;
+        let intervals = self.instructions.chunks(count).zip(self.vectors.chunks(count));
+        for (instructions, vectors) in intervals {
+            let total: u64 = instructions.iter().sum();
+            let mut sum = [0.0; DIMENSIONS];
+            for (instructions, vector) in instructions.iter().zip(vectors) {
+                let share = *instructions as f64 / total.max(1) as f64;
+                sum.iter_mut().zip(vector).for_each(|(sum, x)| *sum += share * f64::from(*x));
+            }
+            joined.instructions.push(total);
+            joined.vectors.push(sum.map(|x| x as f32));
+        }
+        joined
     }
 
     /// Returns the instructions of the whole region.

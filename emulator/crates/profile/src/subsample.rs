@@ -68,8 +68,9 @@ pub fn ratio_of_subsamples(part: &[u64], whole: &[u64]) -> Option<Estimate> {
     Estimate::of_ratio(parts, 1.0)
 }
 
-/// Returns the margins of a value that is no ratio of sums, from what it is without each of the subsamples: the *delete-a-group jackknife* (Wolter,
-/// *Introduction to Variance Estimation*, 4.2). `None` if there are fewer than five.
+/// Returns the margins of a value that is no ratio of sums, from what it is without each of the subsamples. `None` if there are fewer than five.
+///
+/// This is the *delete-a-group jackknife* of Wolter, *Introduction to Variance Estimation*, 4.2.
 pub fn jackknife(without_each: &[f64]) -> Option<Margin> {
     if without_each.len() < LEAST_SUBSAMPLES {
         return None;

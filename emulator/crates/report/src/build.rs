@@ -31,6 +31,7 @@ use super::sensitivity;
 use super::tables::{FunctionRow, InstructionRow, ModuleRow, ProcessReport};
 use super::tea::{self, TeaReport};
 use super::threads;
+use super::units::UnitReport;
 use super::verdict::{self, Verdict, VerdictBuilder};
 use super::waiting;
 use super::what_if::RecordedWhatIf;
@@ -134,6 +135,7 @@ impl Report {
         let sections = Sections {
             interpreted: interpreted::interpreted(evaluation, &common.processes),
             what_if: RecordedWhatIf::of(&common.meta),
+            units: inputs.units.as_ref().and_then(UnitReport::new),
             threads: threads::threads(evaluation, &gathered),
             harts: harts::harts(&common, inputs.harts),
             sensitivity: sensitivity::sensitivity(&common),

@@ -8,6 +8,7 @@ use symbols::Symbolizer;
 use truth::{Metric, Truth};
 
 use super::counters::CounterInputs;
+use super::units::UnitInputs;
 
 /// Everything that a report is made of. [`ReportInputs::new`] has what every report needs; a field that it leaves empty leaves out a
 /// section.
@@ -29,6 +30,8 @@ pub struct ReportInputs<'a> {
     pub guests: &'a [GuestProfile],
     /// Excerpts of the evaluated execution.
     pub excerpts: Option<&'a Excerpts>,
+    /// Units of a sampled region.
+    pub units: Option<UnitInputs>,
     /// Counts of events, by the host and by the guest.
     pub counters: Option<CounterInputs>,
     /// The true counts of events, and the guest's samples of these.
@@ -62,6 +65,7 @@ impl<'a> ReportInputs<'a> {
             harts: &[],
             guests: &[],
             excerpts: None,
+            units: None,
             counters: None,
             truth: None,
         }

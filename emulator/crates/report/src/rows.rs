@@ -1,7 +1,7 @@
 //! The rows of the tables: functions and instructions with every column's share.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use commit_trace::{InstId, StaticInfo};
 use profile::topdown::Slots;
@@ -45,20 +45,18 @@ fn totals(subsamples: &[SubsampleRows]) -> Vec<u64> {
     subsamples.iter().map(|of| of.stack.iter().sum()).collect()
 }
 
-/// Returns the margins of the shares that the columns give to a part, from each column's units of it by subsample; none if no column is known by
-/// subsample.
+/// Returns the margins of the shares that columns give to a part, by the number of the column; `part` is what each subsample of a column has of it.
 fn share_margins(
     selection: &Selection<'_>,
     columns: &[Weights],
     part: impl Fn(usize) -> Vec<u64>,
-) -> Vec<Option<Margin>> {
-    if columns.iter().all(|column| column.subsamples.is_empty()) {
-        return Vec::new();
-    }
+) -> BTreeMap<usize, Margin> {
+    let known = columns.iter().enumerate().filter(|(_, column)| !column.subsamples.is_empty());
     let margin = |(at, column): (usize, &Weights)| {
-        selection.subsample_totals.margin_of_share(&part(at), &column.subsample_totals)
+        let whole = &column.subsample_totals;
+        Some((at, selection.subsample_totals.margin_of_share(&part(at), whole)?))
     };
-    columns.iter().enumerate().map(margin).collect()
+    known.filter_map(margin).collect()
 }
 
 /// The functions with the most time by the Oracle, of the processes added so far.

@@ -16,6 +16,7 @@ use crate::sensitivity::{self, Sensitivity};
 use crate::tea::TeaReport;
 use crate::threads::{self, ThreadRow};
 use crate::topdown::TopDownReport;
+use crate::units::{self, UnitReport};
 use crate::verdict::{self, Verdict};
 use crate::waiting::{self, WaitingReport};
 use crate::what_if::{self, RecordedWhatIf};
@@ -28,6 +29,9 @@ pub struct Sections {
     /// Processes that an interpreter executes, with the program's own functions and lines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interpreted: Vec<InterpretedProcess>,
+    /// Units of a sampled region, over the region.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub units: Option<UnitReport>,
     /// Loops, if excerpts of the execution were kept and show any.
     pub loops: Option<LoopsReport>,
     /// Trials of `tipsim what-if`, if the run's description has any.
@@ -68,7 +72,7 @@ pub(crate) struct SectionRow {
 }
 
 /// All sections that text and page show at a place of their own, in the order of both.
-pub(crate) const SECTIONS: [SectionRow; 12] = [
+pub(crate) const SECTIONS: [SectionRow; 13] = [
     SectionRow {
         key: "verdict",
         place: TextPosition::First,
@@ -110,6 +114,12 @@ pub(crate) const SECTIONS: [SectionRow; 12] = [
         place: TextPosition::Head,
         content: |sections| &sections.harts,
         rule: harts::rules::rule_of,
+    },
+    SectionRow {
+        key: "units",
+        place: TextPosition::Head,
+        content: |sections| &sections.units,
+        rule: units::rules::rule_of,
     },
     SectionRow {
         key: "sensitivity",

@@ -1,5 +1,7 @@
 //! The rows of the tables. All shares are fractions of the process's own total, unless said otherwise.
 
+use std::collections::BTreeMap;
+
 use commit_trace::InstId;
 use profile::{Margin, ProcessId};
 use schemars::JsonSchema;
@@ -119,9 +121,9 @@ pub struct FunctionRow {
     pub store_queue: f64,
     /// Share of the process by each column.
     pub shares: Vec<f64>,
-    /// Margins of `shares`, if the region was sampled; `None` where the column is not known by subsample.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub share_margins: Vec<Option<Margin>>,
+    /// Margins of `shares` by the number of the column, if the region was sampled: of the first sampler of each profiler.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub share_margins: BTreeMap<usize, Margin>,
     /// What its name lacks, one sentence each, which say what file to hand in.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
@@ -165,9 +167,9 @@ pub struct InstructionRow {
     pub store_queue: f64,
     /// Share of the process by each column.
     pub shares: Vec<f64>,
-    /// Margins of `shares`, if the region was sampled; `None` where the column is not known by subsample.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub share_margins: Vec<Option<Margin>>,
+    /// Margins of `shares` by the number of the column, if the region was sampled: of the first sampler of each profiler.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub share_margins: BTreeMap<usize, Margin>,
 }
 
 /// The executed instructions of a function.

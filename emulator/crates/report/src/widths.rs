@@ -84,6 +84,16 @@ pub(crate) fn count(value: f64) -> String {
     out
 }
 
+/// Parts of a whole as bars, from next to nothing to all of it.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', FULL_BAR];
+/// The bar of a whole.
+pub(crate) const FULL_BAR: char = '█';
+
+/// Returns a part of a whole, from 0 to 1, as a bar.
+pub(crate) fn bar(part: f64) -> char {
+    BARS[((8.0 * part) as usize).min(7)]
+}
+
 /// Returns a fraction as per cent with one decimal.
 pub(crate) fn fixed(share: f64) -> String {
     format!("{:.1}", share * 100.0)

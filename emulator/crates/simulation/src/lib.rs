@@ -59,7 +59,7 @@ pub use recording::{Profilers, Recorded, Recording, RecordingError, TraceOutput}
 pub use region::{RegionState, RegionSummary, RunPosition, Stretch};
 pub use sampling::{
     PlannedUnit, PointEstimate, RelativeError, Sampled, SampledUnits, SamplingPlan, Scheme,
-    StateError,
+    StateError, TimedRegion, Trial,
 };
 pub use session::{
     CollectedTruth, Finished, Flow, Goal, NoObserver, Observer, SLICE, Session, Stop,

@@ -7,12 +7,12 @@
 mod harts;
 mod plan;
 mod result;
-
-use phases::Random;
+mod trial;
 
 pub(crate) use harts::{HartPosition, MachinePosition, SampledHarts};
 pub use plan::{RelativeError, SamplingPlan, Scheme};
 pub use result::{PointEstimate, Sampled, SampledUnits, StateError};
+pub use trial::{TimedRegion, Trial};
 
 /// A unit that was timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl Sampler {
             next_interval: 0,
             opened: Progress::default(),
             before: 0,
-            random: plan.seed ^ 0x9e37_79b9_7f4a_7c15,
+            random: plan.first_random(),
             timed: 0,
             is_anew: false,
             since: Progress::default(),
@@ -268,24 +268,14 @@ impl Sampler {
     /// Chooses where the unit of the next interval lies.
     fn plan_unit(&mut self) {
         self.checks = None;
-        let SamplingPlan { unit, every, .. } = self.plan;
+        let every = self.plan.every;
         let (chosen, planned) = &mut self.chosen;
         if !chosen.is_empty() {
             self.unit = chosen.get(*planned).copied().unwrap_or(PlannedUnit::at(u64::MAX));
             *planned += 1;
             return;
         }
-        // Plans are checked before; the interval is as long as the unit at least.
-        let room = every.saturating_sub(unit);
-        let number = match self.plan.scheme {
-            Scheme::Systematic => Random(self.plan.seed).bits(),
-            // Where a survey was to choose units and there was nothing to choose from, their places are random.
-            Scheme::Random | Scheme::RankedSet | Scheme::Stratified | Scheme::Simpoint => {
-                self.random = Random(self.random).bits();
-                self.random
-            }
-        };
-        let at = self.next_interval.saturating_add(number % room.saturating_add(1));
+        let at = self.next_interval.saturating_add(self.plan.place(&mut self.random));
         self.unit = PlannedUnit::at(at);
         self.next_interval = self.next_interval.saturating_add(every);
     }

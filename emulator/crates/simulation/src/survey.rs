@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use commit_trace::Event;
 use isa::{PathLog, Privilege, TimingModel};
-use phases::{BlockCounter, Survey};
+use phases::{BlockCounter, PageTouch, Survey};
 
 use crate::error::SimulationError;
 use crate::options::Threads;
@@ -28,6 +28,8 @@ pub struct SurveyOptions {
 pub(crate) struct Surveyor {
     interval: u64,
     log: PathLog,
+    /// Data pages that the present interval touched, some of them several times.
+    pages: Vec<PageTouch>,
     counting: CounterHost,
     is_open: bool,
     /// Instructions that the machine had retired when the open stretch began, or the present interval in it.
@@ -48,7 +50,15 @@ impl Surveyor {
             Threads::One => CounterHost::Here(Box::new(counter)),
             Threads::Auto | Threads::Two => CounterHost::apart(counter),
         };
-        Self { interval, log: PathLog::default(), counting, is_open: false, since: 0, before: 0 }
+        Self {
+            interval,
+            log: PathLog::default(),
+            pages: Vec::new(),
+            counting,
+            is_open: false,
+            since: 0,
+            before: 0,
+        }
     }
 
     /// Returns whether the region is open, so that what is executed is part of it.
@@ -94,7 +104,7 @@ impl Surveyor {
     pub fn advance(&mut self, retired: u64) {
         if self.left(retired) == 0 {
             self.take_path_log();
-            self.counting.take(CounterMessage::Interval(self.done(retired)));
+            self.end_interval(self.done(retired));
             (self.since, self.before) = (retired, 0);
         }
     }
@@ -103,7 +113,13 @@ impl Surveyor {
     fn restart(&mut self) {
         self.before = 0;
         self.log.clear();
+        self.pages.clear();
         self.counting.take(CounterMessage::Anew);
+    }
+
+    fn end_interval(&mut self, instructions: u64) {
+        let pages = std::mem::take(&mut self.pages);
+        self.counting.take(CounterMessage::Interval { instructions, pages });
     }
 
     /// Returns the survey. The region is closed.
@@ -112,7 +128,7 @@ impl Surveyor {
     /// If vectors could not be written.
     pub fn finish(mut self) -> Result<Survey, SimulationError> {
         if self.before > 0 {
-            self.counting.take(CounterMessage::Interval(self.before));
+            self.end_interval(self.before);
         }
         self.counting
             .finish()
@@ -139,6 +155,13 @@ impl TimingModel for Surveyor {
         self.counting.take_log(&mut self.log);
     }
 
+    /// A hart begins each run without translations, and no interval ends within a run: the first access of an interval to a page is among these.
+    fn touch_page(&mut self, pa: u64, written: bool) {
+        if self.is_open {
+            self.pages.push(PageTouch { page: pa >> 12, written });
+        }
+    }
+
     isa::methods_without_timing!();
     fn flush_tlb(&mut self) {}
     fn privilege(&mut self, _: Privilege) {}
@@ -148,8 +171,8 @@ impl TimingModel for Surveyor {
 enum CounterMessage {
     /// What was executed.
     Log(PathLog),
-    /// An interval of so many instructions ended.
-    Interval(u64),
+    /// An interval ended.
+    Interval { instructions: u64, pages: Vec<PageTouch> },
     /// The region was left for a while.
     Interruption,
     /// The region began anew.
@@ -235,7 +258,9 @@ fn take(counter: &mut BlockCounter, what: CounterMessage) -> Option<PathLog> {
             log.clear();
             return Some(log);
         }
-        CounterMessage::Interval(instructions) => counter.end_interval(instructions),
+        CounterMessage::Interval { instructions, pages } => {
+            counter.end_interval(instructions, pages);
+        }
         CounterMessage::Interruption => counter.interrupt(),
         CounterMessage::Anew => counter.restart(),
     }

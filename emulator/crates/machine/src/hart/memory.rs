@@ -266,6 +266,7 @@ impl Hart {
         if !ram {
             return Ok(Place { pa, ram });
         }
+        env.timing.touch_page(pa, access == Access::Store);
         let slow_path = access == Access::Store && env.bus.ram.stores_need_slow_path(pa, self.id);
         let page = pa & !0xfff;
         if !slow_path

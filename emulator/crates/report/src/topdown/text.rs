@@ -5,7 +5,7 @@ use std::fmt::Write;
 use profile::CATEGORIES;
 
 use super::{TopDownReport, TopDownRow, TopDownWindow};
-use crate::widths::{fit, fit_name, fixed, percent};
+use crate::widths::{FULL_BAR, bar, fit, fit_name, fixed, percent};
 
 /// Columns of processes, and their width.
 const SHOWN: usize = 6;
@@ -79,9 +79,6 @@ pub(crate) fn write(
     time(out, tree)
 }
 
-/// What a stretch of time looks like, from nothing to all of it.
-const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-
 /// A line per root, and per category of the cycle stacks, all processes together.
 fn time(out: &mut String, tree: &TopDownReport) -> std::fmt::Result {
     let (Some(first), Some(last)) = (tree.windows.first(), tree.windows.last()) else {
@@ -91,12 +88,12 @@ fn time(out: &mut String, tree: &TopDownReport) -> std::fmt::Result {
     writeln!(
         out,
         "\nOver time, cycle {} to {} ({} = all slots, idle time left out)",
-        first.start, last.end, BARS[7]
+        first.start, last.end, FULL_BAR
     )?;
     for (at, node) in roots {
         line(out, node.name, &tree.windows, |window| window.processes[&0][at])?;
     }
-    writeln!(out, "Cycle stacks over time ({} = all cycles)", BARS[7])?;
+    writeln!(out, "Cycle stacks over time ({} = all cycles)", FULL_BAR)?;
     for (at, name) in CATEGORIES.iter().enumerate() {
         line(out, name, &tree.windows, |window| window.stacks[&0][at])?;
     }
@@ -117,8 +114,7 @@ fn line(
         let windows = &windows[of(cell)..of(cell + 1)];
         let cycles: u64 = windows.iter().map(|window| window.cycles).sum();
         let part: f64 = windows.iter().map(|w| w.cycles as f64 * share(w)).sum();
-        let height = (part / cycles.max(1) as f64 * 8.0) as usize;
-        out.push(BARS[height.min(7)]);
+        out.push(bar(part / cycles.max(1) as f64));
     }
     writeln!(out)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use commit_trace::Event;
-use phases::{ChosenInterval, Point, Survey};
+use phases::{ChosenInterval, Point, Random, Survey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,8 +47,8 @@ impl Scheme {
         self != Self::Simpoint
     }
 
-    /// Returns the scheme's name in a run spec.
-    fn name(self) -> &'static str {
+    /// Returns the scheme's name in a run spec, with its quotes.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Systematic => "\"systematic\"",
             Self::Random => "\"random\"",
@@ -180,6 +180,39 @@ impl Default for SamplingPlan {
 }
 
 impl SamplingPlan {
+    /// Returns the plan that a run's description has; `None` if all of its region was to be timed.
+    pub fn of_metadata(metadata: &serde_json::Value) -> Option<Self> {
+        serde_json::from_value(metadata.get("spec")?.get("run")?.get("sampling")?.clone()).ok()
+    }
+
+    /// Returns what [`Self::place`] begins with.
+    pub(super) fn first_random(&self) -> u64 {
+        self.seed ^ 0x9e37_79b9_7f4a_7c15
+    }
+
+    /// Returns the place of the next interval's unit in the interval; `random` is [`Self::first_random`] at first, and what this left there later.
+    pub(super) fn place(&self, random: &mut u64) -> u64 {
+        // Plans are checked before; the interval is as long as the unit at least.
+        let room = self.every.saturating_sub(self.unit);
+        let number = match self.scheme {
+            Scheme::Systematic => Random(self.seed).bits(),
+            // Where a survey was to choose units and there was nothing to choose from, their places are random.
+            Scheme::Random | Scheme::RankedSet | Scheme::Stratified | Scheme::Simpoint => {
+                *random = Random(*random).bits();
+                *random
+            }
+        };
+        number % room.saturating_add(1)
+    }
+
+    /// Returns the units of a region of so many instructions, one in each interval.
+    pub(super) fn places(&self, instructions: u64) -> impl Iterator<Item = PlannedUnit> {
+        let mut random = self.first_random();
+        let intervals = 0..instructions.div_ceil(self.every.max(1));
+        intervals
+            .map(move |interval| PlannedUnit::at(interval * self.every + self.place(&mut random)))
+    }
+
     /// Returns what is wrong with the plan, as field, what is expected and what was found.
     pub fn fault(&self) -> Option<(&'static str, String, String)> {
         let fault = |field, expected: String, found: &dyn std::fmt::Display| {

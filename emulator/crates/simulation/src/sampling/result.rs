@@ -96,6 +96,11 @@ impl StateError {
 }
 
 impl Sampled {
+    /// Returns what became of the sampling of a run's region, as the run's description has it; `None` if all of it was timed.
+    pub fn of_metadata(metadata: &serde_json::Value) -> Option<Self> {
+        serde_json::from_value(metadata.get("sampling")?.clone()).ok()
+    }
+
     /// Returns what `units` say of a region of so many instructions, of which some were timed; `checked`: the numbers of units that were timed twice, and what they
     /// took then, if any were to be.
     pub(crate) fn new(
