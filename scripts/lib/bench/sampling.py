@@ -1,9 +1,8 @@
 """Sampled simulation beside the truth: programs of the study, timed from end to end.
 
 Each program is run twice: with units of 10,000 instructions that follow each other without a gap, so that every instruction is timed, and
-sampled as its user would. From the units of the first run follows, without another simulation, what any sample of them would have said: the
-error by chance, and how often intervals hold. The second run also says how far the state in which units begin is off, by units that
-it times twice.
+sampled as its user would. `tipsim schemes` says what each scheme would have said of the first run, by units that it adds up: the error by
+chance, and how often intervals hold. The second run also says how far the state in which units begin is off, by units that it times twice.
 """
 
 import argparse
@@ -15,77 +14,22 @@ import sys
 from typing import Any
 
 from bench.common import add_paths, chosen
+from bench.sampling_curves import curves
 from places import REPO
 
 STUDY = REPO / "workloads" / "study"
 # Instructions of a unit of the run that times everything.
 GRAIN = 10_000
-# Plans that are tried on the units of that run: instructions of a unit, and of an interval with one unit.
-PLANS = [(20_000, 1_000_000), (50_000, 1_000_000), (50_000, 2_000_000), (50_000, 4_000_000), (100_000, 4_000_000), (100_000, 10_000_000),
-         (1_000_000, 60_000_000)]
-# Offsets of the first unit that are tried of each plan.
-OFFSETS = 200
-# Confidence of the intervals.
-CONFIDENCES = [0.95, 0.997]
+# Instructions of an interval whose basic blocks are counted, for schemes that choose units by these.
+INTERVAL = 50_000
+# What `tipsim schemes` tries: instructions of units, parts of the program that are in units, in per cent, and a number of units.
+SCHEMES = ["--unit", "50k,1M", "--budget", "0.01,0.03,0.1,0.3,1,2.5,10", "--units", "30"]
+CONFIDENCES = {"holds_95": "95 %", "holds_99_7": "99.7 %"}
 # Instructions whose shares are compared, and the share of a process from which on a function's is.
 HOTTEST = 20
 LEAST_SHARE = 0.001
 # A row of the results, or what a plan does to a program.
 Row = dict[str, Any]
-
-
-class Units:
-    """The units of a run that times everything: sums of instructions and cycles before each."""
-
-    def __init__(self, instructions: list[int], cycles: list[int]) -> None:
-        self.instructions, self.cycles = [0], [0]
-        for count, taken in zip(instructions, cycles, strict=True):
-            self.instructions.append(self.instructions[-1] + count)
-            self.cycles.append(self.cycles[-1] + taken)
-
-    def sample(self, unit: int, every: int, offset: int) -> list[tuple[int, int]]:
-        """Returns instructions and cycles of the units of a systematic sample, all three in units of this run."""
-        starts = range(offset, len(self.cycles) - unit, every)
-        return [(self.instructions[at + unit] - self.instructions[at], self.cycles[at + unit] - self.cycles[at]) for at in starts]
-
-    def cpi(self) -> float:
-        """Returns the cycles for each instruction of all units."""
-        return self.cycles[-1] / self.instructions[-1]
-
-
-def estimate(sample: list[tuple[int, int]]) -> tuple[float, float]:
-    """Returns the cycles for each instruction, and the standard error, of a sample: the ratio of sums that tipsim reports."""
-    instructions, cycles = (sum(column) for column in zip(*sample, strict=True))
-    ratio = cycles / instructions
-    squares = sum((taken - ratio * count) ** 2 for count, taken in sample)
-    count = len(sample)
-    return ratio, (squares / (count - 1) / count) ** 0.5 / (instructions / count)
-
-
-def tried(units: Units, unit: int, every: int) -> Row | None:
-    """Returns what systematic samples of a plan would have said, over offsets; None if the program is too short for two units."""
-    size, step = unit // GRAIN, every // GRAIN
-    stride = max(1, (step - size) // OFFSETS)
-    samples = [units.sample(size, step, offset) for offset in range(0, step - size + 1, stride)]
-    samples = [sample for sample in samples if len(sample) > 1]
-    if not samples:
-        return None
-    truth = units.cpi()
-    errors, holds = [], [0] * len(CONFIDENCES)
-    for sample in samples:
-        ratio, error = estimate(sample)
-        errors.append(abs(ratio / truth - 1))
-        for at, confidence in enumerate(CONFIDENCES):
-            holds[at] += abs(ratio - truth) <= error * statistics.NormalDist().inv_cdf(0.5 + confidence / 2)
-    return {
-        "unit": unit,
-        "every": every,
-        "units": statistics.fmean(len(sample) for sample in samples),
-        "samples": len(samples),
-        "mean_error": statistics.fmean(errors),
-        "largest_error": max(errors),
-        "intervals_hold": {str(confidence): held / len(samples) for confidence, held in zip(CONFIDENCES, holds, strict=True)},
-    }
 
 
 def run(args: argparse.Namespace, name: str, kind: str, *settings: str) -> pathlib.Path:
@@ -99,6 +43,21 @@ def run(args: argparse.Namespace, name: str, kind: str, *settings: str) -> pathl
         command += ["--set", setting]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return out
+
+
+def tried(args: argparse.Namespace, name: str, everything: pathlib.Path) -> list[Row]:
+    """Returns what each scheme would have said of a program, over seeds."""
+    phases: pathlib.Path = args.out / f"{name}-phases"
+    if not (args.reuse and (phases / "phases.json").exists()):
+        print(f"{name}, phases …", file=sys.stderr, flush=True)
+        command = [args.tipsim, "phases", STUDY / f"{name}.toml", "--interval", str(INTERVAL), "--out", phases]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    print(f"{name}, schemes …", file=sys.stderr, flush=True)
+    command = [args.tipsim, "schemes", everything, "--phases", phases, *SCHEMES, "--seeds", str(args.seeds), "--json"]
+    command += ["--choosing-seeds", str(args.choosing_seeds)]
+    found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    trials: list[Row] = json.loads(found.stdout)["trials"]
+    return trials
 
 
 def compared_profiles(everything: pathlib.Path, sampled: pathlib.Path) -> Row:
@@ -138,28 +97,28 @@ def state_error(sampling: Row) -> Row | None:
 
 def judged(args: argparse.Namespace, name: str) -> Row:
     """Runs a program and returns its row."""
-    everything = run(args, name, "all", f"run.sampling.every={GRAIN}", f"run.sampling.unit={GRAIN}", "run.sampling.warm_up=0")
+    everything = run(args, name, "all", f"run.sampling.every={GRAIN}", f"run.sampling.unit={GRAIN}", "run.sampling.warm_up=0", "run.sampling.check=0")
     sampled = run(args, name, "sampled", 'run.sampling.scheme="systematic"', *args.set)
     found = json.loads((everything / "units.json").read_text())
-    units = Units(found["instructions"], found["cycles"])
+    instructions, cycles = sum(found["instructions"]), sum(found["cycles"])
+    truth = cycles / instructions
     of_sample = json.loads((sampled / "run.json").read_text())
     sampling = of_sample["sampling"]
-    plans = [tried(units, unit, every) for unit, every in PLANS]
     return {
         "program": name,
-        "instructions": units.instructions[-1],
-        "cycles": units.cycles[-1],
+        "instructions": instructions,
+        "cycles": cycles,
         "sampled": {
             "plan": sampling["plan"],
             "units": sampling["units"],
-            "error": sampling["cpi"]["value"] / units.cpi() - 1,
+            "error": sampling["cpi"]["value"] / truth - 1,
             "state": state_error(sampling),
-            "within_95": sampling["cpi"]["within_95"]["half_width"] / units.cpi(),
+            "within_95": sampling["cpi"]["within_95"]["half_width"] / truth,
             "host_seconds": of_sample["host_seconds"] + of_sample["functional"]["host_seconds"],
             "all_host_seconds": json.loads((everything / "run.json").read_text())["host_seconds"],
         },
         "profile": compared_profiles(everything, sampled),
-        "plans": [plan for plan in plans if plan],
+        "schemes": tried(args, name, everything) if args.seeds else [],
     }
 
 
@@ -193,18 +152,46 @@ def text(rows: list[Row]) -> str:
                  f"{100 * max(off):.2f} % at most")
     lines.append(f"margins of {functions} functions: that of 95 % holds for {100 * held[0] / functions:.1f} %, "
                  f"that of 99.7 % for {100 * held[1] / functions:.1f} %")
-    lines.append("")
-    lines.append(f"{'unit':>9}{'every':>10}{'share':>8}{'mean':>8}{'largest':>9}{'95 % holds':>12}{'99.7 % holds':>14}")
-    for unit, every in PLANS:
-        plans = [plan for row in rows for plan in row["plans"] if (plan["unit"], plan["every"]) == (unit, every)]
-        if plans:
-            holds = [100 * statistics.fmean(plan["intervals_hold"][str(confidence)] for plan in plans) for confidence in CONFIDENCES]
-            lines.append(
-                f"{unit / 1000:8.0f}k{every / 1e6:9.0f}M{100 * unit / every:7.2f}%"
-                f"{100 * statistics.fmean(plan['mean_error'] for plan in plans):7.2f}%"
-                f"{100 * max(plan['largest_error'] for plan in plans):8.2f}%{holds[0]:11.1f}%{holds[1]:13.1f}%"
-            )
-    return "\n".join(lines)
+    return "\n".join(lines + schemes_text(rows))
+
+
+def of_schemes(rows: list[Row]) -> list[Row]:
+    """Returns what each scheme says of all programs that are long enough, by unit and part or number of units."""
+    known: dict[tuple[Any, ...], list[Row]] = {}
+    for trial in (trial for row in rows for trial in row["schemes"]):
+        size = trial["budget"] if trial["budget"] is not None else f"{trial['asked']} units"
+        known.setdefault((trial["unit"], trial["scheme"], size), []).append(trial)
+    summary = []
+    for (unit, scheme, size), trials in known.items():
+        holds = {key: [trial[key] for trial in trials if trial[key] is not None] for key in CONFIDENCES}
+        summary.append({
+            "scheme": scheme,
+            "unit": unit,
+            "size": size,
+            "programs": len(trials),
+            "timed": statistics.fmean(trial["timed"] for trial in trials),
+            "mean_error": statistics.fmean(trial["mean_error"] for trial in trials),
+            "largest_mean_error": max(trial["mean_error"] for trial in trials),
+            "largest_error": max(trial["largest_error"] for trial in trials),
+            "seeds": max(trial["seeds"] for trial in trials),
+        } | {key: statistics.fmean(held) if held else None for key, held in holds.items()})
+    return summary
+
+
+def schemes_text(rows: list[Row]) -> list[str]:
+    """What schemes say of all programs, as lines of a table."""
+    summary = of_schemes(rows)
+    if not summary:
+        return []
+    lines = ["", f"{'unit':>9}{'scheme':>13}{'programs':>10}{'timed':>9}{'mean':>8}{'program':>9}{'largest':>9}"
+             + "".join(f"{name + ' holds':>14}" for name in CONFIDENCES.values()) + f"{'seeds':>7}"]
+    for row in summary:
+        holds = "".join(f"{'–' if row[key] is None else format(100 * row[key], '.1f') + '%':>14}" for key in CONFIDENCES)
+        size = f"  ({row['size']})" if isinstance(row["size"], str) else ""
+        lines.append(f"{row['unit'] / 1000:8.0f}k{row['scheme']:>13}{row['programs']:10d}{100 * row['timed']:8.2f}%"
+                     f"{100 * row['mean_error']:7.2f}%{100 * row['largest_mean_error']:8.2f}%{100 * row['largest_error']:8.2f}%"
+                     f"{holds}{row['seeds']:7d}{size}")
+    return lines
 
 
 def main() -> None:
@@ -214,18 +201,24 @@ The first table has the sampled run of each program: its error against the run t
 which units begin is off by units that were timed twice (more of them: --set run.sampling.check=8), and that interval.
 "20 instr." is the sum of the
 differences of the shares of the 20 hottest instructions of the program's hottest process, "function" the largest difference of a
-function's share. The second table has systematic
-samples of the units of that run, over 200 places of the first unit, in the mean of the programs: what chance alone does. A program takes
-some three minutes.
+function's share. The second table has what each scheme would have said of the programs, by units that are added up from those of the run
+that times everything: "mean" is the error over seeds and programs, "program" the mean error of the worst program, "largest" that of any
+seed. It is what chance alone does. curves.svg in the folder of results has the errors over the part that is timed. A program takes some
+three minutes.
 Example: workloads/sampling/run --only xz,perl""", formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--format", choices=["text", "json"], default="text", help="json: everything as JSON")
     parser.add_argument("--only", metavar="NAME,…", help="these programs of workloads/study")
     parser.add_argument("--set", metavar="KEY=VALUE", action="append", default=[],
                         help="a key of the sampled run, e.g. run.sampling.every=1000000")
     parser.add_argument("--reuse", action="store_true", help="take runs that are in the folder of results already")
+    parser.add_argument("--seeds", metavar="N", type=int, default=1000, help="seeds of each scheme; 0: no second table [default: 1000]")
+    parser.add_argument("--choosing-seeds", metavar="N", type=int, default=20,
+                        help="seeds of schemes that choose units by what is executed [default: 20]")
     add_paths(parser, "tipsim", "out")
     args = parser.parse_args()
     rows = [judged(args, name) for name in chosen(parser.prog, args.only, programs)]
+    if args.seeds:
+        (args.out / "curves.svg").write_text(curves(of_schemes(rows)))
     print(json.dumps(rows, indent=2) if args.format == "json" else text(rows))
 
 
