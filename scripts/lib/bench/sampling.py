@@ -20,6 +20,8 @@ from places import REPO
 STUDY = REPO / "workloads" / "study"
 # Instructions of a unit of the run that times everything.
 GRAIN = 10_000
+# Keys of that run's plan.
+EVERYTHING = [f"every={GRAIN}", f"unit={GRAIN}", "warm_up=0", "check=0"]
 # Instructions of an interval whose basic blocks are counted, for schemes that choose units by these.
 INTERVAL = 50_000
 # What `tipsim schemes` tries: instructions of units, parts of the program that are in units, in per cent, and a number of units.
@@ -97,7 +99,7 @@ def state_error(sampling: Row) -> Row | None:
 
 def judged(args: argparse.Namespace, name: str) -> Row:
     """Runs a program and returns its row."""
-    everything = run(args, name, "all", f"run.sampling.every={GRAIN}", f"run.sampling.unit={GRAIN}", "run.sampling.warm_up=0", "run.sampling.check=0")
+    everything = run(args, name, "all", *(f"run.sampling.{key}" for key in EVERYTHING))
     sampled = run(args, name, "sampled", 'run.sampling.scheme="systematic"', *args.set)
     found = json.loads((everything / "units.json").read_text())
     instructions, cycles = sum(found["instructions"]), sum(found["cycles"])

@@ -12,7 +12,11 @@ LEAST_ERROR, MOST_ERROR = 0.05, 50.0
 COLORS = {"systematic": "#3f9c6b", "random": "#8b8780", "stratified": "#d3603f", "ranked-set": "#4c84b8", "simpoint": "#7a5cb8"}
 DASHES = {50_000: "none", 1_000_000: "5 3"}
 # Published mean errors, in per cent, where the part that was timed is not the same: lines over the whole plot.
-PUBLISHED = {"SMARTS 0.64 % (ISCA 2003)": 0.64, "ranked sets, 30 x 1 M: 2 % (arXiv 2603.22598)": 2.0, "two phases: 3 % at most (arXiv 2603.22605)": 3.0}
+PUBLISHED = {
+    "SMARTS 0.64 % (ISCA 2003)": 0.64,
+    "ranked sets, 30 x 1 M: 2 % (arXiv 2603.22598)": 2.0,
+    "two phases: 3 % at most (arXiv 2603.22605)": 3.0,
+}
 
 
 def place(value: float, ends: tuple[float, float], edges: tuple[float, float]) -> float:
@@ -38,13 +42,16 @@ def curves(summary: list[dict[str, Any]]) -> str:
     """Returns the image; `summary` has a row for each scheme, unit and part that is timed."""
     parts = []
     for error in (0.1, 1, 10):
-        parts.append(f'<path class="grid" d="M{LEFT} {down(error):.1f}H{RIGHT}"/>' + label(LEFT - 6, down(error) + 4, f"{error} %", "end"))
+        y = down(error)
+        parts.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{RIGHT}"/>' + label(LEFT - 6, y + 4, f"{error} %", "end"))
     for timed in (0.01, 0.1, 1, 10):
-        parts.append(f'<path class="grid" d="M{across(timed):.1f} {TOP}V{BOTTOM}"/>' + label(across(timed), BOTTOM + 16, f"{timed} %", "middle"))
+        x = across(timed)
+        parts.append(f'<path class="grid" d="M{x:.1f} {TOP}V{BOTTOM}"/>' + label(x, BOTTOM + 16, f"{timed} %", "middle"))
     parts.append(label((LEFT + RIGHT) / 2, BOTTOM + 36, "part of the program in units", "middle"))
     parts.append(label(LEFT, TOP - 4, "error of the cycles, in the mean of seeds and programs"))
     for text, error in PUBLISHED.items():
-        parts.append(f'<path class="published" d="M{LEFT} {down(error):.1f}H{RIGHT}"/>' + label(RIGHT + 6, down(error) + 4, text))
+        y = down(error)
+        parts.append(f'<path class="published" d="M{LEFT} {y:.1f}H{RIGHT}"/>' + label(RIGHT + 6, y + 4, text))
     order = list(COLORS)
     known = sorted({(row["unit"], order.index(row["scheme"]) if row["scheme"] in order else len(order), row["scheme"]) for row in summary})
     for number, (unit, _, scheme) in enumerate(known):
@@ -52,7 +59,7 @@ def curves(summary: list[dict[str, Any]]) -> str:
         points = sorted((100 * row["timed"], 100 * row["mean_error"]) for row in rows)
         path = " ".join(f"{across(timed):.1f},{down(error):.1f}" for timed, error in points)
         style = f'stroke="{COLORS.get(scheme, "#000")}" stroke-dasharray="{DASHES.get(unit, "2 2")}"'
-        y = TOP + 150 + 16 * number
+        y = float(TOP + 150 + 16 * number)
         parts.append(f'<polyline class="curve" points="{path}" {style}/><path class="curve" d="M{RIGHT + 6} {y}h24" {style}/>'
                      + label(RIGHT + 36, y + 4, f"{scheme}, {unit // 1000}k"))
     style = "text{font:11px sans-serif}.grid{stroke:#ddd}.published{stroke:#999;stroke-dasharray:1 3}.curve{fill:none;stroke-width:2}"
