@@ -3,11 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Numbers that a basic-block vector is projected to, as by SimPoint.
+/// Numbers that a basic-block vector is projected to unless somebody asks for others, as by SimPoint 3.0.
 pub const DIMENSIONS: usize = 15;
+/// Most numbers that a basic-block vector is projected to.
+pub const MOST_DIMENSIONS: usize = 100;
 
-/// The projection of an interval's basic-block vector, whose blocks have the share of the interval's instructions that they are.
-pub type Vector = [f32; DIMENSIONS];
+/// The projection of an interval's basic-block vector, whose blocks have the share of the interval's instructions that they are. All vectors of a survey have as many numbers.
+pub type Vector = Vec<f32>;
 
 /// A region's intervals, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,7 +52,8 @@ impl Survey {
         let mut survey = Self::new(100);
         let mut random = crate::mean::Random(1);
         for phase in phases {
-            let mut vector: Vector = std::array::from_fn(|_| (noise * random.share()) as f32);
+            let mut vector: Vector =
+                (0..DIMENSIONS).map(|_| (noise * random.share()) as f32).collect();
             vector[*phase] += 1.0;
             survey.add(100, vector);
         }
