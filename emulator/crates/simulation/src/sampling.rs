@@ -194,8 +194,13 @@ impl Sampler {
     /// Returns the cycles for each instruction of recent units, in units of 2^-16.
     pub fn rate(&self) -> u64 {
         let recent = &self.units[self.units.len().saturating_sub(RECENT_UNITS)..];
-        let instructions: u64 = recent.iter().map(|unit| unit.instructions).sum();
-        let cycles: u64 = recent.iter().map(|unit| unit.cycles).sum();
+        // Units that are decided while the program runs are the more the more cycles differ, which is where it is slow.
+        let weight = |unit: &Unit| match self.live {
+            Some(_) => u64::from(unit.planned.weight),
+            None => 1,
+        };
+        let instructions: u64 = recent.iter().map(|unit| weight(unit) * unit.instructions).sum();
+        let cycles: u64 = recent.iter().map(|unit| weight(unit) * unit.cycles).sum();
         match instructions {
             0 => 1 << 16,
             _ => ((u128::from(cycles) << 16) / u128::from(instructions)).clamp(1, 1 << 32) as u64,

@@ -140,7 +140,7 @@ impl LivePlanner {
         let weight = 1 << phase.period;
         is_drawn.then(|| {
             self.planned += 1;
-            let slot = interval * self.slots + self.random.bits() % self.slots;
+            let slot = interval.saturating_mul(self.slots) + self.random.bits() % self.slots;
             PlannedUnit { at: slot.saturating_mul(self.unit), weight, stratum: number as u32 }
         })
     }

@@ -430,6 +430,20 @@ mod tests {
     }
 
     #[test]
+    fn keys_that_others_overrule_are_named() {
+        let keys = |plan: SamplingPlan| -> Vec<_> {
+            plan.overruled().into_iter().map(|(key, _)| key).collect()
+        };
+        let plan = |scheme| SamplingPlan { scheme, ..SamplingPlan::default() };
+        let counted = |scheme| SamplingPlan { units: Some(5), ..plan(scheme) };
+        assert!(keys(plan(Scheme::Systematic)).is_empty() && keys(plan(Scheme::Random)).is_empty());
+        assert_eq!(keys(counted(Scheme::Random)), ["every"]);
+        assert_eq!(keys(plan(Scheme::Stratified)), ["every"]);
+        assert_eq!(keys(plan(Scheme::Live)), ["predictors", "check"]);
+        assert_eq!(keys(counted(Scheme::Live)), ["every", "predictors", "check"]);
+    }
+
+    #[test]
     fn errors_are_percentages() {
         for (text, shown) in [("1 %", "1 %"), ("0.5%", "0.5 %"), ("2.25 %", "2.25 %")] {
             assert_eq!(text.parse::<RelativeError>().unwrap().to_string(), shown);
@@ -463,8 +477,25 @@ mod tests {
         assert_eq!(plan.fault().unwrap().2, "\"systematic\"");
         let chosen = SamplingPlan { scheme: Scheme::Simpoint, points, ..SamplingPlan::default() };
         assert_eq!((chosen.fault(), chosen.surveys()), (None, Some(COUNTING_INTERVAL)));
-        let plan = SamplingPlan { units: Some(5), ..chosen };
+        let plan = SamplingPlan { units: Some(5), ..chosen.clone() };
         assert_eq!(plan.fault().unwrap().0, "units");
+        let live = SamplingPlan { scheme: Scheme::Live, ..SamplingPlan::default() };
+        assert_eq!((live.fault(), live.surveys()), (None, None));
+        let plan = SamplingPlan { caches: Some(5_000_000), ..live.clone() };
+        assert_eq!(plan.fault().unwrap().0, "caches");
+        for plan in [live, chosen, SamplingPlan::default()] {
+            let plan = SamplingPlan { dimensions: Some(20), ..plan };
+            assert_eq!(plan.fault().unwrap().0, "dimensions");
+        }
+        let plan = |dimensions| SamplingPlan {
+            scheme: Scheme::Stratified,
+            dimensions: Some(dimensions),
+            ..SamplingPlan::default()
+        };
+        assert_eq!((plan(100).fault(), plan(100).dimensions()), (None, 100));
+        for wrong in [0, 101] {
+            assert_eq!(plan(wrong).fault().unwrap().0, "dimensions");
+        }
         assert_eq!(SamplingPlan::default().fault(), None);
     }
 }
