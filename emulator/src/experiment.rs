@@ -78,6 +78,8 @@ pub struct ExperimentOptions<'a> {
 pub struct SurveyRequest {
     /// Instructions of an interval.
     pub interval: u64,
+    /// Numbers that basic-block vectors are projected to.
+    pub dimensions: usize,
     /// Basic-block vectors are written among the results.
     pub vectors: bool,
 }
@@ -469,7 +471,8 @@ fn survey(plan: &Plan, work: &Work, request: SurveyRequest) -> anyhow::Result<Re
         let file = BufWriter::new(work.create(PHASES_VECTORS)?);
         anyhow::Ok(Box::new(file) as Box<dyn Write + Send>)
     });
-    let survey = SurveyOptions { interval: request.interval, vectors: vectors.transpose()? };
+    let SurveyRequest { interval, dimensions, .. } = request;
+    let survey = SurveyOptions { interval, dimensions, vectors: vectors.transpose()? };
     Ok(Recording { region: plan.spec.run.region, survey: Some(survey), ..Recording::default() })
 }
 

@@ -411,7 +411,7 @@ fn begin(
         return Err(BadInput(error.to_owned()).into());
     }
     if plan.spec.run.sampling.as_ref().is_some_and(SamplingPlan::has_passes) {
-        let error = "run.sampling: expected no units, no error and scheme = \"systematic\" or \"random\" in a session, which runs the program once";
+        let error = "run.sampling: expected no units, no error and scheme = \"systematic\", \"random\" or \"live\" in a session, which runs the program once";
         return Err(BadInput(error.to_owned()).into());
     }
     let net = net::of(plan.spec.guest.net, &plan.spec.forwards()?)?;

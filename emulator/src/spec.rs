@@ -6,6 +6,7 @@ mod guest;
 mod quantity;
 mod run;
 pub mod samplers;
+mod sampling;
 mod set;
 #[cfg(test)]
 mod tests;
@@ -169,6 +170,7 @@ impl Spec {
             spec.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         }
         spec.validate().map_err(|e| of.blame(e))?;
+        spec.check_given(&table).map_err(|e| of.blame(e))?;
         // Files named in a spec are relative to it.
         let base = path.parent().unwrap_or(Path::new("."));
         let anchor = |p: &mut PathBuf| *p = base.join(&*p);
@@ -227,43 +229,6 @@ impl Spec {
         self.guest.hostfwd.iter().map(|f| f.parse()).collect()
     }
 
-    /// Checks the plan of sampled simulation, and what it needs. The message goes on after the key's name.
-    fn check_sampling(&self) -> Result<(), String> {
-        let Some(plan) = &self.run.sampling else { return Ok(()) };
-        if let Some((field, expected, found)) = plan.fault() {
-            return Err(format!(".{field}: expected {expected}, found {found}"));
-        }
-        if plan.has_passes() && self.guest.net != Net::None {
-            return Err(
-                ".units, .error and schemes that choose units: expected guest.net = \"none\" with them, as the program runs more than once"
-                    .into(),
-            );
-        }
-        if self.run.boot != Mode::Functional {
-            return Err(": expected run.boot = \"functional\" with it, found \"timing\"".into());
-        }
-        if !self.run.region.is_marked() {
-            return Err(
-                ": expected run.region = \"command\" or \"marked\" with it, found \"run\"".into()
-            );
-        }
-        if self.guest.program.is_some() && self.run.region != Region::Marked {
-            return Err(
-                ": expected run.region = \"marked\" with it and guest.program, which has no command; found \"command\"".into(),
-            );
-        }
-        let found = self.guest.harts;
-        if found > 1 && plan.store {
-            return Err(format!(".store: expected guest.harts = 1 with it, found {found}"));
-        }
-        if found > 1 && (plan.surveys().is_some() || plan.points.is_some()) {
-            return Err(format!(
-                ".units, points and schemes that choose units: expected guest.harts = 1 with them, as one hart is surveyed; found {found}"
-            ));
-        }
-        Ok(())
-    }
-
     fn validate(&self) -> Result<(), String> {
         parse_memory(&self.guest.memory).map_err(|e| format!("guest.memory: {e}"))?;
         self.forwards().map_err(|e| format!("guest.hostfwd: {e}"))?;
@@ -293,6 +258,11 @@ impl Spec {
         if self.run.warm && self.guest.harts > 1 {
             let harts = self.guest.harts;
             return Err(format!("run.warm: expected guest.harts = 1 with it, found {harts}"));
+        }
+        if self.run.warm && self.run.boot == Mode::Timing {
+            return Err(
+                "run.warm: expected run.boot = \"functional\" with it, as a timed boot is warm already; found \"timing\"".into(),
+            );
         }
         if self.run.warm && self.run.sampling.as_ref().is_some_and(|plan| plan.store) {
             return Err(

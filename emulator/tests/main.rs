@@ -42,6 +42,7 @@ mod results;
 mod runs;
 mod sampled;
 mod sampled_harts;
+mod sampled_live;
 mod samples;
 mod sampling;
 mod session;

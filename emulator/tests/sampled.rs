@@ -27,7 +27,7 @@ int main(void) {
 "#;
 
 /// Runs the program with more of a spec; gives run.json.
-fn run(dir: &Path, more: &str) -> Value {
+pub(crate) fn run(dir: &Path, more: &str) -> Value {
     run_with(dir, "", more)
 }
 
@@ -37,7 +37,7 @@ fn run_with(dir: &Path, of_run: &str, more: &str) -> Value {
 }
 
 /// Runs the program as [`run_with`] does, with a trace or without.
-fn run_recorded(dir: &Path, of_run: &str, trace: bool, more: &str) -> Value {
+pub(crate) fn run_recorded(dir: &Path, of_run: &str, trace: bool, more: &str) -> Value {
     compile_work(dir, PROGRAM, &[]);
     let spec = format!(
         "[run]\nboot = \"functional\"\nregion = \"command\"\ncommand = \"./work > answer.txt\"\nfiles = [\"work\"]\n{of_run}\n\
@@ -338,6 +338,24 @@ fn units_that_stand_for_more_weigh_more() {
 }
 
 #[test]
+fn a_pass_before_that_fails_ends_the_run() {
+    let plan = "unit = 20000\nunits = 40\n";
+    for (command, words) in [
+        ("exit 7", "its command ended with status 7"),
+        ("true", "the run ended before its region of interest began"),
+    ] {
+        let dir = scratch("sampled-fails");
+        let region = if command == "true" { "marked" } else { "command" };
+        let spec = format!(
+            "[run]\nboot = \"functional\"\nregion = \"{region}\"\ncommand = \"{command}\"\n[run.sampling]\n{plan}"
+        );
+        let output = run_spec(&dir, &spec).output().unwrap();
+        assert_error(&output, 1, &["the pass before the run", words]);
+        assert!(!dir.join("out/run.json").exists());
+    }
+}
+
+#[test]
 fn phases_are_those_of_the_program() {
     let dir = scratch("sampled-phases");
     let plan = "[run.sampling]\nunit = 20000\nevery = 30000000\n";
@@ -417,6 +435,18 @@ fn phases_are_those_of_the_program() {
     assert!((sum - 1.0).abs() < 1e-4, "{sum}");
     for (interval, phase) in points {
         assert_eq!(found["of"][interval as usize], phase);
+    }
+    let mut command = tipsim();
+    command.arg("phases").arg(dir.join("spec.toml")).args(["--interval", "200k", "--json"]);
+    command.args(["--dimensions", "100"]).arg("--out").arg(dir.join("phases-100"));
+    let wider: Value = serde_json::from_str(&succeed(&mut command)).unwrap();
+    let vectors_of = |found: &Value| -> Vec<Vec<f64>> {
+        serde_json::from_value(found["survey"]["vectors"].clone()).unwrap()
+    };
+    assert_eq!(wider["survey"]["instructions"], found["survey"]["instructions"]);
+    for (wide, usual) in vectors_of(&wider).iter().zip(vectors_of(&found)) {
+        assert_eq!((wide.len(), usual.len()), (100, 15));
+        assert_eq!(wide[..15], usual[..]);
     }
     for settings in [&["run.translator=\"off\""][..], &["run.threads=\"one\""]] {
         let (_, other, [other_vectors, ..]) = survey("phases-other", settings);
@@ -653,6 +683,34 @@ fn plans_that_cannot_be_are_refused() {
             ["run.sampling", "run.boot", "found \"timing\""],
         ),
         (
+            "boot = \"functional\"\nregion = \"command\"\n[run.sampling]\nunits = 50\nevery = 3000000\n",
+            ["run.sampling.every", "none with run.sampling.units", "found 3000000"],
+        ),
+        (
+            "boot = \"functional\"\nregion = \"command\"\n[run.sampling]\nscheme = \"simpoint\"\nevery = 3000000\n",
+            ["run.sampling.every", "none with scheme = \"simpoint\"", "found 3000000"],
+        ),
+        (
+            "boot = \"functional\"\nregion = \"command\"\n[run.sampling]\nscheme = \"live\"\ncaches = 3000000\n",
+            ["run.sampling.caches", "none with scheme = \"live\"", "found 3000000"],
+        ),
+        (
+            "boot = \"functional\"\nregion = \"command\"\n[run.sampling]\nscheme = \"live\"\ncheck = 20\n",
+            ["run.sampling.check", "none with scheme = \"live\"", "found 20"],
+        ),
+        (
+            "boot = \"functional\"\nregion = \"command\"\n[run.sampling]\ndimensions = 20\n",
+            ["run.sampling.dimensions", "none without basic-block vectors", "found 20"],
+        ),
+        (
+            "boot = \"functional\"\nregion = \"command\"\n[run.sampling]\nscheme = \"stratified\"\ndimensions = 101\n",
+            ["run.sampling.dimensions", "1 to 100", "found 101"],
+        ),
+        (
+            "warm = true\nregion = \"command\"\n",
+            ["run.warm", "run.boot = \"functional\"", "found \"timing\""],
+        ),
+        (
             "boot = \"functional\"\n[run.sampling]\n",
             ["run.sampling", "run.region", "found \"run\""],
         ),
@@ -661,9 +719,11 @@ fn plans_that_cannot_be_are_refused() {
             run_spec(&dir, &format!("[run]\ncommand = \"true\"\n{spec}")).output().unwrap();
         assert_error(&output, 2, &words);
     }
-    for (key, name) in
-        [("store = true", "run.sampling.store"), ("units = 40", "run.sampling.units")]
-    {
+    for (key, name) in [
+        ("store = true", "run.sampling.store"),
+        ("units = 40", "run.sampling.units"),
+        ("scheme = \"live\"", "run.sampling.scheme"),
+    ] {
         let spec = format!(
             "[guest]\nharts = 2\n[run]\ncommand = \"true\"\nboot = \"functional\"\nregion = \"command\"\n[run.sampling]\n{key}\n"
         );

@@ -21,6 +21,9 @@ pub struct PhasesArgs {
     /// Most phases, up to 1000.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = parse_most_phases)]
     pub most: usize,
+    /// Numbers that basic-block vectors are projected to, up to 100.
+    #[arg(long, value_name = "N", default_value_t = phases::DIMENSIONS, value_parser = parse_dimensions)]
+    pub dimensions: usize,
     /// Number that the first centres of phases follow from.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
@@ -43,6 +46,13 @@ pub(super) fn parse_interval(text: &str) -> Result<u64, String> {
     let interval = number.parse().ok().and_then(|number: u64| number.checked_mul(factor));
     let interval = interval.filter(|interval| *interval >= 1000);
     interval.ok_or_else(|| "expected at least 1000 instructions, such as 100k or 1M".to_owned())
+}
+
+/// Parses a number of dimensions.
+fn parse_dimensions(text: &str) -> Result<usize, String> {
+    let dimensions =
+        text.parse().ok().filter(|count| (1..=phases::MOST_DIMENSIONS).contains(count));
+    dimensions.ok_or_else(|| format!("expected 1 to {}", phases::MOST_DIMENSIONS))
 }
 
 /// Parses a number of phases.

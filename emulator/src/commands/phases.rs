@@ -59,7 +59,11 @@ pub fn phases(args: &PhasesArgs) -> anyhow::Result<u8> {
         position: None,
         input: None,
         checkpoint: None,
-        survey: Some(SurveyRequest { interval: args.interval, vectors: true }),
+        survey: Some(SurveyRequest {
+            interval: args.interval,
+            dimensions: args.dimensions,
+            vectors: true,
+        }),
     };
     let Surveyed { survey, mut work, end, status, command_at, .. } = survey(plan, &options)?;
     if end == End::Interrupted {
@@ -217,7 +221,7 @@ mod tests {
         let mut survey = Survey::new(1000);
         let of: Vec<usize> = (0..250).map(|at| usize::from(at >= 100)).collect();
         for phase in &of {
-            let mut vector = [0.0; phases::DIMENSIONS];
+            let mut vector = vec![0.0; phases::DIMENSIONS];
             vector[*phase] = 1.0;
             survey.instructions.push(1000);
             survey.vectors.push(vector);

@@ -6,7 +6,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
 use clap::{Arg, CommandFactory};
-use simulation::SamplingPlan;
 use timing::Preset;
 
 use super::{run, what_if};
@@ -273,7 +272,8 @@ fn spec_text(args: &ProfileArgs, made: &Specified) -> anyhow::Result<String> {
     let region = if args.marked { "marked" } else { "command" };
     set("run", "region", region.into());
     if args.sampled {
-        set("run", "sampling", toml::Value::try_from(SamplingPlan::default())?);
+        // Other keys have their defaults, so that one of them that is given is known to be.
+        set("run", "sampling", toml::toml! { scheme = "systematic" }.into());
     }
     if args.call_stacks {
         let record = toml::toml! { call_stacks = true };

@@ -259,7 +259,7 @@ impl Original<'_> {
         let (out, file) = (folder.path().join(name), format!("{name}.toml"));
         let path = folder.path().join(&file);
         // The folder may be somebody else's.
-        let written = folder.write(&file, toml::to_string(&spec)?.as_bytes());
+        let written = folder.write(&file, spec.to_toml()?.as_bytes());
         written.map_err(|e| cannot_write(&path, e))?;
         anyhow::ensure!(!out.is_symlink(), "{}: expected a folder, found a link", out.display());
         let mut command = Command::new(std::env::current_exe()?);

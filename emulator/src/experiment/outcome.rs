@@ -70,7 +70,8 @@ pub fn begun(plan: &Plan) -> RunJson {
     }
 }
 
-const NO_REGION: &str = "nothing was profiled: the run ended before its region of interest began";
+pub(super) const NO_REGION: &str =
+    "nothing was profiled: the run ended before its region of interest began";
 
 impl Outcome {
     /// Returns why the results are not those of a whole run, if they are not.

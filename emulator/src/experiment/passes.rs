@@ -6,6 +6,7 @@
 use phases::Survey;
 use simulation::Goal;
 
+use super::outcome::NO_REGION;
 use super::{ConsoleEcho, End, Experiment, ExperimentOptions, Plan, SurveyRequest, command};
 use crate::failure::BadInput;
 use crate::run_folder::Work;
@@ -46,20 +47,31 @@ pub fn survey(plan: Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Sur
 /// Settles where the units of a sampled run are, by a survey if it takes one. `None`: the survey was interrupted.
 ///
 /// # Errors
-/// If the guest cannot boot, or a unit that the spec names lies beyond the region.
+/// If the guest cannot boot, its command fails or has no region of interest, or a unit that the spec names lies beyond the region.
 pub fn settled(plan: Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Option<Plan>> {
-    let interval = plan.spec.run.sampling.as_ref().and_then(|plan| plan.surveys());
-    let Some(interval) = interval else { return Ok(Some(plan)) };
-    let request = SurveyRequest { interval, vectors: false };
-    let Surveyed { mut plan, survey, end, .. } = self::survey(
+    let sampling = plan.spec.run.sampling.as_ref();
+    let request = sampling.and_then(|sampling| {
+        let interval = sampling.surveys()?;
+        Some(SurveyRequest { interval, dimensions: sampling.dimensions(), vectors: false })
+    });
+    let Some(request) = request else { return Ok(Some(plan)) };
+    let Surveyed { mut plan, survey, end, status, .. } = self::survey(
         plan,
         &ExperimentOptions { survey: Some(request), echo: ConsoleEcho::Nowhere, ..options.clone() },
     )?;
     if end == End::Interrupted {
         return Ok(None);
     }
-    // A region that has not begun is told of by the run itself.
-    if let Some(sampling) = plan.spec.run.sampling.as_mut().filter(|_| survey.total() > 0) {
+    let failed = match status {
+        Some(status) if status != 0 => Some(format!("its command ended with status {status}")),
+        _ => end.part().or_else(|| (survey.total() == 0).then(|| NO_REGION.to_owned())),
+    };
+    if let Some(why) = failed {
+        anyhow::bail!(
+            "the pass before the run, which says where its units are, failed: {why}; without run.sampling the console of the program says more"
+        );
+    }
+    if let Some(sampling) = plan.spec.run.sampling.as_mut() {
         let units = sampling.settle(&survey, &plan.points);
         plan.units = units.map_err(|e| BadInput(format!("run.sampling.{e}")))?;
         plan.surveyed = Some(survey.total());

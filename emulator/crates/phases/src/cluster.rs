@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::mean::{Mean, Random, difference, dot, mean_of};
-use crate::survey::{DIMENSIONS, IntervalPages, Survey, Vector};
+use crate::mean::{Mean, Random, mean_of, squared_distance};
+use crate::survey::{IntervalPages, Survey, Vector};
 
 /// Times that clusters are sought from other first centres, of which the best is taken.
 const RESTARTS: u64 = 5;
@@ -157,7 +157,7 @@ fn sample(vectors: &[Vector], seed: u64) -> Vec<Vector> {
         return vectors.to_vec();
     }
     let mut random = Random(seed);
-    (0..MOST_FOR_CENTRES).map(|_| vectors[random.below(vectors.len())]).collect()
+    (0..MOST_FOR_CENTRES).map(|_| vectors[random.below(vectors.len())].clone()).collect()
 }
 
 /// Clusters by k-means, with first centres by k-means++ (Arthur and Vassilvitskii, SODA 2007).
@@ -205,14 +205,15 @@ impl Clusters {
                 *size += 1.0;
             }
         }
-        Self { score: score(&sizes, inertia), centres, inertia }
+        let dimensions = vectors.first().map_or(0, Vec::len);
+        Self { score: score(&sizes, dimensions, inertia), centres, inertia }
     }
 }
 
-/// Returns the Bayesian information criterion of clusters of these sizes, which are all as wide.
-fn score(sizes: &[f64], inertia: f64) -> f64 {
+/// Returns the Bayesian information criterion of clusters of these sizes, which are all as wide, of vectors of so many `dimensions`.
+fn score(sizes: &[f64], dimensions: usize, inertia: f64) -> f64 {
     let (count, clusters, dimensions) =
-        (sizes.iter().sum::<f64>(), sizes.len() as f64, DIMENSIONS as f64);
+        (sizes.iter().sum::<f64>(), sizes.len() as f64, dimensions.max(1) as f64);
     // A width of 0 would make the score infinite: differences of a millionth are none.
     let variance = (inertia / (dimensions * (count - clusters).max(1.0))).max(1e-12);
     let likelihood: f64 = sizes
@@ -228,14 +229,14 @@ fn score(sizes: &[f64], inertia: f64) -> f64 {
 
 /// Returns centres that are far from each other: each next one is drawn with a probability by its distance from those before.
 fn first_centres(vectors: &[Vector], count: usize, random: &mut Random) -> Vec<Mean> {
-    let as_mean = |vector: &Vector| vector.map(f64::from);
+    let as_mean = |vector: &Vector| -> Mean { vector.iter().copied().map(f64::from).collect() };
     let Some(first) = vectors.get(random.below(vectors.len().max(1))) else { return Vec::new() };
     let mut centres = vec![as_mean(first)];
     let mut distances: Vec<f64> = vec![f64::INFINITY; vectors.len()];
     while centres.len() < count {
-        let newest = [centres[centres.len() - 1]];
+        let newest = &centres[centres.len() - 1];
         for (distance, vector) in distances.iter_mut().zip(vectors) {
-            *distance = distance.min(nearest(&newest, vector).1);
+            *distance = distance.min(squared_distance(vector, newest));
         }
         let mut left = random.share() * distances.iter().sum::<f64>();
         let drawn = distances.iter().position(|distance| {
@@ -251,10 +252,7 @@ fn first_centres(vectors: &[Vector], count: usize, random: &mut Random) -> Vec<M
 
 /// Returns the nearest centre, and the square of its distance.
 fn nearest(centres: &[Mean], vector: &Vector) -> (usize, f64) {
-    let distances = centres.iter().map(|centre| {
-        let off = difference(vector, centre);
-        dot(&off, &off)
-    });
+    let distances = centres.iter().map(|centre| squared_distance(vector, centre));
     distances.enumerate().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0))
 }
 
@@ -299,7 +297,7 @@ mod tests {
     #[test]
     fn an_interval_that_is_cut_stands_for_none_but_itself() {
         let mut survey = Survey::near(&[1, 1], 0.1);
-        let vector = survey.vectors[0];
+        let vector = survey.vectors[0].clone();
         survey.add(10, vector, IntervalPages::default());
         assert_ne!(Phases::of(&survey, 1, 0).phases[0].representative, 2);
     }

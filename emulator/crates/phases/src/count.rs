@@ -6,7 +6,7 @@ use isa::PathSegment;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::mean::Random;
-use crate::survey::{DIMENSIONS, IntervalPages, Survey, Vector};
+use crate::survey::{IntervalPages, Survey};
 
 /// Counts the instructions of each basic block, interval by interval.
 ///
@@ -16,7 +16,14 @@ use crate::survey::{DIMENSIONS, IntervalPages, Survey, Vector};
 pub struct BlockCounter {
     /// Place of each block in `blocks`, by its address.
     places: FxHashMap<u64, u32>,
-    blocks: Vec<Block>,
+    /// Instructions of each block in the present interval.
+    blocks: Vec<u64>,
+    /// Virtual address of each block's first instruction.
+    addresses: Vec<u64>,
+    /// What an instruction of each block adds to an interval's vector, block by block.
+    directions: Vec<f32>,
+    /// Numbers of a vector.
+    dimensions: usize,
     /// Blocks that were executed in the present interval.
     executed: Vec<u32>,
     /// The present block, if the path is within one, and its instructions so far.
@@ -38,21 +45,15 @@ pub struct PageTouch {
     pub written: bool,
 }
 
-struct Block {
-    /// Virtual address of the first instruction.
-    address: u64,
-    /// Instructions in the present interval.
-    instructions: u64,
-    /// What an instruction of the block adds to an interval's vector.
-    direction: Vector,
-}
-
 impl BlockCounter {
-    /// Returns a counter of intervals of about `interval` instructions.
-    pub fn new(interval: u64) -> Self {
+    /// Returns a counter of intervals of about `interval` instructions, whose vectors are projected to so many `dimensions`.
+    pub fn new(interval: u64, dimensions: usize) -> Self {
         Self {
             places: FxHashMap::default(),
             blocks: Vec::new(),
+            addresses: Vec::new(),
+            directions: Vec::new(),
+            dimensions,
             executed: Vec::new(),
             open: None,
             survey: Survey::new(interval),
@@ -94,18 +95,18 @@ impl BlockCounter {
         self.executed.sort_unstable();
         self.write_vector();
         let pages = self.count_pages(pages);
-        let mut vector = [0.0; DIMENSIONS];
+        let mut vector = vec![0.0; self.dimensions];
         let mut counted = 0;
         for place in self.executed.drain(..) {
-            let block = &mut self.blocks[place as usize];
-            let instructions = std::mem::take(&mut block.instructions);
+            let instructions = std::mem::take(&mut self.blocks[place as usize]);
             counted += instructions;
-            for (sum, direction) in vector.iter_mut().zip(block.direction) {
-                *sum += instructions as f64 * f64::from(direction);
+            let direction = &self.directions[place as usize * self.dimensions..];
+            for (sum, direction) in vector.iter_mut().zip(direction) {
+                *sum += instructions as f64 * f64::from(*direction);
             }
         }
         let share = |sum: f64| (sum / counted.max(1) as f64) as f32;
-        self.survey.add(instructions, vector.map(share), pages);
+        self.survey.add(instructions, vector.into_iter().map(share).collect(), pages);
     }
 
     /// Counts the pages of the interval that ends, whose blocks are those in `executed`.
@@ -114,7 +115,7 @@ impl BlockCounter {
         // A store to a page comes after all loads from it.
         let accesses = data.chunk_by(|one, next| one.page == next.page);
         let written = accesses.clone().filter(|of| of.last().is_some_and(|last| last.written));
-        let executed = self.executed.iter().map(|place| self.blocks[*place as usize].address >> 12);
+        let executed = self.executed.iter().map(|place| self.addresses[*place as usize] >> 12);
         let new = accesses.clone().filter(|of| self.touched.insert(of[0].page));
         let new = new.count() as u32;
         IntervalPages {
@@ -136,7 +137,7 @@ impl BlockCounter {
     pub fn restart(&mut self) {
         self.open = None;
         for place in self.executed.drain(..) {
-            self.blocks[place as usize].instructions = 0;
+            self.blocks[place as usize] = 0;
         }
         self.survey = Survey::new(self.survey.interval);
         self.touched.clear();
@@ -157,23 +158,25 @@ impl BlockCounter {
     }
 
     fn add(&mut self, block: u64, instructions: u64) {
-        let Self { places, blocks, executed, .. } = self;
+        let Self { places, blocks, addresses, executed, directions, dimensions, .. } = self;
         let place = *places.entry(block).or_insert_with(|| {
-            blocks.push(Block { address: block, instructions: 0, direction: direction(block) });
+            blocks.push(0);
+            addresses.push(block);
+            directions.extend(direction(block).take(*dimensions));
             blocks.len() as u32 - 1
         });
         let block = &mut blocks[place as usize];
-        if block.instructions == 0 && instructions > 0 {
+        if *block == 0 && instructions > 0 {
             executed.push(place);
         }
-        block.instructions += instructions;
+        *block += instructions;
     }
 
     fn write_vector(&mut self) {
         let Some(vectors) = self.vectors.as_mut().filter(|_| self.error.is_none()) else { return };
         let mut line = String::from("T");
         for place in &self.executed {
-            let instructions = self.blocks[*place as usize].instructions;
+            let instructions = self.blocks[*place as usize];
             line += &format!(":{}:{instructions} ", place + 1);
         }
         line.push('\n');
@@ -182,9 +185,9 @@ impl BlockCounter {
 }
 
 /// Returns numbers from -1 to 1 that look random and follow from a block's address alone.
-fn direction(block: u64) -> Vector {
+fn direction(block: u64) -> impl Iterator<Item = f32> {
     let mut random = Random(block);
-    std::array::from_fn(|_| (random.bits() >> 40) as f32 / (1 << 23) as f32 - 1.0)
+    std::iter::repeat_with(move || (random.bits() >> 40) as f32 / (1 << 23) as f32 - 1.0)
 }
 
 #[cfg(test)]
@@ -217,7 +220,7 @@ mod tests {
     #[test]
     fn blocks_are_counted_however_their_segments_are_cut() {
         let text = Text::default();
-        let mut counter = BlockCounter::new(4).writing(Box::new(text.clone()));
+        let mut counter = BlockCounter::new(4, 15).writing(Box::new(text.clone()));
         let mut whole = PathSegment::one(BRANCH, 0x100, 4, false, 0);
         whole.lengths = whole.lengths.with(2).with(4);
         counter.count(&[whole]);
@@ -238,18 +241,22 @@ mod tests {
         assert_eq!(survey.pages, [pages(2, 1, 2, 1), pages(2, 1, 1, 1), pages(0, 0, 0, 2)]);
         assert_eq!(survey.footprint(), 3);
         assert_eq!((survey.blocks, &survey.instructions[..]), (4, &[7, 2, 2][..]));
-        let expected = |blocks: [(u64, f32); 2]| -> Vector {
-            let [a, b] = blocks.map(|(pc, share)| direction(pc).map(|x| x * share));
-            std::array::from_fn(|at| a[at] + b[at])
+        let expected = |blocks: [(u64, f32); 2]| {
+            let [a, b] = blocks.map(|(pc, share)| direction(pc).map(move |x| x * share));
+            a.zip(b).map(|(a, b)| a + b)
         };
-        let near = |a: Vector, b: Vector| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-6);
-        assert!(near(survey.vectors[0], expected([(0x100, 6.0 / 7.0), (0x10c, 1.0 / 7.0)])));
-        assert!(near(survey.vectors[1], expected([(0x10c, 0.5), (0x114, 0.5)])));
+        let near = |found: &[f32], blocks| {
+            let pairs = found.iter().zip(expected(blocks));
+            found.len() == 15 && { pairs }.all(|(a, b)| (a - b).abs() < 1e-6)
+        };
+        assert!(near(&survey.vectors[0], [(0x100, 6.0 / 7.0), (0x10c, 1.0 / 7.0)]));
+        assert!(near(&survey.vectors[1], [(0x10c, 0.5), (0x114, 0.5)]));
     }
 
     #[test]
     fn directions_are_even_over_their_range() {
-        let numbers: Vec<f32> = (0..1000).flat_map(|n| direction(0x10000 + 4 * n)).collect();
+        let numbers: Vec<f32> =
+            (0..1000).flat_map(|n| direction(0x10000 + 4 * n).take(100)).collect();
         let mean = numbers.iter().sum::<f32>() / numbers.len() as f32;
         let square = numbers.iter().map(|x| x * x).sum::<f32>() / numbers.len() as f32;
         assert!(mean.abs() < 0.02 && (square - 1.0 / 3.0).abs() < 0.02, "{mean} {square}");

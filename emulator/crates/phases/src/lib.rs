@@ -2,7 +2,7 @@
 //!
 //! A [`BlockCounter`] takes the path that a hart logs ([`isa::PathSegment`]) and counts, interval by interval, the instructions of each basic
 //! block: the *basic-block vectors* of Sherwood et al. (*Basic Block Distribution Analysis*, PACT 2001). A [`Survey`] keeps of each vector a
-//! random projection to [`DIMENSIONS`] numbers, as SimPoint does, which keeps distances (Sherwood et al., *Automatically Characterizing Large
+//! random projection to some numbers, [`DIMENSIONS`] by default, as SimPoint does, which keeps distances (Sherwood et al., *Automatically Characterizing Large
 //! Scale Program Behavior*, ASPLOS 2002). [`Phases`] are intervals that execute about the same; intervals that stand for all are chosen by [`ranked_set`],
 //! [`representatives`] (SimPoint) and [`stratified`], or elsewhere ([`points`]).
 //!
@@ -22,4 +22,4 @@ pub use mean::Random;
 pub use points::{Point, PointsError, points};
 pub use ranked_set::ranked_set;
 pub use stratified::{ChosenInterval, representatives, stratified};
-pub use survey::{DIMENSIONS, IntervalPages, Survey, Vector};
+pub use survey::{DIMENSIONS, IntervalPages, MOST_DIMENSIONS, Survey, Vector};

@@ -1,33 +1,42 @@
 //! Arithmetic of vectors, and numbers that look random.
 
-use crate::survey::{DIMENSIONS, Vector};
+use crate::survey::Vector;
 
 /// A vector that others are compared with.
-pub type Mean = [f64; DIMENSIONS];
+pub type Mean = Vec<f64>;
 
-/// Returns the mean of vectors; 0 of none.
+/// Returns the mean of vectors; no numbers of none.
 pub fn mean_of<'a>(vectors: impl Iterator<Item = &'a Vector>) -> Mean {
-    let (mut sum, mut count) = ([0.0; DIMENSIONS], 0);
+    let (mut sum, mut count) = (Mean::new(), 0);
     for vector in vectors {
+        sum.resize(vector.len(), 0.0);
         for (sum, number) in sum.iter_mut().zip(vector) {
             *sum += f64::from(*number);
         }
         count += 1;
     }
-    sum.map(|sum| sum / f64::from(count.max(1)))
+    sum.iter_mut().for_each(|sum| *sum /= f64::from(count.max(1)));
+    sum
 }
 
 /// Returns a vector less another.
-pub fn difference(vector: &Vector, other: &Mean) -> Mean {
-    std::array::from_fn(|at| f64::from(vector[at]) - other[at])
+pub fn difference(vector: &[f32], other: &[f64]) -> Mean {
+    vector.iter().zip(other).map(|(a, b)| f64::from(*a) - b).collect()
+}
+
+/// Returns the square of the distance.
+pub fn squared_distance(vector: &[f32], other: &[f64]) -> f64 {
+    let off = vector.iter().zip(other).map(|(a, b)| f64::from(*a) - b);
+    off.map(|off| off * off).sum()
 }
 
 /// Returns the scalar product.
-pub fn dot(a: &Mean, b: &Mean) -> f64 {
+pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// A sequence of numbers that look random (SplitMix64).
+#[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
 impl Random {

@@ -1,7 +1,7 @@
 //! Intervals that stand for all, by ranked sets and repeated subsampling.
 
 use crate::mean::{Mean, Random, difference, dot, mean_of};
-use crate::survey::{DIMENSIONS, Survey, Vector};
+use crate::survey::{Survey, Vector};
 
 /// Intervals that are drawn for one of them to be taken, by its rank among them.
 const SET_SIZE: usize = 5;
@@ -50,30 +50,31 @@ fn sample(rank: &[f64], count: usize, random: &mut Random) -> Vec<usize> {
 }
 
 /// Returns the square of the distance.
-fn difference_of_means(a: &Mean, b: &Mean) -> f64 {
+fn difference_of_means(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
 /// Returns the direction in which vectors differ most, by power iteration.
-fn principal_component(vectors: &[Vector], mean: &Mean) -> Mean {
-    let mut covariance = [[0.0; DIMENSIONS]; DIMENSIONS];
+fn principal_component(vectors: &[Vector], mean: &[f64]) -> Mean {
+    let dimensions = mean.len();
+    let mut covariance = vec![vec![0.0; dimensions]; dimensions];
     for vector in vectors {
         let off = difference(vector, mean);
-        for (row, a) in covariance.iter_mut().zip(off) {
-            for (sum, b) in row.iter_mut().zip(off) {
+        for (row, a) in covariance.iter_mut().zip(&off) {
+            for (sum, b) in row.iter_mut().zip(&off) {
                 *sum += a * b;
             }
         }
     }
     // Not orthogonal to anything that matters, whatever the vectors are.
-    let mut component: Mean = std::array::from_fn(|at| 1.0 + at as f64 / 100.0);
+    let mut component: Mean = (0..dimensions).map(|at| 1.0 + at as f64 / 100.0).collect();
     for _ in 0..ROUNDS {
-        let turned: Mean = covariance.map(|row| dot(&row, &component));
+        let turned: Mean = covariance.iter().map(|row| dot(row, &component)).collect();
         let length = dot(&turned, &turned).sqrt();
         if length == 0.0 {
             break;
         }
-        component = turned.map(|number| number / length);
+        component = turned.iter().map(|number| number / length).collect();
     }
     component
 }
@@ -104,10 +105,10 @@ mod tests {
     #[test]
     fn intervals_that_are_all_the_same_are_chosen_too() {
         let mut same = Survey::new(100);
-        (0..50).for_each(|_| same.add(100, [0.5; DIMENSIONS], IntervalPages::default()));
+        (0..50).for_each(|_| same.add(100, vec![0.5; 15], IntervalPages::default()));
         assert_eq!(ranked_set(&same, 10, 3).len(), 10);
         // The last interval is cut by the region's end, and is none of those that are chosen from.
-        same.add(20, [0.5; DIMENSIONS], IntervalPages::default());
+        same.add(20, vec![0.5; 15], IntervalPages::default());
         assert_eq!(ranked_set(&same, 100, 3), (0..50).collect::<Vec<_>>());
         assert_eq!(ranked_set(&Survey::new(100), 10, 3), Vec::<usize>::new());
     }

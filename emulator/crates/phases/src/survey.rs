@@ -3,11 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Numbers that a basic-block vector is projected to, as by SimPoint.
+/// Numbers that a basic-block vector is projected to unless somebody asks for others, as by SimPoint 3.0.
 pub const DIMENSIONS: usize = 15;
+/// Most numbers that a basic-block vector is projected to.
+pub const MOST_DIMENSIONS: usize = 100;
 
-/// The projection of an interval's basic-block vector, whose blocks have the share of the interval's instructions that they are.
-pub type Vector = [f32; DIMENSIONS];
+/// The projection of an interval's basic-block vector, whose blocks have the share of the interval's instructions that they are. All vectors of a survey have as many numbers.
+pub type Vector = Vec<f32>;
 
 /// A region's intervals, in order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -73,7 +75,8 @@ impl Survey {
         let mut survey = Self::new(100);
         let mut random = crate::mean::Random(1);
         for phase in phases {
-            let mut vector: Vector = std::array::from_fn(|_| (noise * random.share()) as f32);
+            let mut vector: Vector =
+                (0..DIMENSIONS).map(|_| (noise * random.share()) as f32).collect();
             vector[*phase] += 1.0;
             survey.add(100, vector, IntervalPages::default());
         }
@@ -89,13 +92,13 @@ impl Survey {
         let intervals = self.instructions.chunks(count).zip(self.vectors.chunks(count));
         for (instructions, vectors) in intervals {
             let total: u64 = instructions.iter().sum();
-            let mut sum = [0.0; DIMENSIONS];
+            let mut sum = vec![0.0; vectors.first().map_or(0, Vec::len)];
             for (instructions, vector) in instructions.iter().zip(vectors) {
                 let share = *instructions as f64 / total.max(1) as f64;
                 sum.iter_mut().zip(vector).for_each(|(sum, x)| *sum += share * f64::from(*x));
             }
             joined.instructions.push(total);
-            joined.vectors.push(sum.map(|x| x as f32));
+            joined.vectors.push(sum.into_iter().map(|x| x as f32).collect());
         }
         joined
     }

@@ -49,6 +49,9 @@ pub struct StratumUnit {
     pub whole: f64,
 }
 
+/// Degrees of freedom of a variance by successive differences, for each of these.
+const FREEDOM_OF_DIFFERENCES: f64 = 2.0 / 3.0;
+
 /// An interval around an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub struct Interval {
@@ -87,6 +90,9 @@ impl Estimate {
 
     /// Returns the ratio of two sums over strata, of each of which some units were drawn (Cochran, *Sampling Techniques*, 5.5 and 6.11). `None` without two units, or if no stratum
     /// has two of them. Where a stratum has one unit that stands for more than itself, the others' variance is taken for its own.
+    ///
+    /// `units` are in the order in which their strata's units are, and each was drawn of as many that follow each other: so the variance is that of successive differences (Wolter, *Introduction to Variance
+    /// Estimation*, 8.2), to which a slow drift within a stratum adds nothing.
     pub fn of_strata(units: &[StratumUnit]) -> Option<Self> {
         let (part, whole) = units.iter().fold((0.0, 0.0), |sums, unit| {
             (sums.0 + unit.stands_for * unit.part, sums.1 + unit.stands_for * unit.whole)
@@ -99,8 +105,8 @@ impl Estimate {
         units.iter().for_each(|unit| strata.entry(unit.stratum).or_default().push(unit));
         let off = |unit: &StratumUnit| unit.part - value * unit.whole;
         let squares = |units: &[&StratumUnit]| {
-            let mean = units.iter().map(|unit| off(unit)).sum::<f64>() / units.len() as f64;
-            units.iter().map(|unit| (off(unit) - mean).powi(2)).sum::<f64>()
+            let pairs = units.windows(2).map(|pair| (off(pair[1]) - off(pair[0])).powi(2));
+            pairs.sum::<f64>() / 2.0
         };
         let pooled: f64 = strata.values().map(|units| squares(units)).sum();
         let freedom = (units.len() - strata.len()) as f64;
@@ -111,12 +117,17 @@ impl Estimate {
         let (mut variance, mut inverse) = (0.0, 0.0);
         for units in strata.values() {
             let drawn = units.len() as f64;
-            let all: f64 = units.iter().map(|unit| unit.stands_for).sum();
             let (of_one, freedom) = match units.len() {
                 1 => (pooled / freedom, freedom),
-                _ => (squares(units) / (drawn - 1.0), drawn - 1.0),
+                _ => (
+                    squares(units) / (drawn - 1.0),
+                    1f64.max((drawn - 1.0) * FREEDOM_OF_DIFFERENCES),
+                ),
             };
-            let of_stratum = all * all * (1.0 - (drawn / all).min(1.0)) * of_one / drawn;
+            // Of the units for which one stands, that one is known.
+            let unknown =
+                units.iter().map(|unit| unit.stands_for * (unit.stands_for - 1.0).max(0.0));
+            let of_stratum = of_one * unknown.sum::<f64>();
             variance += of_stratum;
             inverse += of_stratum * of_stratum / freedom;
         }

@@ -9,8 +9,8 @@ use sampling_units::SharedUnits;
 use snapshot::{Archive, Snapshot, SnapshotError};
 use stored_units::UnitsError;
 use timing::{
-    Ahead, Core, CoreTap, CoreWiring, FastForward, Learning, Preset, SharedMemory, Stats, Warming,
-    run_ahead, run_apart,
+    Ahead, Core, CoreTap, CoreWiring, FastForward, Learning, MissCounts, Preset, SharedMemory,
+    Stats, Warming, run_ahead, run_apart,
 };
 use truth::{Collector, SharedLines};
 
@@ -61,6 +61,8 @@ pub trait TimingCores {
     fn region(&mut self, event: &Event);
     /// Tells what is recorded of every hart how much of the region its next stretches stand for.
     fn weigh(&mut self, weight: u32);
+    /// Returns running totals of the misses of a single hart's core, timed or not.
+    fn misses(&self) -> MissCounts;
     /// Returns what was counted on each hart, without the cycles in which others executed for it.
     fn stats(&self) -> Vec<Stats>;
     /// Returns the running totals of all events on each hart, in the order of `PerfEvent::ALL`, without the cycles before the core's first
@@ -461,6 +463,10 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
         for Timing { core, .. } in &mut self.cores {
             core.region(Event::Weight(weight));
         }
+    }
+
+    fn misses(&self) -> MissCounts {
+        self.cores.first().map_or_else(MissCounts::default, |timing| timing.core.misses())
     }
 
     fn stats(&self) -> Vec<Stats> {

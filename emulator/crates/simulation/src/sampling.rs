@@ -5,11 +5,17 @@
 //! profiles of the recorded units are profiles of the region, and a ratio of sums is an estimate (Wunderlich et al., *SMARTS*, ISCA 2003).
 
 mod harts;
+mod live;
 mod plan;
 mod result;
 mod trial;
 
+use std::collections::VecDeque;
+
+use timing::MissCounts;
+
 pub(crate) use harts::{HartPosition, MachinePosition, SampledHarts};
+use live::LivePlanner;
 pub use plan::{RelativeError, SamplingPlan, Scheme};
 pub use result::{PointEstimate, Sampled, SampledUnits, StateError};
 pub use trial::{TimedRegion, Trial};
@@ -72,6 +78,8 @@ pub(crate) struct Progress {
     pub retired: u64,
     /// Cycles that the timing core has spent awake, or the sum of those of several.
     pub cycles: u64,
+    /// Misses of a single hart's core, timed or not.
+    pub misses: MissCounts,
 }
 
 /// Says when units begin and end. Places are instructions of the region, over all of its stretches, as if they followed each other.
@@ -93,6 +101,8 @@ pub(crate) struct Sampler {
     chosen: (Vec<PlannedUnit>, usize),
     /// Instructions of the region when they were chosen.
     surveyed: Option<u64>,
+    /// What decides while the program runs which units there are, if something does, and the units that it has planned but that have not been reached.
+    live: Option<(LivePlanner, VecDeque<PlannedUnit>)>,
     random: u64,
     timed: u64,
     /// The region began anew, and there has been no unit since.
@@ -112,10 +122,11 @@ impl Sampler {
     /// Returns a sampler that waits for a region. Units are those that a survey has `chosen`, in the order of their places, if it chose some
     /// in a region of `surveyed` instructions.
     pub fn new(plan: &SamplingPlan, chosen: &[PlannedUnit], surveyed: Option<u64>) -> Self {
-        let chosen = (chosen.to_vec(), 0);
+        let live = plan.scheme == Scheme::Live;
         let mut sampler = Self {
-            chosen,
+            chosen: (chosen.to_vec(), 0),
             surveyed,
+            live: live.then(|| (LivePlanner::new(plan), VecDeque::new())),
             phase: Phase::Outside,
             until: u64::MAX,
             unit: PlannedUnit::at(0),
@@ -155,15 +166,42 @@ impl Sampler {
     pub fn left(&self, retired: u64) -> u64 {
         match self.phase {
             Phase::Outside => u64::MAX,
-            _ => self.until.saturating_sub(self.place(retired)),
+            _ => self.until.min(self.next_decision()).saturating_sub(self.place(retired)),
+        }
+    }
+
+    /// Returns the place at which it is decided next whether an interval has a unit.
+    fn next_decision(&self) -> u64 {
+        self.live.as_ref().map_or(u64::MAX, |(live, _)| live.next_decision())
+    }
+
+    /// Returns whether it is to be decided now whether an interval has a unit.
+    pub fn is_to_decide(&self, retired: u64) -> bool {
+        self.phase != Phase::Outside && self.next_decision() <= self.place(retired)
+    }
+
+    /// Decides whether an interval has a unit.
+    pub fn decide(&mut self, now: Progress) {
+        let place = self.place(now.retired);
+        let Some((live, planned)) = &mut self.live else { return };
+        planned.extend(live.decide(place, now.misses));
+        if self.unit.at == u64::MAX && !planned.is_empty() {
+            self.plan_unit();
+            // What comes before the unit begins here.
+            self.until = place;
         }
     }
 
     /// Returns the cycles for each instruction of recent units, in units of 2^-16.
     pub fn rate(&self) -> u64 {
         let recent = &self.units[self.units.len().saturating_sub(RECENT_UNITS)..];
-        let instructions: u64 = recent.iter().map(|unit| unit.instructions).sum();
-        let cycles: u64 = recent.iter().map(|unit| unit.cycles).sum();
+        // Units that are decided while the program runs are the more the more cycles differ, which is where it is slow.
+        let weight = |unit: &Unit| match self.live {
+            Some(_) => u64::from(unit.planned.weight),
+            None => 1,
+        };
+        let instructions: u64 = recent.iter().map(|unit| weight(unit) * unit.instructions).sum();
+        let cycles: u64 = recent.iter().map(|unit| weight(unit) * unit.cycles).sum();
         match instructions {
             0 => 1 << 16,
             _ => ((u128::from(cycles) << 16) / u128::from(instructions)).clamp(1, 1 << 32) as u64,
@@ -178,12 +216,22 @@ impl Sampler {
     /// Begins a stretch of the region.
     pub fn open(&mut self, now: Progress) {
         (self.opened, self.since) = (now, now);
+        if let Some((live, _)) = &mut self.live {
+            live.open(now.misses);
+        }
+        // The region's first interval is decided where it begins.
+        if self.next_decision() <= self.before {
+            self.decide(now);
+        }
         self.enter(self.before);
     }
 
     /// Ends a stretch of the region. A unit that is open goes on in the next stretch.
     pub fn close(&mut self, now: Progress) {
         self.leave(now);
+        if let Some((live, _)) = &mut self.live {
+            live.close(now.misses);
+        }
         self.before = self.place(now.retired);
         self.phase = Phase::Outside;
     }
@@ -226,11 +274,16 @@ impl Sampler {
             self.plan_unit();
         }
         if self.unit.at == u64::MAX {
-            (self.phase, self.until) = (Phase::FastForward, u64::MAX);
+            // The next unit is known shortly before it, or there is none.
+            let phase = if self.live.is_some() { Phase::Learning } else { Phase::FastForward };
+            (self.phase, self.until) = (phase, u64::MAX);
             return;
         }
         let warm_up_at = self.unit.at.saturating_sub(self.plan.warm_up);
-        let learning_at = warm_up_at.saturating_sub(self.plan.predictors);
+        let learning_at = match self.live {
+            Some(_) => 0,
+            None => warm_up_at.saturating_sub(self.plan.predictors),
+        };
         let caches = self.plan.caches.unwrap_or(u64::MAX);
         let warming_at = warm_up_at.saturating_sub(caches);
         let reference = self.plan.reference();
@@ -259,16 +312,21 @@ impl Sampler {
 
     /// Keeps the unit that has ended, or was cut by the region's end.
     fn end_unit(&mut self) {
-        let Progress { retired: instructions, cycles } = std::mem::take(&mut self.partial);
+        let Progress { retired: instructions, cycles, .. } = std::mem::take(&mut self.partial);
         if instructions > 0 {
-            self.units.push(Unit { planned: self.unit, instructions, cycles });
+            let unit = Unit { planned: self.unit, instructions, cycles };
+            self.live.iter_mut().for_each(|(live, _)| live.learn(&unit));
+            self.units.push(unit);
         }
     }
 
     /// Chooses where the unit of the next interval lies.
     fn plan_unit(&mut self) {
         self.checks = None;
-        let every = self.plan.every;
+        if let Some((_, planned)) = &mut self.live {
+            self.unit = planned.pop_front().unwrap_or(PlannedUnit::at(u64::MAX));
+            return;
+        }
         let (chosen, planned) = &mut self.chosen;
         if !chosen.is_empty() {
             self.unit = chosen.get(*planned).copied().unwrap_or(PlannedUnit::at(u64::MAX));
@@ -277,7 +335,7 @@ impl Sampler {
         }
         let at = self.next_interval.saturating_add(self.plan.place(&mut self.random));
         self.unit = PlannedUnit::at(at);
-        self.next_interval = self.next_interval.saturating_add(every);
+        self.next_interval = self.next_interval.saturating_add(self.plan.every);
     }
 
     /// Notes that the last unit takes so many cycles from the state in which units begin.
@@ -290,14 +348,25 @@ impl Sampler {
     /// Returns what became of the region, and its units.
     pub fn finish(mut self) -> (Sampled, SampledUnits) {
         let sampled = self.summary();
-        (sampled, SampledUnits::of(&self.units, &self.checked))
+        (sampled, SampledUnits::of(&self.units, self.strata(), &self.checked))
+    }
+
+    /// Returns the instructions of each stratum of the region, which has ended, if they are known beside the units.
+    fn strata(&self) -> Vec<u64> {
+        self.live.as_ref().map_or_else(Vec::new, |(live, _)| live.stratum_instructions(self.before))
     }
 
     /// Returns what became of the region, which has ended.
     pub fn summary(&mut self) -> Sampled {
         self.end_unit();
-        let mut sampled =
-            Sampled::new(&self.plan, self.before, self.timed, &self.units, Some(&self.checked));
+        let mut sampled = Sampled::new(
+            &self.plan,
+            self.before,
+            self.timed,
+            &self.units,
+            &self.strata(),
+            Some(&self.checked),
+        );
         let weight = |units: &[PlannedUnit]| -> u64 {
             units.iter().map(|unit| u64::from(unit.weight)).sum()
         };
@@ -331,7 +400,7 @@ mod tests {
     fn sampled(plan: &SamplingPlan, stretches: &[u64], cpi: impl Fn(u64) -> u64) -> Sampler {
         let mut sampler = Sampler::new(plan, &[], None);
         let (mut retired, mut cycles, mut place) = (500, 0, 0);
-        let now = |retired: u64, cycles: u64| Progress { retired, cycles };
+        let now = |retired: u64, cycles: u64| Progress { retired, cycles, ..Progress::default() };
         for stretch in stretches {
             sampler.open(now(retired, cycles));
             let end = retired + stretch;
@@ -393,7 +462,7 @@ mod tests {
     /// Returns the phases of some instructions, and how long each is.
     fn phases(plan: &SamplingPlan, instructions: u64) -> Vec<(Phase, u64)> {
         let mut sampler = Sampler::new(plan, &[], None);
-        let now = |retired: u64| Progress { retired, cycles: 0 };
+        let now = |retired: u64| Progress { retired, ..Progress::default() };
         sampler.open(now(0));
         let (mut retired, mut phases) = (0, Vec::new());
         while retired < instructions {
@@ -535,7 +604,7 @@ mod tests {
         let plan =
             SamplingPlan { unit: 1000, warm_up: 500, predictors: 700, ..SamplingPlan::default() };
         let run = |sampler: &mut Sampler| {
-            let now = |retired: u64| Progress { retired, cycles: retired };
+            let now = |retired: u64| Progress { retired, cycles: retired, ..Progress::default() };
             sampler.open(now(0));
             let mut retired = 0;
             while retired < 100_000 {

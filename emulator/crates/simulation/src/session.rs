@@ -25,7 +25,7 @@ use crate::laps::Laps;
 use crate::options::Mode;
 use crate::recording::{IN_FLIGHT, Recording, StreamConsumer, core_description};
 use crate::region::{RegionState, Regions, RunPosition};
-use crate::sampling::{Sampled, SampledHarts, Sampler};
+use crate::sampling::{Sampled, SampledHarts, Sampler, Scheme};
 use crate::stored::{self, UnitsMetadata};
 use crate::survey::Surveyor;
 use crate::system::System;
@@ -102,6 +102,10 @@ impl Session {
         let harts = system.harts.len();
         if let Some(plan) = sampling.as_mut().filter(|_| harts > 1) {
             // What the cores of several harts are told is not logged, so that no unit can be timed twice.
+            plan.check = 0;
+        }
+        if let Some(plan) = sampling.as_mut().filter(|plan| plan.scheme == Scheme::Live) {
+            // Units are known too shortly before they begin.
             plan.check = 0;
         }
         let several = sampling.as_ref().filter(|_| harts > 1);

@@ -381,7 +381,8 @@ pub fn retime(
     if expected.next().is_some() {
         return Err(units(UnitsError::Damaged("fewer units than the run had")));
     }
-    let sampled = Sampled::new(&plan, options.instructions, stored.timed, &retimed, None);
-    let units = SampledUnits::of(&retimed, &[]);
+    let strata = &options.units.strata_instructions;
+    let sampled = Sampled::new(&plan, options.instructions, stored.timed, &retimed, strata, None);
+    let units = SampledUnits::of(&retimed, strata.clone(), &[]);
     Ok(Some(Retimed { sampled, units, stats, counts, excerpts, recorded }))
 }

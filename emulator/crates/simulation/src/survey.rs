@@ -20,6 +20,8 @@ const LOGS: usize = 4;
 pub struct SurveyOptions {
     /// Instructions of an interval.
     pub interval: u64,
+    /// Numbers that basic-block vectors are projected to.
+    pub dimensions: usize,
     /// Where basic-block vectors are written as SimPoint's tools read them, if anywhere.
     pub vectors: Option<Box<dyn Write + Send>>,
 }
@@ -42,7 +44,7 @@ impl Surveyor {
     /// Returns one that waits for a region, and counts on a thread of its own if there may be more than one.
     pub fn new(options: SurveyOptions, threads: Threads) -> Self {
         let interval = options.interval.max(1);
-        let mut counter = BlockCounter::new(interval);
+        let mut counter = BlockCounter::new(interval, options.dimensions);
         if let Some(vectors) = options.vectors {
             counter = counter.writing(vectors);
         }

@@ -12,7 +12,7 @@ use crate::path::{Path, PathOutput};
 use crate::pipeline::Pipeline;
 use crate::stats::Stats;
 use crate::tap::{CoreCall, CoreTap};
-use crate::warm::WarmState;
+use crate::warm::{MissCounts, WarmState};
 
 /// The timing model of one hart.
 pub struct Core<S> {
@@ -24,6 +24,8 @@ pub struct Core<S> {
     pub(crate) warm_state: Option<Box<WarmState>>,
     /// What gets the calls of the core while the core is that of a single hart.
     pub(crate) tap: Option<Box<dyn CoreTap>>,
+    /// Misses while the core was kept warm, up to the last time that it was.
+    pub(crate) warm_misses: MissCounts,
 }
 
 impl<S> Core<S> {
@@ -51,6 +53,7 @@ impl<S> Core<S> {
             output: PathOutput::default(),
             warm_state: None,
             tap: None,
+            warm_misses: MissCounts::default(),
         }
     }
 
@@ -137,7 +140,7 @@ impl<S: CommitSink> Core<S> {
 }
 
 // `output` is empty between calls.
-snapshot::snapshot!(Core<S> { path, pipeline } keeps { output, warm_state, tap });
+snapshot::snapshot!(Core<S> { path, pipeline } keeps { output, warm_state, tap, warm_misses });
 
 impl<S: CommitSink> TimingModel for Core<S> {
     const TIMED: bool = true;

@@ -53,5 +53,5 @@ pub use mem::{Origin, SharedMemory, UncoreCount, UncoreCounts, refresh_period};
 pub use preset::{Preset, PresetError};
 pub use stats::{JumpTotals, Stalls, Stats};
 pub use tap::{CoreCall, CoreTap};
-pub use warm::{FastForward, Learning, Warming};
+pub use warm::{FastForward, Learning, MissCounts, Warming};
 pub use without::{Cause, Select, Without};

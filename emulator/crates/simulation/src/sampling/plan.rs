@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use commit_trace::Event;
-use phases::{ChosenInterval, Point, Random, Survey};
+use phases::{ChosenInterval, MOST_DIMENSIONS, Point, Random, Survey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +39,9 @@ pub enum Scheme {
     Stratified,
     /// Where a phase of the program is most like itself: one unit stands for a phase ([`phases::representatives`]). It says nothing of how far the estimate is off by chance.
     Simpoint,
+    /// In intervals that are drawn while the program runs, with no pass before: the more of a phase the more its units differ. Phases are told by misses of caches and TLBs, which are
+    /// always kept warm, as predictors are.
+    Live,
 }
 
 impl Scheme {
@@ -55,6 +58,7 @@ impl Scheme {
             Self::RankedSet => "\"ranked-set\"",
             Self::Stratified => "\"stratified\"",
             Self::Simpoint => "\"simpoint\"",
+            Self::Live => "\"live\"",
         }
     }
 }
@@ -125,7 +129,7 @@ impl serde::de::Visitor<'_> for Percentage {
 #[serde(
     default,
     deny_unknown_fields,
-    expecting = "a table of keys (unit, warm_up, predictors, caches, every, units, error, scheme, points, seed, check, store)"
+    expecting = "a table of keys (unit, warm_up, predictors, caches, every, units, error, scheme, points, dimensions, seed, check, store)"
 )]
 pub struct SamplingPlan {
     /// Where units lie.
@@ -140,7 +144,7 @@ pub struct SamplingPlan {
     /// Without it they are always kept warm.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caches: Option<u64>,
-    /// Instructions of an interval, in which there is one unit.
+    /// Instructions of an interval, in which there is one unit; in the mean, where units are decided while the program runs.
     pub every: u64,
     /// Number of units, which says how long intervals are: a pass before counts the region's instructions.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -151,6 +155,9 @@ pub struct SamplingPlan {
     /// File of intervals that stand for all, as SimPoint writes them (`.simpts`), beside a file of their weights (`.weights`): they are the units, and a pass before counts the region's instructions alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub points: Option<PathBuf>,
+    /// Numbers that the basic-block vectors are projected to by which units are chosen, at most 100; 15 without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dimensions: Option<u32>,
     /// Number that the places of units follow from.
     pub seed: u64,
     /// One unit in so many is timed twice, from the state in which units begin and after a long warm-up, so that the error of that state is known; 0: none.
@@ -172,6 +179,7 @@ impl Default for SamplingPlan {
             units: None,
             error: None,
             points: None,
+            dimensions: None,
             seed: 0,
             check: 50,
             store: false,
@@ -197,7 +205,11 @@ impl SamplingPlan {
         let number = match self.scheme {
             Scheme::Systematic => Random(self.seed).bits(),
             // Where a survey was to choose units and there was nothing to choose from, their places are random.
-            Scheme::Random | Scheme::RankedSet | Scheme::Stratified | Scheme::Simpoint => {
+            Scheme::Random
+            | Scheme::RankedSet
+            | Scheme::Stratified
+            | Scheme::Simpoint
+            | Scheme::Live => {
                 *random = Random(*random).bits();
                 *random
             }
@@ -240,7 +252,7 @@ impl SamplingPlan {
                 ..
             } => fault(
                 "scheme",
-                "\"systematic\" or \"random\" with run.sampling.error".to_owned(),
+                "\"systematic\", \"random\" or \"live\" with run.sampling.error".to_owned(),
                 &scheme.name(),
             ),
             Self { scheme: Scheme::Simpoint, units: Some(units), .. } if *units > MOST_PHASES => {
@@ -252,6 +264,21 @@ impl SamplingPlan {
             Self { points: Some(_), units: Some(units), .. } => {
                 fault("units", "none with run.sampling.points".to_owned(), units)
             }
+            Self { scheme: Scheme::Live, caches: Some(caches), .. } => fault(
+                "caches",
+                "none with scheme = \"live\", which tells phases by the misses of caches that are always warm".to_owned(),
+                caches,
+            ),
+            Self { dimensions: Some(dimensions), .. } if !self.compares_vectors() => fault(
+                "dimensions",
+                "none without basic-block vectors, which units are chosen by with scheme = \"simpoint\", \"stratified\" or \"ranked-set\" and no run.sampling.points".to_owned(),
+                dimensions,
+            ),
+            Self { dimensions: Some(dimensions), .. }
+                if !(1..=MOST_DIMENSIONS).contains(&(*dimensions as usize)) =>
+            {
+                fault("dimensions", format!("1 to {MOST_DIMENSIONS}"), dimensions)
+            }
             _ => None,
         }
     }
@@ -259,9 +286,39 @@ impl SamplingPlan {
     /// Returns whether units are chosen, and not one in each interval.
     fn chooses_units(&self) -> bool {
         match self.scheme {
-            Scheme::Systematic | Scheme::Random => false,
+            Scheme::Systematic | Scheme::Random | Scheme::Live => false,
             Scheme::RankedSet | Scheme::Stratified | Scheme::Simpoint => true,
         }
+    }
+
+    /// Returns the keys that say nothing in this plan, each with what overrules it, in words that begin with "with".
+    pub fn overruled(&self) -> Vec<(&'static str, String)> {
+        let scheme = format!("with scheme = {}", self.scheme.name());
+        let mut overruled = Vec::new();
+        if self.chooses_units() {
+            let why = format!("{scheme}, where run.sampling.units says how many units there are");
+            overruled.push(("every", why));
+        } else if self.units.is_some() {
+            let why = "with run.sampling.units, which says how many units there are";
+            overruled.push(("every", why.to_owned()));
+        }
+        if self.scheme == Scheme::Live {
+            let why = format!("{scheme}, whose predictors learn all the time");
+            overruled.push(("predictors", why));
+            let why = format!("{scheme}, whose units are not known long enough before they begin");
+            overruled.push(("check", why));
+        }
+        overruled
+    }
+
+    /// Returns whether units are chosen by basic-block vectors.
+    fn compares_vectors(&self) -> bool {
+        self.chooses_units() && self.points.is_none()
+    }
+
+    /// Returns the numbers that basic-block vectors are projected to.
+    pub fn dimensions(&self) -> usize {
+        self.dimensions.map_or(phases::DIMENSIONS, |dimensions| dimensions as usize)
     }
 
     /// Returns how many instructions before the warm-up of a unit that is timed twice are timed, too; `None`: no unit can be.
@@ -314,7 +371,7 @@ impl SamplingPlan {
                 interval = self.unit;
                 Point::chosen(points, intervals)
             }
-            Scheme::Systematic | Scheme::Random => Vec::new(),
+            Scheme::Systematic | Scheme::Random | Scheme::Live => Vec::new(),
             Scheme::RankedSet => {
                 let chosen = phases::ranked_set(survey, units, self.seed);
                 let alike = |interval| ChosenInterval { interval, stands_for: 1, phase: 0 };
@@ -360,7 +417,7 @@ mod tests {
     fn a_survey_settles_how_long_intervals_are() {
         let mut survey = Survey::new(1000);
         survey.instructions = vec![1000; 500];
-        survey.vectors = vec![[0.0; phases::DIMENSIONS]; 500];
+        survey.vectors = vec![vec![0.0; phases::DIMENSIONS]; 500];
         let plan = SamplingPlan { unit: 1000, units: Some(50), ..SamplingPlan::default() };
         let mut of_each = plan.clone();
         assert_eq!((of_each.settle(&survey, &[]), of_each.every), (Ok(vec![]), 10_000));
@@ -380,7 +437,7 @@ mod tests {
     fn units_weigh_what_they_stand_for() {
         let mut survey = Survey::new(1000);
         for at in 0..400 {
-            let mut vector = [0.0; phases::DIMENSIONS];
+            let mut vector = vec![0.0; phases::DIMENSIONS];
             vector[usize::from(at % 4 == 0)] = 1.0;
             survey.instructions.push(1000);
             survey.vectors.push(vector);
@@ -407,6 +464,20 @@ mod tests {
             chosen.map(|(stands_for, phase)| ChosenInterval { interval: phase, stands_for, phase });
         let weights: Vec<_> = planned(&chosen, 10).iter().map(|unit| unit.weight).collect();
         assert_eq!(weights, [Event::MAX_WEIGHT, Event::MAX_WEIGHT / 2, 1]);
+    }
+
+    #[test]
+    fn keys_that_others_overrule_are_named() {
+        let keys = |plan: SamplingPlan| -> Vec<_> {
+            plan.overruled().into_iter().map(|(key, _)| key).collect()
+        };
+        let plan = |scheme| SamplingPlan { scheme, ..SamplingPlan::default() };
+        let counted = |scheme| SamplingPlan { units: Some(5), ..plan(scheme) };
+        assert!(keys(plan(Scheme::Systematic)).is_empty() && keys(plan(Scheme::Random)).is_empty());
+        assert_eq!(keys(counted(Scheme::Random)), ["every"]);
+        assert_eq!(keys(plan(Scheme::Stratified)), ["every"]);
+        assert_eq!(keys(plan(Scheme::Live)), ["predictors", "check"]);
+        assert_eq!(keys(counted(Scheme::Live)), ["every", "predictors", "check"]);
     }
 
     #[test]
@@ -443,8 +514,25 @@ mod tests {
         assert_eq!(plan.fault().unwrap().2, "\"systematic\"");
         let chosen = SamplingPlan { scheme: Scheme::Simpoint, points, ..SamplingPlan::default() };
         assert_eq!((chosen.fault(), chosen.surveys()), (None, Some(COUNTING_INTERVAL)));
-        let plan = SamplingPlan { units: Some(5), ..chosen };
+        let plan = SamplingPlan { units: Some(5), ..chosen.clone() };
         assert_eq!(plan.fault().unwrap().0, "units");
+        let live = SamplingPlan { scheme: Scheme::Live, ..SamplingPlan::default() };
+        assert_eq!((live.fault(), live.surveys()), (None, None));
+        let plan = SamplingPlan { caches: Some(5_000_000), ..live.clone() };
+        assert_eq!(plan.fault().unwrap().0, "caches");
+        for plan in [live, chosen, SamplingPlan::default()] {
+            let plan = SamplingPlan { dimensions: Some(20), ..plan };
+            assert_eq!(plan.fault().unwrap().0, "dimensions");
+        }
+        let plan = |dimensions| SamplingPlan {
+            scheme: Scheme::Stratified,
+            dimensions: Some(dimensions),
+            ..SamplingPlan::default()
+        };
+        assert_eq!((plan(100).fault(), plan(100).dimensions()), (None, 100));
+        for wrong in [0, 101] {
+            assert_eq!(plan(wrong).fault().unwrap().0, "dimensions");
+        }
         assert_eq!(SamplingPlan::default().fault(), None);
     }
 }

@@ -101,13 +101,14 @@ impl Sampled {
         serde_json::from_value(metadata.get("sampling")?.clone()).ok()
     }
 
-    /// Returns what `units` say of a region of so many instructions, of which some were timed; `checked`: the numbers of units that were timed twice, and what they
+    /// Returns what `units` say of a region of so many instructions, of which some were timed; `strata`: instructions of each stratum, if these are known beside the units; `checked`: the numbers of units that were timed twice, and what they
     /// took then, if any were to be.
     pub(crate) fn new(
         plan: &SamplingPlan,
         instructions: u64,
         timed_instructions: u64,
         units: &[Unit],
+        strata: &[u64],
         checked: Option<&[(usize, u64)]>,
     ) -> Self {
         let unit_instructions: u64 = units.iter().map(|unit| unit.instructions).sum();
@@ -119,14 +120,8 @@ impl Sampled {
                     units.iter().map(|unit| (unit.cycles as f64, unit.instructions as f64));
                 Estimate::of_ratio(ratios, rest)
             }
-            Scheme::Stratified => {
-                let units = units.iter().map(|unit| StratumUnit {
-                    stratum: unit.planned.stratum.into(),
-                    stands_for: unit.planned.weight.into(),
-                    part: unit.cycles as f64,
-                    whole: unit.instructions as f64,
-                });
-                Estimate::of_strata(&units.collect::<Vec<_>>())
+            Scheme::Stratified | Scheme::Live => {
+                Estimate::of_strata(&stratum_units(plan, units, strata))
             }
             Scheme::Simpoint => None,
         };
@@ -143,7 +138,12 @@ impl Sampled {
             units: units.len() as u64,
             cycles: cpi.map(|cpi| cpi.times(instructions as f64)),
             cpi,
-            point: PointEstimate::of(instructions, units),
+            point: match cpi {
+                Some(Estimate { value: cpi, .. }) => {
+                    Some(PointEstimate { cycles: cpi * instructions as f64, cpi })
+                }
+                None => PointEstimate::of(instructions, units),
+            },
             state: checked.and_then(|checked| StateError::of(units, checked)),
             elapsed: None,
             harts: Vec::new(),
@@ -249,6 +249,29 @@ impl Sampled {
     }
 }
 
+/// Returns the units of strata, each of which stands for as many places of units as there are in its stratum for each of the stratum's units. How many instructions each stratum has is known of
+/// `strata`, or follows from the units' weights if that is empty.
+fn stratum_units(plan: &SamplingPlan, units: &[Unit], strata: &[u64]) -> Vec<StratumUnit> {
+    let places = if plan.scheme == Scheme::Live { plan.slots() } else { 1 };
+    let stands_for = |unit: &Unit| f64::from(unit.planned.weight) * places as f64;
+    let of_stratum = |stratum: u32| {
+        let own = units.iter().filter(|unit| unit.planned.stratum == stratum);
+        own.map(stands_for).sum::<f64>() * plan.unit as f64
+    };
+    let factors: Vec<f64> =
+        (0..).zip(strata).map(|(stratum, known)| *known as f64 / of_stratum(stratum)).collect();
+    let units = units.iter().map(|unit| {
+        let factor = factors.get(unit.planned.stratum as usize).copied().unwrap_or(1.0);
+        StratumUnit {
+            stratum: unit.planned.stratum.into(),
+            stands_for: stands_for(unit) * factor,
+            part: unit.cycles as f64,
+            whole: unit.instructions as f64,
+        }
+    });
+    units.collect()
+}
+
 /// Units of a region, column by column.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub struct SampledUnits {
@@ -266,6 +289,9 @@ pub struct SampledUnits {
     /// Number of the stratum or phase that each unit was chosen for; empty without strata.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub strata: Vec<u32>,
+    /// Instructions of the region that are of each stratum, by its number; empty if that is not known but by the weights.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strata_instructions: Vec<u64>,
     /// Units that were timed twice, by their number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checked: Vec<u64>,
@@ -289,7 +315,7 @@ impl SampledUnits {
         })
     }
 
-    pub(crate) fn of(units: &[Unit], checked: &[(usize, u64)]) -> Self {
+    pub(crate) fn of(units: &[Unit], strata: Vec<u64>, checked: &[(usize, u64)]) -> Self {
         let column = |field: fn(&Unit) -> u64| units.iter().map(field).collect();
         let planned = |field: fn(&PlannedUnit) -> u32, usual| {
             let column: Vec<u32> = units.iter().map(|unit| field(&unit.planned)).collect();
@@ -302,6 +328,7 @@ impl SampledUnits {
             cycles: column(|unit| unit.cycles),
             weights: planned(|unit| unit.weight, 1),
             strata: planned(|unit| unit.stratum, 0),
+            strata_instructions: strata,
             checked: checked.iter().map(|(number, _)| *number as u64).collect(),
             checked_cycles: checked.iter().map(|(_, cycles)| *cycles).collect(),
         }

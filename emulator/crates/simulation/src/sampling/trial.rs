@@ -122,7 +122,7 @@ impl TimedRegion {
             let units = places.into_iter().map(|planned| self.unit(planned, plan.unit));
             // The region's end may cut the last.
             let units: Vec<Unit> = units.filter(|unit| unit.instructions > 0).collect();
-            let sampled = Sampled::new(&plan, self.instructions(), 0, &units, None);
+            let sampled = Sampled::new(&plan, self.instructions(), 0, &units, &[], None);
             let Some(point) = sampled.point else { continue };
             trial.seeds += 1;
             trial.units += units.len() as f64;
@@ -208,7 +208,7 @@ mod tests {
         let region = region();
         let mut survey = Survey::new(2000);
         for interval in 0..10_000 {
-            let mut vector = [0.0; phases::DIMENSIONS];
+            let mut vector = vec![0.0; phases::DIMENSIONS];
             vector[interval / 50 % 2] = 1.0;
             survey.instructions.push(2000);
             survey.vectors.push(vector);

@@ -28,6 +28,10 @@ impl Session {
     /// Goes on to the phase of sampling that is due, if one is.
     pub(super) fn sample(&mut self) -> Result<(), SimulationError> {
         let retired = self.system.harts.instructions();
+        if self.sampler.as_ref().is_some_and(|sampler| sampler.is_to_decide(retired)) {
+            let now = self.progress();
+            self.sampler.iter_mut().for_each(|sampler| sampler.decide(now));
+        }
         match &self.sampler {
             Some(sampler) if sampler.left(retired) == 0 => self.change_phase(Sampler::advance),
             _ => Ok(()),
@@ -41,8 +45,7 @@ impl Session {
         change: impl FnOnce(&mut Sampler, Progress),
     ) -> Result<(), SimulationError> {
         self.pass_sleep();
-        let now =
-            Progress { retired: self.system.harts.instructions(), cycles: self.awake_cycles() };
+        let now = self.progress();
         let position = self.sampled_harts.is_some().then(|| self.machine_position());
         let Some(sampler) = &mut self.sampler else { return Ok(()) };
         let before = sampler.phase();
@@ -80,6 +83,15 @@ impl Session {
                     false => Ok(()),
                 }
             }
+        }
+    }
+
+    /// Returns what all harts together have done.
+    fn progress(&self) -> Progress {
+        Progress {
+            retired: self.system.harts.instructions(),
+            cycles: self.awake_cycles(),
+            misses: self.engine.cores().map(TimingCores::misses).unwrap_or_default(),
         }
     }
 

@@ -14,6 +14,7 @@
 
 mod executed;
 mod follower;
+mod misses;
 mod state;
 
 use commit_trace::CommitSink;
@@ -30,6 +31,7 @@ use crate::pipeline::Pipeline;
 use crate::tap::{CoreCall, CoreTap};
 use follower::Follower;
 pub use follower::Learning;
+pub use misses::MissCounts;
 
 /// Cycles from one access to the next: more than any takes.
 const APART: u64 = 4096;
@@ -61,6 +63,8 @@ pub(crate) struct WarmState {
     code_pages: [ShownPage; 64],
     /// Counts as the core had them: warming is no part of them.
     counts: MemoryCounts,
+    /// Misses as the core had them.
+    misses: MissCounts,
 }
 
 /// Which lines are shown of the page that an entry of a TLB holds.
@@ -106,6 +110,7 @@ impl WarmState {
             data_pages: [ShownPage::default(); 64],
             code_pages: [ShownPage::default(); 64],
             counts,
+            misses: MissCounts::of(pipeline),
         }
     }
 }
@@ -114,7 +119,7 @@ impl<S> Core<S> {
     /// Ends functional warming, if it has begun: all that is on its way arrives, and counts are what they were before.
     pub fn end_warming(&mut self) {
         let Some(mut state) = self.warm_state.take() else { return };
-        let Self { path, pipeline, .. } = self;
+        let Self { path, pipeline, warm_misses, .. } = self;
         path.leave_page();
         if state.follower.is_learning() {
             state.follower.go_on(Learning::Off, path);
@@ -122,9 +127,11 @@ impl<S> Core<S> {
             // What is timed next does not follow what was timed last.
             path.flush();
         }
-        let (front, lsu) = (&mut pipeline.front, &mut pipeline.lsu);
+        let lsu = &mut pipeline.lsu;
         lsu.l1d.settle(&mut lsu.lower);
         lsu.walk.settle();
+        *warm_misses = warm_misses.and(MissCounts::of(pipeline).since(state.misses));
+        let (front, lsu) = (&mut pipeline.front, &mut pipeline.lsu);
         let counts = &state.counts;
         front.counts = counts.front;
         lsu.counts = counts.lsu;

@@ -1,0 +1,44 @@
+//! Misses of a core's caches and TLBs, whether it timed them or was kept warm: a cheap sign of what a program does.
+
+use crate::Core;
+use crate::pipeline::Pipeline;
+
+/// Running totals of the misses of a core: of the L1I, the L1D, the L2, the last-level cache, and both TLBs together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MissCounts(pub [u64; MissCounts::KINDS]);
+
+impl MissCounts {
+    /// Number of kinds of misses.
+    pub const KINDS: usize = 5;
+
+    /// Returns the misses since `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self(std::array::from_fn(|kind| self.0[kind] - before.0[kind]))
+    }
+
+    /// Returns these misses and others.
+    #[must_use]
+    pub fn and(self, others: Self) -> Self {
+        Self(std::array::from_fn(|kind| self.0[kind] + others.0[kind]))
+    }
+
+    /// Returns the misses that a core has counted, which [`Core::end_warming`] sets back.
+    pub(super) fn of<S>(pipeline: &Pipeline<S>) -> Self {
+        let (front, lsu) = (&pipeline.front, &pipeline.lsu);
+        Self([
+            front.counts.l1i_misses,
+            lsu.l1d.counts.misses,
+            lsu.lower.counts.l2_misses(),
+            lsu.lower.counts.llc_misses,
+            lsu.walk.counts.iter().map(|counts| counts.l2_hits + counts.walks).sum(),
+        ])
+    }
+}
+
+impl<S> Core<S> {
+    /// Returns running totals of misses, timed or not, between runs.
+    pub fn misses(&self) -> MissCounts {
+        MissCounts::of(&self.pipeline).and(self.warm_misses)
+    }
+}
