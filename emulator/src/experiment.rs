@@ -510,8 +510,7 @@ fn recording(plan: &Plan, work: &Work) -> anyhow::Result<Recording> {
         region: plan.spec.run.region,
         warm: plan.spec.run.warm,
         sampling: plan.spec.run.sampling.clone(),
-        units: plan.units.clone(),
-        surveyed: plan.surveyed,
+        chosen: plan.chosen.clone(),
         stored_units: stored_units.transpose()?,
         survey: None,
     })

@@ -126,6 +126,7 @@ fn unit_inputs(run: &Results, how: &Value) -> anyhow::Result<Option<UnitInputs>>
         cycles: units.cycles,
         weights: units.weights,
         phases: units.strata,
+        phases_over_region: units.phases.map_or_else(Vec::new, |phases| phases.of),
         tell_chance: sampled.plan.scheme.tells_chance(),
     }))
 }

@@ -72,9 +72,8 @@ pub fn settled(plan: Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Op
         );
     }
     if let Some(sampling) = plan.spec.run.sampling.as_mut() {
-        let units = sampling.settle(&survey, &plan.points);
-        plan.units = units.map_err(|e| BadInput(format!("run.sampling.{e}")))?;
-        plan.surveyed = Some(survey.total());
+        let chosen = sampling.settle(&survey, &plan.points);
+        plan.chosen = chosen.map_err(|e| BadInput(format!("run.sampling.{e}")))?;
         let weights: f64 = plan.points.iter().map(|point| point.weight).sum();
         if !plan.points.is_empty() && (weights - 1.0).abs() > 0.01 {
             eprintln!(
@@ -85,7 +84,7 @@ pub fn settled(plan: Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Op
             "tipsim: surveyed {:.1} M instructions with {} basic blocks: some {} units, one in {:.2} M instructions",
             survey.total() as f64 / 1e6,
             survey.blocks,
-            match plan.units.len() {
+            match plan.chosen.units.len() {
                 0 => survey.total() / sampling.every,
                 chosen => chosen as u64,
             },

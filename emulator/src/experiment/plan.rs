@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use phases::Point;
 use profile::Sampler;
-use simulation::{Goal, PANIC_ARGUMENT, PlannedUnit, RunPosition, System};
+use simulation::{ChosenUnits, Goal, PANIC_ARGUMENT, RunPosition, System};
 use timing::Preset;
 
 use super::{End, input, net, points};
@@ -49,9 +49,7 @@ pub struct Plan {
     /// Intervals of a sampled run that the spec's files name.
     pub points: Vec<Point>,
     /// Units of a sampled run, if a survey chose them.
-    pub units: Vec<PlannedUnit>,
-    /// Instructions of the region in that survey.
-    pub surveyed: Option<u64>,
+    pub chosen: ChosenUnits,
 }
 
 impl Plan {
@@ -143,8 +141,7 @@ impl Plan {
             epoch,
             debuginfod: args.debuginfod.clone().unwrap_or_default(),
             points,
-            units: Vec::new(),
-            surveyed: None,
+            chosen: ChosenUnits::default(),
         })
     }
 

@@ -21,5 +21,5 @@ pub use count::{BlockCounter, PageTouch};
 pub use mean::Random;
 pub use points::{Point, PointsError, points};
 pub use ranked_set::ranked_set;
-pub use stratified::{ChosenInterval, representatives, stratified};
+pub use stratified::{Choice, ChosenInterval, representatives, stratified};
 pub use survey::{DIMENSIONS, IntervalPages, MOST_DIMENSIONS, Survey, Vector};

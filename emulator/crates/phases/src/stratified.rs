@@ -20,11 +20,20 @@ pub struct ChosenInterval {
     pub phase: usize,
 }
 
+/// Intervals that were chosen by phases.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// The intervals, in ascending order.
+    pub intervals: Vec<ChosenInterval>,
+    /// Phase of each interval of the region; empty if intervals were not chosen by phases.
+    pub phases: Vec<usize>,
+}
+
 /// Chooses an interval for each phase, in ascending order: the one that is nearest to the phase's centre. There are `count` phases, or up to 30 as the
 /// Bayesian information criterion says.
 ///
 /// Sherwood et al., *Automatically Characterizing Large Scale Program Behavior*, ASPLOS 2002.
-pub fn representatives(survey: &Survey, count: Option<usize>, seed: u64) -> Vec<ChosenInterval> {
+pub fn representatives(survey: &Survey, count: Option<usize>, seed: u64) -> Choice {
     let phases = match count {
         Some(count) => Phases::with_count(survey, count, seed),
         None => Phases::of(survey, MOST_PHASES, seed),
@@ -38,18 +47,18 @@ pub fn representatives(survey: &Survey, count: Option<usize>, seed: u64) -> Vec<
     // An interval that the region's end has cut is no unit.
     let mut chosen: Vec<ChosenInterval> = chosen.filter(|chosen| chosen.interval < whole).collect();
     chosen.sort_unstable_by_key(|chosen| chosen.interval);
-    chosen
+    Choice { intervals: chosen, phases: phases.of }
 }
 
 /// Chooses about `count` whole intervals at random, in ascending order; all, if there are no more. Phases are strata, each of which has as large a part of the sample as
 /// of the region, and two intervals at least. The intervals of a stratum are divided into stretches, from each of which one is drawn that stands for it.
 ///
 /// Ekman, *CPU Simulation Using Two-Phase Stratified Sampling*, arXiv 2603.22605, has such samples of processors.
-pub fn stratified(survey: &Survey, count: usize, seed: u64) -> Vec<ChosenInterval> {
+pub fn stratified(survey: &Survey, count: usize, seed: u64) -> Choice {
     let whole = survey.whole().len();
     if whole <= count {
         let all = (0..whole).map(|interval| ChosenInterval { interval, stands_for: 1, phase: 0 });
-        return all.collect();
+        return Choice { intervals: all.collect(), phases: Vec::new() };
     }
     let strata = (count / UNITS_PER_STRATUM).clamp(1, MOST_PHASES);
     let phases = Phases::of(survey, strata, seed);
@@ -70,7 +79,7 @@ pub fn stratified(survey: &Survey, count: usize, seed: u64) -> Vec<ChosenInterva
         }
     }
     chosen.sort_unstable_by_key(|chosen| chosen.interval);
-    chosen
+    Choice { intervals: chosen, phases: phases.of }
 }
 
 #[cfg(test)]
@@ -90,7 +99,7 @@ mod tests {
     fn each_phase_has_a_representative() {
         let of: Vec<usize> = (0..601).map(|at| [3, 0, 7, 0, 3, 3, 3][at / 100]).collect();
         let survey = cut(&of);
-        let chosen = representatives(&survey, None, 5);
+        let chosen = representatives(&survey, None, 5).intervals;
         assert_eq!(chosen.iter().map(|chosen| chosen.stands_for).sum::<u64>(), 601);
         let found: Vec<_> =
             chosen.iter().map(|chosen| (of[chosen.interval], chosen.stands_for)).collect();
@@ -98,10 +107,10 @@ mod tests {
         sorted.sort_unstable();
         assert_eq!(sorted, [(0, 200), (3, 301), (7, 100)]);
         assert!(chosen.is_sorted_by(|a, b| a.interval < b.interval));
-        assert_eq!(representatives(&survey, Some(2), 5).len(), 2);
-        assert_eq!(representatives(&Survey::new(100), None, 5), []);
+        assert_eq!(representatives(&survey, Some(2), 5).intervals.len(), 2);
+        assert_eq!(representatives(&Survey::new(100), None, 5).intervals, []);
         // A program of one interval, which is cut.
-        assert_eq!(representatives(&cut(&[3]), None, 5), []);
+        assert_eq!(representatives(&cut(&[3]), None, 5).intervals, []);
     }
 
     #[test]
@@ -110,7 +119,7 @@ mod tests {
             (0..1001).map(|at| [0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2][at / 100]).collect();
         let survey = cut(&of);
         for seed in 0..20 {
-            let chosen = stratified(&survey, 30, seed);
+            let chosen = stratified(&survey, 30, seed).intervals;
             assert!(chosen.is_sorted_by(|a, b| a.interval < b.interval));
             let phase_of = &of;
             let of_phase = |phase| chosen.iter().filter(move |it| phase_of[it.interval] == phase);
@@ -120,16 +129,16 @@ mod tests {
             assert_eq!([0, 1, 2].map(stood_for), [100, 300, 600]);
             assert!(chosen.iter().all(|it| (30..=36).contains(&it.stands_for)), "{chosen:?}");
         }
-        assert_ne!(stratified(&survey, 30, 1), stratified(&survey, 30, 2));
-        let all = stratified(&survey, 5000, 1);
+        assert_ne!(stratified(&survey, 30, 1).intervals, stratified(&survey, 30, 2).intervals);
+        let all = stratified(&survey, 5000, 1).intervals;
         assert_eq!(all.iter().map(|it| it.stands_for).sum::<u64>(), 1000);
-        assert_eq!(stratified(&Survey::new(100), 30, 1), []);
+        assert_eq!(stratified(&Survey::new(100), 30, 1).intervals, []);
     }
 
     #[test]
     fn a_rare_phase_has_two_units() {
         let of: Vec<usize> = (0..2001).map(|at| usize::from((500..504).contains(&at))).collect();
-        let chosen = stratified(&cut(&of), 20, 3);
+        let chosen = stratified(&cut(&of), 20, 3).intervals;
         assert_eq!(chosen.iter().filter(|chosen| of[chosen.interval] == 1).count(), 2);
         assert_eq!(chosen.iter().map(|chosen| chosen.stands_for).sum::<u64>(), 2000);
     }

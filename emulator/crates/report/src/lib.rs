@@ -107,7 +107,7 @@ pub use tables::{
 pub use tea::{EventStack, TeaColumn, TeaInstruction, TeaProcess, TeaReport};
 pub use threads::ThreadRow;
 pub use topdown::{TopDownReport, TopDownRow, TopDownWindow};
-pub use units::{UnitInputs, UnitPhase, UnitReport, UnitStretch, UnitSums};
+pub use units::{PhaseRun, UnitInputs, UnitPhase, UnitReport, UnitStretch, UnitSums};
 pub use verdict::{Cause, Place, Verdict};
 pub use waiting::{
     CallerRow, FutexRow, PairRow, PlaceRow, ProgramWaiting, ThreadWaiting, Time, WaitRow,

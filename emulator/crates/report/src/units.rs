@@ -37,6 +37,8 @@ pub struct UnitInputs {
     pub weights: Vec<u32>,
     /// The phase or stratum that each unit was chosen for; empty without any.
     pub phases: Vec<u32>,
+    /// Phase of each interval of the region, in order; empty if that is not known.
+    pub phases_over_region: Vec<u32>,
     /// Whether how much units differ says how far the estimate is off by chance.
     pub tell_chance: bool,
 }
@@ -55,6 +57,9 @@ pub struct UnitReport {
     /// Phases or strata that units were chosen for, if they were.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<UnitPhase>,
+    /// The region as intervals of equal length, each with its phase, in order: runs of intervals that are of one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub over_region: Vec<PhaseRun>,
     /// The units, for the chart.
     #[serde(skip)]
     marks: Vec<Mark>,
@@ -99,6 +104,15 @@ pub struct UnitPhase {
     /// The units that were chosen for the phase.
     #[serde(flatten)]
     pub sums: UnitSums,
+}
+
+/// Intervals of the region that follow each other and are of one phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema, Serialize)]
+pub struct PhaseRun {
+    /// Number of the phase.
+    pub phase: u32,
+    /// Number of intervals.
+    pub intervals: usize,
 }
 
 /// A unit in the chart.
@@ -175,6 +189,7 @@ impl UnitReport {
             cpi,
             stretches: (0..count).map(stretch).collect(),
             phases,
+            over_region: runs(&inputs.phases_over_region),
             marks: parts.iter().map(mark).collect(),
         })
     }
@@ -208,6 +223,31 @@ impl UnitReport {
             100.0 * variance,
         ))
     }
+}
+
+/// Returns runs of equal phases.
+fn runs(phases: &[u32]) -> Vec<PhaseRun> {
+    let runs = phases.chunk_by(|one, next| one == next);
+    runs.map(|run| PhaseRun { phase: run[0], intervals: run.len() }).collect()
+}
+
+/// Characters for phases, in order; later ones are `+`.
+const PHASE_CHARACTERS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+/// Returns the phases over the region as so many characters: of each part the phase that most of its intervals are of.
+fn phase_line(runs: &[PhaseRun], width: usize) -> String {
+    let all: Vec<u32> =
+        runs.iter().flat_map(|run| std::iter::repeat_n(run.phase, run.intervals)).collect();
+    let width = width.min(all.len());
+    let part = |at: usize| &all[at * all.len() / width..(at + 1) * all.len() / width];
+    let mark = |part: &[u32]| {
+        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+        part.iter().for_each(|phase| *counts.entry(*phase).or_default() += 1);
+        let most = counts.into_iter().max_by_key(|(phase, count)| (*count, u32::MAX - phase));
+        let mark = most.and_then(|(phase, _)| PHASE_CHARACTERS.get(phase as usize));
+        mark.map_or('+', |mark| char::from(*mark))
+    };
+    (0..width).map(|at| mark(part(at))).collect()
 }
 
 /// Returns the units that have instructions, in order of the region.
@@ -292,6 +332,10 @@ impl Section for UnitReport {
                 line(&|sums| sums.variance, most),
                 100.0 * most
             )?;
+        }
+        if !self.over_region.is_empty() {
+            let phases = phase_line(&self.over_region, self.stretches.len());
+            writeln!(out, "  {:<30}{phases}", "phase")?;
         }
         if let Some(words) = self.weakest_in_words() {
             writeln!(out, "{words}")?;

@@ -11,7 +11,7 @@ use timing::Preset;
 
 use crate::error::SimulationError;
 use crate::options::Region;
-use crate::sampling::{PlannedUnit, SamplingPlan, Scheme};
+use crate::sampling::{ChosenUnits, SamplingPlan, Scheme};
 use crate::survey::SurveyOptions;
 
 pub(crate) use consumer::{IN_FLIGHT, StreamConsumer};
@@ -40,10 +40,8 @@ pub struct Recording {
     pub warm: bool,
     /// How the region is sampled, after a functional boot; `None`: all of it is timed.
     pub sampling: Option<SamplingPlan>,
-    /// The units, in the order of their places, if they are chosen.
-    pub units: Vec<PlannedUnit>,
-    /// Instructions of the region when they were chosen.
-    pub surveyed: Option<u64>,
+    /// The units, if they are chosen.
+    pub chosen: ChosenUnits,
     /// Where the units of a sampled region are stored, with all that a core is told; `None`: nowhere.
     pub stored_units: Option<Box<dyn Write + Send>>,
     /// The region is surveyed, with one hart and after a functional boot: nothing is timed or recorded.

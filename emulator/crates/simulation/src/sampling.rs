@@ -12,6 +12,8 @@ mod trial;
 
 use std::collections::VecDeque;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use timing::MissCounts;
 
 pub(crate) use harts::{HartPosition, MachinePosition, SampledHarts};
@@ -29,6 +31,26 @@ pub(crate) struct Unit {
     pub instructions: u64,
     /// Cycles of the unit in which the hart was awake, or of several the sum of theirs.
     pub cycles: u64,
+}
+
+/// The phase of each interval of a region.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct RegionPhases {
+    /// Instructions of an interval.
+    pub interval: u64,
+    /// Number of each interval's phase, in order.
+    pub of: Vec<u32>,
+}
+
+/// Units that a survey of a region chose.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChosenUnits {
+    /// The units, in the order of their places; none if there is one in each interval of the plan.
+    pub units: Vec<PlannedUnit>,
+    /// Instructions of the region that was surveyed; `None`: there was no survey.
+    pub surveyed: Option<u64>,
+    /// The phases by which units were chosen, if they were.
+    pub phases: Option<RegionPhases>,
 }
 
 /// A unit that is to be timed.
@@ -97,10 +119,10 @@ pub(crate) struct Sampler {
     opened: Progress,
     /// Instructions of stretches that have ended.
     before: u64,
-    /// Units that a survey chose, if it chose some, and otherwise one in each interval; and how many of them were planned.
-    chosen: (Vec<PlannedUnit>, usize),
-    /// Instructions of the region when they were chosen.
-    surveyed: Option<u64>,
+    /// Units that a survey chose, if it chose some, and otherwise one in each interval.
+    chosen: ChosenUnits,
+    /// Chosen units that were planned.
+    planned: usize,
     /// What decides while the program runs which units there are, if something does, and the units that it has planned but that have not been reached.
     live: Option<(LivePlanner, VecDeque<PlannedUnit>)>,
     random: u64,
@@ -119,13 +141,12 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// Returns a sampler that waits for a region. Units are those that a survey has `chosen`, in the order of their places, if it chose some
-    /// in a region of `surveyed` instructions.
-    pub fn new(plan: &SamplingPlan, chosen: &[PlannedUnit], surveyed: Option<u64>) -> Self {
+    /// Returns a sampler that waits for a region. Units are those that a survey has `chosen`, if it chose some.
+    pub fn new(plan: &SamplingPlan, chosen: &ChosenUnits) -> Self {
         let live = plan.scheme == Scheme::Live;
         let mut sampler = Self {
-            chosen: (chosen.to_vec(), 0),
-            surveyed,
+            chosen: chosen.clone(),
+            planned: 0,
             live: live.then(|| (LivePlanner::new(plan), VecDeque::new())),
             phase: Phase::Outside,
             until: u64::MAX,
@@ -239,7 +260,7 @@ impl Sampler {
     /// Forgets all that was sampled, between stretches: the region begins anew.
     pub fn restart(&mut self) {
         // A survey chose places of the region that begins anew.
-        *self = Self { is_anew: true, ..Self::new(&self.plan, &self.chosen.0, self.surveyed) };
+        *self = Self { is_anew: true, ..Self::new(&self.plan, &self.chosen) };
     }
 
     /// Goes on to the next phase, at the end of one.
@@ -327,10 +348,10 @@ impl Sampler {
             self.unit = planned.pop_front().unwrap_or(PlannedUnit::at(u64::MAX));
             return;
         }
-        let (chosen, planned) = &mut self.chosen;
+        let chosen = &self.chosen.units;
         if !chosen.is_empty() {
-            self.unit = chosen.get(*planned).copied().unwrap_or(PlannedUnit::at(u64::MAX));
-            *planned += 1;
+            self.unit = chosen.get(self.planned).copied().unwrap_or(PlannedUnit::at(u64::MAX));
+            self.planned += 1;
             return;
         }
         let at = self.next_interval.saturating_add(self.plan.place(&mut self.random));
@@ -348,7 +369,11 @@ impl Sampler {
     /// Returns what became of the region, and its units.
     pub fn finish(mut self) -> (Sampled, SampledUnits) {
         let sampled = self.summary();
-        (sampled, SampledUnits::of(&self.units, self.strata(), &self.checked))
+        let phases = match &self.live {
+            Some((live, _)) => Some(live.phases()),
+            None => self.chosen.phases.take(),
+        };
+        (sampled, SampledUnits::of(&self.units, self.strata(), phases, &self.checked))
     }
 
     /// Returns the instructions of each stratum of the region, which has ended, if they are known beside the units.
@@ -370,9 +395,9 @@ impl Sampler {
         let weight = |units: &[PlannedUnit]| -> u64 {
             units.iter().map(|unit| u64::from(unit.weight)).sum()
         };
-        let chosen = &self.chosen.0;
+        let chosen = &self.chosen.units;
         // Units that were chosen by what they execute are somewhere else by then.
-        if let Some(surveyed) = self.surveyed.filter(|_| !chosen.is_empty())
+        if let Some(surveyed) = self.chosen.surveyed.filter(|_| !chosen.is_empty())
             && self.before.abs_diff(surveyed) > self.plan.unit
         {
             sampled.in_words += &format!(
@@ -398,7 +423,7 @@ mod tests {
 
     /// Lets a sampler go through stretches of some instructions, each of which takes as many cycles as `cpi` says at its place.
     fn sampled(plan: &SamplingPlan, stretches: &[u64], cpi: impl Fn(u64) -> u64) -> Sampler {
-        let mut sampler = Sampler::new(plan, &[], None);
+        let mut sampler = Sampler::new(plan, &ChosenUnits::default());
         let (mut retired, mut cycles, mut place) = (500, 0, 0);
         let now = |retired: u64, cycles: u64| Progress { retired, cycles, ..Progress::default() };
         for stretch in stretches {
@@ -420,6 +445,11 @@ mod tests {
             (retired, cycles) = (retired + 77, cycles + 1000);
         }
         sampler
+    }
+
+    /// Returns units that were chosen in a region of so many instructions.
+    fn chosen_of(units: &[PlannedUnit], surveyed: u64) -> ChosenUnits {
+        ChosenUnits { units: units.to_vec(), surveyed: Some(surveyed), phases: None }
     }
 
     #[test]
@@ -461,7 +491,7 @@ mod tests {
 
     /// Returns the phases of some instructions, and how long each is.
     fn phases(plan: &SamplingPlan, instructions: u64) -> Vec<(Phase, u64)> {
-        let mut sampler = Sampler::new(plan, &[], None);
+        let mut sampler = Sampler::new(plan, &ChosenUnits::default());
         let now = |retired: u64| Progress { retired, ..Progress::default() };
         sampler.open(now(0));
         let (mut retired, mut phases) = (0, Vec::new());
@@ -574,7 +604,7 @@ mod tests {
     #[test]
     fn time_goes_on_as_in_recent_units() {
         let plan = SamplingPlan { unit: 1000, warm_up: 0, every: 1000, ..SamplingPlan::default() };
-        assert_eq!(Sampler::new(&plan, &[], None).rate(), 1 << 16);
+        assert_eq!(Sampler::new(&plan, &ChosenUnits::default()).rate(), 1 << 16);
         let changes = |at| if at < 20_000 { 100 } else { 3 };
         assert_eq!(sampled(&plan, &[30_000], changes).rate(), 3 << 16);
     }
@@ -621,10 +651,10 @@ mod tests {
         };
         let places = [0, 7000, 8000, 60_000];
         let chosen = places.map(|at| PlannedUnit { weight: 1 + at as u32, ..PlannedUnit::at(at) });
-        let mut sampler = Sampler::new(&plan, &chosen, Some(100_900));
+        let mut sampler = Sampler::new(&plan, &chosen_of(&chosen, 100_900));
         run(&mut sampler);
         // What the region did before it began anew is forgotten, and the places are those of the region that begins then.
-        sampler = Sampler::new(&plan, &chosen, Some(100_900));
+        sampler = Sampler::new(&plan, &chosen_of(&chosen, 100_900));
         sampler.restart();
         run(&mut sampler);
         let (sampled, units) = sampler.finish();
@@ -636,7 +666,7 @@ mod tests {
         }
         let far =
             [0, 7000, 200_000, 300_000].map(|at| PlannedUnit { weight: 2, ..PlannedUnit::at(at) });
-        sampler = Sampler::new(&plan, &far, Some(90_000));
+        sampler = Sampler::new(&plan, &chosen_of(&far, 90_000));
         run(&mut sampler);
         let words = sampler.finish().0.in_words;
         assert!(

@@ -114,9 +114,7 @@ impl Session {
             lines: SharedLines::new(system.harts.len()),
             follows_marks: false,
             regions: Regions::new(recording.region),
-            sampler: sampling
-                .as_ref()
-                .map(|plan| Sampler::new(plan, &recording.units, recording.surveyed)),
+            sampler: sampling.as_ref().map(|plan| Sampler::new(plan, &recording.chosen)),
             weight: 1,
             unit_writer: None,
             counts: match recording.sampling {

@@ -383,6 +383,6 @@ pub fn retime(
     }
     let strata = &options.units.strata_instructions;
     let sampled = Sampled::new(&plan, options.instructions, stored.timed, &retimed, strata, None);
-    let units = SampledUnits::of(&retimed, strata.clone(), &[]);
+    let units = SampledUnits::of(&retimed, strata.clone(), options.units.phases.clone(), &[]);
     Ok(Some(Retimed { sampled, units, stats, counts, excerpts, recorded }))
 }

@@ -6,6 +6,9 @@ use super::{Mark, UnitReport};
 
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 240.0;
+/// The strip of phases, above the plot, and what makes room for it.
+const PHASES_HEIGHT: f64 = 14.0;
+const PHASES_ROOM: f64 = 20.0;
 /// Edges of the plot in the image, in SVG units.
 const LEFT: f64 = 44.0;
 const RIGHT: f64 = WIDTH - 12.0;
@@ -16,6 +19,8 @@ const STRIP_TOP: f64 = BOTTOM + 26.0;
 const STRIP_HEIGHT: f64 = 22.0;
 /// Dots that a page has at most.
 const MOST_DOTS: usize = 2000;
+/// Runs of intervals of one phase that the strip shows apart.
+const MOST_RUNS: usize = 5000;
 /// Colours of the page that phases have in turn.
 const COLORS: usize = 7;
 
@@ -28,6 +33,7 @@ pub(super) fn chart(report: &UnitReport) -> Markup {
     let y = |cpi: f64| BOTTOM - (BOTTOM - TOP) * cpi / top;
     let has_phases = !report.phases.is_empty();
     let color = |mark: &Mark| if has_phases { mark.phase as usize % COLORS } else { 4 };
+    let room = if report.over_region.is_empty() { 0.0 } else { PHASES_ROOM };
     let radius = |mark: &Mark| (2.0 * mark.weight.sqrt()).clamp(1.5, 9.0);
     let every = report.marks.len().div_ceil(MOST_DOTS).max(1);
     let lines = (0..=(top / step).round() as usize).map(|number| number as f64 * step);
@@ -35,7 +41,8 @@ pub(super) fn chart(report: &UnitReport) -> Markup {
     let most = report.stretches.iter().filter_map(|of| of.sums.variance).fold(0.0, f64::max);
     html! {
         div class="chart" {
-            svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label="Cycles for each instruction of each unit, over the region" {
+            svg viewBox={ "0 " (-room) " " (WIDTH) " " (HEIGHT + room) } role="img" aria-label="Cycles for each instruction of each unit, over the region" {
+                (phases(report))
                 @for cpi in lines {
                     line class="grid" x1=(LEFT) x2=(RIGHT) y1=(short(y(cpi))) y2=(short(y(cpi))) {}
                     text class="axis" x=(LEFT - 6.0) y=(short(y(cpi) + 4.0)) text-anchor="end" { (short(cpi)) }
@@ -61,6 +68,25 @@ pub(super) fn chart(report: &UnitReport) -> Markup {
                 }
             }
             @if every > 1 { p class="muted" { "One unit in " (every) " has a dot." } }
+        }
+    }
+}
+
+/// Returns the strip of phases over the region.
+fn phases(report: &UnitReport) -> Markup {
+    let all: usize = report.over_region.iter().map(|run| run.intervals).sum();
+    let x = |interval: usize| LEFT + (RIGHT - LEFT) * interval as f64 / all.max(1) as f64;
+    let mut begins = 0;
+    let places = report.over_region.iter().take(MOST_RUNS).map(|run| {
+        let from = begins;
+        begins += run.intervals;
+        (run, from, begins)
+    });
+    html! {
+        @for (run, from, to) in places {
+            rect x=(short(x(from))) y=(-PHASES_ROOM + 2.0) height=(PHASES_HEIGHT) width=(short(x(to) - x(from))) style={ "fill:var(--c" (run.phase as usize % COLORS) ")" } {
+                title { (format!("phase {}, {} intervals", run.phase, run.intervals)) }
+            }
         }
     }
 }

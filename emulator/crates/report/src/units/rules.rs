@@ -33,7 +33,7 @@ pub(crate) fn rule_of(path: &ReportPath<'_>, below: &[&str]) -> Rule {
             source,
             "none",
         ),
-        "number" => {
+        "number" | "phase" => {
             rule("Number of the phase, by which units.json names it.", "as chosen", source, "none")
         }
         _ => rule(

@@ -46,6 +46,13 @@ fn chosen_units_stand_for_phases() {
     assert!(large.sums.variance.unwrap() < 1e-12 && large.sums.cpi == Some(1.0));
     assert!((small.sums.variance.unwrap() - 1.0).abs() < 1e-12);
     assert_eq!((small.number, small.sums.cpi), (7, Some(3.0)));
+    let over = (0..1000).map(|at| if (400..500).contains(&at) { 7 } else { 2 }).collect();
+    let inputs = UnitInputs { phases_over_region: over, ..inputs };
+    let report = UnitReport::new(&inputs).unwrap();
+    let runs: Vec<_> = report.over_region.iter().map(|run| (run.phase, run.intervals)).collect();
+    assert_eq!(runs, [(2, 400), (7, 100), (2, 500)]);
+    assert_eq!(phase_line(&report.over_region, 10), "2222722222");
+    assert_eq!(chart::chart(&report).into_string().matches("phase 2, 500 intervals").count(), 1);
     let chosen = UnitReport::new(&UnitInputs { tell_chance: false, ..inputs }).unwrap();
     assert!(chosen.phases.iter().all(|phase| phase.sums.variance.is_none()));
     assert_eq!(chosen.weakest(), None);

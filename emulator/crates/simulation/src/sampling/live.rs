@@ -12,7 +12,7 @@
 use phases::Random;
 use timing::MissCounts;
 
-use super::{PlannedUnit, SamplingPlan, Unit};
+use super::{PlannedUnit, RegionPhases, SamplingPlan, Unit};
 
 /// Intervals in the mean distance of two units.
 const INTERVALS_PER_UNIT: u64 = 8;
@@ -166,6 +166,12 @@ impl LivePlanner {
             left -= instructions;
         }
         of
+    }
+
+    /// Returns the phase that each interval was expected to be of.
+    pub fn phases(&self) -> RegionPhases {
+        let of = self.expected.iter().map(|phase| u32::from(*phase)).collect();
+        RegionPhases { interval: self.interval(), of }
     }
 
     /// Returns the phase of an interval, which may be a new one, and lets its centre follow.
@@ -385,7 +391,7 @@ mod tests {
         // The first interval of each long stretch is rare in its stratum, and intervals know little of it.
         assert!((920..=970).contains(&held_95), "{held_95} of 1000");
         assert!(held_99_7 >= 990, "{held_99_7} of 1000");
-        // As many units as were asked for.
+        // There are as many units as were asked for.
         let asked_for = program.cpi.len() * seeds as usize / 8;
         assert!((count as f64 / asked_for as f64 - 1.0).abs() < 0.1, "{count} {asked_for}");
         let equal: Vec<_> = program.cpi.iter().step_by(8).map(|cpi| (*cpi, 1.0)).collect();

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use commit_trace::Event;
-use phases::{ChosenInterval, MOST_DIMENSIONS, Point, Random, Survey};
+use phases::{Choice, ChosenInterval, MOST_DIMENSIONS, Point, Random, Survey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{PlannedUnit, Sampled};
+use super::{ChosenUnits, PlannedUnit, RegionPhases, Sampled};
 
 /// Instructions of intervals of a pass that only counts instructions.
 const COUNTING_INTERVAL: u64 = 1 << 22;
@@ -349,11 +349,7 @@ impl SamplingPlan {
     ///
     /// # Errors
     /// If a point lies beyond the region, in words.
-    pub fn settle(
-        &mut self,
-        survey: &Survey,
-        points: &[Point],
-    ) -> Result<Vec<PlannedUnit>, String> {
+    pub fn settle(&mut self, survey: &Survey, points: &[Point]) -> Result<ChosenUnits, String> {
         let instructions = survey.total();
         let count = |units| usize::try_from(units).unwrap_or(usize::MAX);
         let units = count(self.units.unwrap_or(DEFAULT_UNITS));
@@ -369,20 +365,28 @@ impl SamplingPlan {
         let chosen = match self.scheme {
             Scheme::Simpoint if !points.is_empty() => {
                 interval = self.unit;
-                Point::chosen(points, intervals)
+                Choice { intervals: Point::chosen(points, intervals), phases: Vec::new() }
             }
-            Scheme::Systematic | Scheme::Random | Scheme::Live => Vec::new(),
+            Scheme::Systematic | Scheme::Random | Scheme::Live => Choice::default(),
             Scheme::RankedSet => {
                 let chosen = phases::ranked_set(survey, units, self.seed);
                 let alike = |interval| ChosenInterval { interval, stands_for: 1, phase: 0 };
-                chosen.into_iter().map(alike).collect()
+                let intervals = chosen.into_iter().map(alike).collect();
+                Choice { intervals, phases: Vec::new() }
             }
             Scheme::Stratified => phases::stratified(survey, units, self.seed),
             Scheme::Simpoint => phases::representatives(survey, self.units.map(count), self.seed),
         };
+        let Choice { intervals: chosen, phases } = chosen;
         let units = if chosen.is_empty() { units } else { chosen.len() };
         self.every = instructions.div_ceil(units.max(1) as u64).max(self.unit);
-        Ok(planned(&chosen, interval))
+        let number = |phase: usize| u32::try_from(phase).unwrap_or(u32::MAX);
+        Ok(ChosenUnits {
+            units: planned(&chosen, interval),
+            surveyed: Some(instructions),
+            phases: (!phases.is_empty())
+                .then(|| RegionPhases { interval, of: phases.into_iter().map(number).collect() }),
+        })
     }
 
     /// Returns the instructions of an interval with which the error that is wanted should be met, after a pass that has met less; `None` if
@@ -420,9 +424,10 @@ mod tests {
         survey.vectors = vec![vec![0.0; phases::DIMENSIONS]; 500];
         let plan = SamplingPlan { unit: 1000, units: Some(50), ..SamplingPlan::default() };
         let mut of_each = plan.clone();
-        assert_eq!((of_each.settle(&survey, &[]), of_each.every), (Ok(vec![]), 10_000));
+        assert_eq!(of_each.settle(&survey, &[]).map(|chosen| chosen.units), Ok(vec![]));
+        assert_eq!(of_each.every, 10_000);
         let mut chosen = SamplingPlan { scheme: Scheme::RankedSet, ..plan };
-        let places = chosen.settle(&survey, &[]).unwrap();
+        let places = chosen.settle(&survey, &[]).unwrap().units;
         assert_eq!((places.len(), chosen.every, chosen.surveys()), (50, 10_000, Some(1000)));
         let is_alike = |unit: &PlannedUnit| unit.weight == 1 && unit.at.is_multiple_of(1000);
         assert!(places.iter().all(|unit| is_alike(unit) && unit.at < 500_000));
@@ -445,16 +450,16 @@ mod tests {
         let plan = |scheme| SamplingPlan { scheme, unit: 1000, ..SamplingPlan::default() };
         let mut simpoint = plan(Scheme::Simpoint);
         let found: Vec<_> =
-            simpoint.settle(&survey, &[]).unwrap().iter().map(|unit| unit.weight).collect();
+            simpoint.settle(&survey, &[]).unwrap().units.iter().map(|unit| unit.weight).collect();
         assert_eq!((found, simpoint.every), (vec![100, 300], 200_000));
         let mut stratified = SamplingPlan { units: Some(40), ..plan(Scheme::Stratified) };
-        let units = stratified.settle(&survey, &[]).unwrap();
+        let units = stratified.settle(&survey, &[]).unwrap().units;
         assert_eq!((units.len(), stratified.every), (40, 10_000));
         assert!(units.iter().all(|unit| unit.weight == 10 && unit.at % 1000 == 0));
         assert_eq!(units.iter().filter(|unit| unit.stratum == 0).count(), 10);
         // Points have the weights of their files, and no unit lies beyond the region.
         let point = |interval, weight| Point { interval, weight, phase: interval };
-        let points = simpoint.settle(&survey, &[point(3, 0.2), point(399, 0.6)]).unwrap();
+        let points = simpoint.settle(&survey, &[point(3, 0.2), point(399, 0.6)]).unwrap().units;
         let found: Vec<_> = points.iter().map(|unit| (unit.at, unit.weight)).collect();
         assert_eq!(found, [(3000, 100), (399_000, 300)]);
         let error = simpoint.settle(&survey, &[point(400, 1.0)]).unwrap_err();

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::harts::HartEstimates;
-use super::{PlannedUnit, SamplingPlan, Scheme, Unit};
+use super::{PlannedUnit, RegionPhases, SamplingPlan, Scheme, Unit};
 
 /// Fewer units than these say little of how much units differ.
 const FEW_UNITS: u64 = 30;
@@ -292,6 +292,9 @@ pub struct SampledUnits {
     /// Instructions of the region that are of each stratum, by its number; empty if that is not known but by the weights.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub strata_instructions: Vec<u64>,
+    /// The phases by which units were chosen, over the region, if they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phases: Option<RegionPhases>,
     /// Units that were timed twice, by their number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checked: Vec<u64>,
@@ -315,7 +318,12 @@ impl SampledUnits {
         })
     }
 
-    pub(crate) fn of(units: &[Unit], strata: Vec<u64>, checked: &[(usize, u64)]) -> Self {
+    pub(crate) fn of(
+        units: &[Unit],
+        strata: Vec<u64>,
+        phases: Option<RegionPhases>,
+        checked: &[(usize, u64)],
+    ) -> Self {
         let column = |field: fn(&Unit) -> u64| units.iter().map(field).collect();
         let planned = |field: fn(&PlannedUnit) -> u32, usual| {
             let column: Vec<u32> = units.iter().map(|unit| field(&unit.planned)).collect();
@@ -329,6 +337,7 @@ impl SampledUnits {
             weights: planned(|unit| unit.weight, 1),
             strata: planned(|unit| unit.stratum, 0),
             strata_instructions: strata,
+            phases,
             checked: checked.iter().map(|(number, _)| *number as u64).collect(),
             checked_cycles: checked.iter().map(|(_, cycles)| *cycles).collect(),
         }

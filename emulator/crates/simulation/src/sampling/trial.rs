@@ -112,7 +112,7 @@ impl TimedRegion {
         for seed in 0..seeds {
             let mut plan = SamplingPlan { seed, ..plan.clone() };
             let chosen = match plan.surveys() {
-                Some(_) => plan.settle(survey, &[])?,
+                Some(_) => plan.settle(survey, &[])?.units,
                 None => Vec::new(),
             };
             let places = match chosen.is_empty() {
