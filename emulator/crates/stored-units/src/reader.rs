@@ -45,7 +45,6 @@ pub struct UnitReader<R> {
     codec: Codec,
     columns: ReadColumns,
     buffers: RunBuffers,
-    calls: u64,
     is_over: bool,
 }
 
@@ -79,7 +78,6 @@ impl<R: Read> UnitReader<R> {
             codec: Codec::new(),
             columns: ReadColumns::default(),
             buffers: RunBuffers::default(),
-            calls: 0,
             is_over: false,
         })
     }
@@ -94,13 +92,12 @@ impl<R: Read> UnitReader<R> {
     /// # Errors
     /// If the file ends before its time or is damaged.
     pub fn next_call(&mut self) -> Result<Option<CoreCall<'_>>, UnitsError> {
-        while self.columns.is_empty() && !self.is_over {
+        while self.codec.is_done(&self.columns) && !self.is_over {
             self.next_chunk()?;
         }
         if self.is_over {
             return Ok(None);
         }
-        self.calls += 1;
         self.codec.read(&mut self.columns, &mut self.buffers).map(Some)
     }
 
@@ -117,7 +114,7 @@ impl<R: Read> UnitReader<R> {
             let expected = self.file.crc.clone().finalize();
             let found = number(&mut self.file)?;
             self.is_over = true;
-            if u64::from_le_bytes(calls) != self.calls {
+            if u64::from_le_bytes(calls) != self.codec.calls() {
                 return Err(UnitsError::Damaged("some calls are missing"));
             }
             if found != expected || self.file.read(&mut [0])? != 0 {
@@ -138,7 +135,8 @@ impl<R: Read> UnitReader<R> {
         let all = Decompressor::new()?.decompress(&frame, total).map_err(damaged)?;
         self.columns = ReadColumns::new(all, lengths)
             .ok_or(UnitsError::Damaged("a chunk has not as many bytes as it says"))?;
-        match self.columns.is_empty() {
+        self.codec.begin_part(&mut self.columns)?;
+        match self.codec.is_done(&self.columns) {
             true => Err(UnitsError::Damaged("a chunk has no calls")),
             false => Ok(()),
         }

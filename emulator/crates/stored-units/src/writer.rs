@@ -14,7 +14,7 @@ use zstd::zstd_safe::CParameter;
 use crate::codec::Codec;
 use crate::columns::{Column, Columns};
 use crate::reader::UnitsError;
-use crate::{CHUNK_BYTES, MAGIC, VERSION};
+use crate::{CHUNK_BYTES, LONG_REST_BYTES, MAGIC, VERSION};
 
 /// Chunks that are encoded, wait, or are written.
 const CHUNKS: usize = 3;
@@ -23,7 +23,6 @@ const CHUNKS: usize = 3;
 pub struct UnitWriter {
     codec: Codec,
     columns: Columns,
-    calls: u64,
     chunks: SyncSender<(Columns, u64)>,
     /// Columns that were written, to be filled again.
     emptied: Receiver<Columns>,
@@ -67,7 +66,7 @@ impl UnitWriter {
         let thread = thread::Builder::new().name("units".to_owned()).spawn(write)?;
         let handle = WriterHandle { thread, failed: Arc::clone(&failed) };
         let (codec, columns) = (Codec::new(), Columns::default());
-        Ok((Self { codec, columns, calls: 0, chunks, emptied, failed }, handle))
+        Ok((Self { codec, columns, chunks, emptied, failed }, handle))
     }
 
     /// Gives the thread what was encoded.
@@ -76,7 +75,32 @@ impl UnitWriter {
         // If the thread is gone, it has failed, which its handle says.
         let emptied = self.emptied.recv().unwrap_or_default();
         let columns = std::mem::replace(&mut self.columns, emptied);
-        _ = self.chunks.send((columns, self.calls));
+        _ = self.chunks.send((columns, self.codec.calls()));
+    }
+
+    /// Encodes a call, and gives the thread what is long enough.
+    fn write(&mut self, call: &CoreCall<'_>) -> Result<(), UnitsError> {
+        self.codec.write(&mut self.columns, call)?;
+        // Where a chunk ends does not depend on when a hart gives its log of the path, unless that is very long.
+        let least = if self.codec.learns() { LONG_REST_BYTES } else { CHUNK_BYTES };
+        if self.columns.len() >= least {
+            self.codec.end_chunk(&mut self.columns)?;
+            self.send();
+        }
+        Ok(())
+    }
+
+    /// Gives the thread what is left.
+    fn end(&mut self) -> Result<(), UnitsError> {
+        self.codec.end_path(&mut self.columns)?;
+        if self.columns.len() > 0 {
+            self.codec.end_chunk(&mut self.columns)?;
+            self.send();
+        }
+        // An empty chunk is the end.
+        self.columns.clear();
+        self.send();
+        Ok(())
     }
 }
 
@@ -85,13 +109,9 @@ impl CoreTap for UnitWriter {
         if self.failed.load(Relaxed) {
             return;
         }
-        match self.codec.write(&mut self.columns, &call) {
-            Ok(calls) => self.calls += calls,
+        if self.write(&call).is_err() {
             // The file gets no end, of which the thread tells.
-            Err(_) => return self.failed.store(true, Relaxed),
-        }
-        if self.columns.len() >= CHUNK_BYTES {
-            self.send();
+            self.failed.store(true, Relaxed);
         }
     }
 }
@@ -101,12 +121,9 @@ impl Drop for UnitWriter {
         if self.failed.load(Relaxed) || thread::panicking() {
             return;
         }
-        if self.columns.len() > 0 {
-            self.send();
+        if self.end().is_err() {
+            self.failed.store(true, Relaxed);
         }
-        // An empty chunk is the end.
-        self.columns.clear();
-        self.send();
     }
 }
 
