@@ -20,7 +20,7 @@ pub struct RetimeArgs {
     /// Compare cores by their cycles: each --core with each of the values, and with each combination if several keys are given. The results are a table and sweep.json.
     #[arg(long, value_name = "KEY=VALUE,...")]
     pub sweep: Vec<String>,
-    /// Cores that are timed at once when several are compared [default: the host's processors]. The results do not depend on it.
+    /// Cores that are timed at once when several are compared [default: the host's processors]. One core is timed on one thread with `--jobs 1`. The results do not depend on it.
     #[arg(long, value_name = "N")]
     pub jobs: Option<NonZeroUsize>,
     /// Folder of the results [default: DIR with the core's name and what was set behind it; DIR-sweep]. Results of an earlier retime that are there are kept as DIR.old, and

@@ -24,7 +24,7 @@ use crate::cli::RetimeArgs;
 use crate::failure::{BadInput, bad_input};
 use crate::host::terminal::{rewrite_line, say_json};
 use crate::run_folder::run_json::{RetimedRun, RunJson};
-use crate::run_folder::{RUN, Results, STORED_UNITS, SWEEP, UNITS, Work};
+use crate::run_folder::{RUN, Results, STORED_UNITS, UNITS, Work};
 use crate::spec::{Spec, samplers::samplers};
 use crate::symbol_sources::names;
 
@@ -129,7 +129,10 @@ fn on_one_core(args: &RetimeArgs, of: StoredRun, stored: StoredUnits) -> anyhow:
                 progress.show(unit);
                 !stop.load(Ordering::Relaxed)
             },
-            threads: Threads::Auto,
+            threads: match args.jobs.is_some_and(|jobs| jobs.get() == 1) {
+                true => Threads::One,
+                false => Threads::Auto,
+            },
             on_core_thread: || (),
         },
     );

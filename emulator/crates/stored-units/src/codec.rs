@@ -87,9 +87,17 @@ struct Known {
     /// Virtual address that it accessed, and how far that is from the one before.
     va: u64,
     stride: u64,
+    /// How far that is from the access of the instruction before it.
+    beside: u64,
+    /// Which of both distances foresees the next address, as a counter: that from the instruction before from [`PREFERS_BESIDE`] on.
+    prefers: u8,
     /// Kind, size and device register of what it accessed ([`access_bits`]).
     access: u64,
 }
+
+/// Half of the values of a counter of two bits.
+const PREFERS_BESIDE: u8 = 2;
+
 /// Address translation and privilege, which rarely change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Mode {
@@ -124,6 +132,8 @@ pub struct Codec {
     last: u32,
     mode: Mode,
     data_pages: Pages,
+    /// Virtual address of the last access.
+    last_va: u64,
     code_pages: Pages,
     /// Where the last segment of the path ended.
     path_at: u64,
@@ -189,6 +199,7 @@ impl Codec {
             last: 0,
             mode: Mode { privilege: Privilege::Machine, translated: false },
             data_pages: Pages::new(),
+            last_va: 0,
             code_pages: Pages::new(),
             path_at: 0,
             segments: Box::new([KnownSegment::default(); SEGMENTS]),
@@ -259,12 +270,26 @@ impl Codec {
             .known
             .get_mut(id as usize)
             .ok_or(UnitsError::Damaged("an access of no instruction"))?;
-        let mut va = known.va.wrapping_add(known.stride);
+        let by_stride = known.va.wrapping_add(known.stride);
+        let beside = self.last_va.wrapping_add(known.beside);
+        let (mut va, other) = match known.prefers < PREFERS_BESIDE {
+            true => (by_stride, beside),
+            false => (beside, by_stride),
+        };
         if !coder.foreseen(Column::Addresses, access.va == va)? {
-            va = coder.near(Column::Addresses, known.va, access.va)?;
-            known.stride = va.wrapping_sub(known.va);
+            va = other;
+            if !coder.foreseen(Column::OtherAddresses, access.va == va)? {
+                va = coder.near(Column::OtherAddresses, known.va, access.va)?;
+            }
         }
-        known.va = va;
+        known.prefers = match (va == by_stride, va == beside) {
+            (true, false) => known.prefers.saturating_sub(1),
+            (false, true) => (known.prefers + 1).min(3),
+            _ => known.prefers,
+        };
+        known.stride = va.wrapping_sub(known.va);
+        known.beside = va.wrapping_sub(self.last_va);
+        (known.va, self.last_va) = (va, va);
         let slot = self.data_pages.slot(va >> 12);
         let bits = access_bits(access);
         let pa = slot.1 << 12 | va & 0xfff;
@@ -411,7 +436,16 @@ impl Codec {
             privilege: Mode::from_number(rest & 3)?.privilege,
         };
         let next_pc = pc.wrapping_add(inst.inst.len.into());
-        self.known.push(Known { inst, next: id as u32 + 1, next_pc, va: 0, stride: 0, access: 0 });
+        self.known.push(Known {
+            inst,
+            next: id as u32 + 1,
+            next_pc,
+            va: 0,
+            stride: 0,
+            beside: 0,
+            prefers: 0,
+            access: 0,
+        });
         Ok(inst)
     }
 

@@ -15,8 +15,11 @@ pub enum Column {
     Counts,
     /// Everything that is rare.
     Rest,
-    /// Virtual addresses of data that are not as far from the instruction's last one as that was from the one before.
+    /// Virtual addresses of data that are not as far as last time from the instruction's own one before, or from that of the instruction before it: from which is foreseen by what
+    /// was right before.
     Addresses,
+    /// Virtual addresses of data that are neither.
+    OtherAddresses,
     /// Instructions that are not those that followed last time.
     Steps,
     /// Where the path goes on after a run, if it is not where it went last time.

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! file   = "TIPUNITS", version u32, metadata length u32, metadata (UTF-8), chunk..., end
-//! chunk  = bytes of each column (u32 each), compressed bytes u32, one zstd frame (with a checksum) of all columns
+//! chunk  = bytes of each column and its compressed bytes (u32 each), a zstd frame (with a checksum) of each column that has any
 //! end    = a chunk of zeros, number of calls u64, crc32 of all before u32; nothing follows
 //! ```
 //!

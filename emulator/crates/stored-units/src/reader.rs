@@ -103,10 +103,11 @@ impl<R: Read> UnitReader<R> {
 
     fn next_chunk(&mut self) -> Result<(), UnitsError> {
         let mut lengths = [0; Column::COUNT];
-        for len in &mut lengths {
+        let mut compressed = [0; Column::COUNT];
+        for (len, compressed) in lengths.iter_mut().zip(&mut compressed) {
             *len = number(&mut self.file)? as usize;
+            *compressed = number(&mut self.file)? as usize;
         }
-        let compressed = number(&mut self.file)? as usize;
         let total: usize = lengths.iter().sum();
         if total == 0 {
             let mut calls = [0; 8];
@@ -122,17 +123,23 @@ impl<R: Read> UnitReader<R> {
             }
             return Ok(());
         }
-        if total > MAX_CHUNK || compressed > 2 * MAX_CHUNK {
+        if total > MAX_CHUNK || compressed.iter().any(|bytes| *bytes > 2 * MAX_CHUNK) {
             return Err(UnitsError::Damaged("a chunk is too long"));
         }
-        // Only as much as there is: the length of a damaged file may be anything.
-        let mut frame = Vec::new();
-        (&mut self.file).take(compressed as u64).read_to_end(&mut frame)?;
-        if frame.len() != compressed {
-            return Err(UnitsError::Cut);
+        let mut all = Vec::new();
+        let mut decompressor = Decompressor::new()?;
+        for (len, compressed) in lengths.into_iter().zip(compressed) {
+            // Only as much as there is: the length of a damaged file may be anything.
+            let mut frame = Vec::new();
+            (&mut self.file).take(compressed as u64).read_to_end(&mut frame)?;
+            if frame.len() != compressed {
+                return Err(UnitsError::Cut);
+            }
+            if len > 0 {
+                let damaged = |_| UnitsError::Damaged("a chunk is not as it was written");
+                all.extend(decompressor.decompress(&frame, len).map_err(damaged)?);
+            }
         }
-        let damaged = |_| UnitsError::Damaged("a chunk is not as it was written");
-        let all = Decompressor::new()?.decompress(&frame, total).map_err(damaged)?;
         self.columns = ReadColumns::new(all, lengths)
             .ok_or(UnitsError::Damaged("a chunk has not as many bytes as it says"))?;
         self.codec.begin_part(&mut self.columns)?;

@@ -167,26 +167,29 @@ fn write(
 ) -> Result<(), UnitsError> {
     let mut compressor = Compressor::new(level)?;
     compressor.set_parameter(CParameter::ChecksumFlag(true))?;
-    let mut all = Vec::new();
+    let mut frames = Vec::new();
     for (mut columns, calls) in chunks {
-        let mut header = Vec::with_capacity(4 * (Column::COUNT + 1));
-        all.clear();
+        let mut header = Vec::with_capacity(8 * Column::COUNT);
+        frames.clear();
+        // Columns have little in common, and are shorter one by one.
         for column in &columns.bytes {
+            let frame = match column.is_empty() {
+                true => Vec::new(),
+                false => compressor.compress(column)?,
+            };
             header.extend_from_slice(&(column.len() as u32).to_le_bytes());
-            all.extend_from_slice(column);
+            header.extend_from_slice(&(frame.len() as u32).to_le_bytes());
+            frames.extend_from_slice(&frame);
         }
-        if all.is_empty() {
-            header.extend_from_slice(&[0; 4]);
+        if frames.is_empty() {
             header.extend_from_slice(&calls.to_le_bytes());
             out.write(&header)?;
             let crc = out.crc.clone().finalize();
             out.write(&crc.to_le_bytes())?;
             return Ok(out.out.flush()?);
         }
-        let frame = compressor.compress(&all)?;
-        header.extend_from_slice(&(frame.len() as u32).to_le_bytes());
         out.write(&header)?;
-        out.write(&frame)?;
+        out.write(&frames)?;
         columns.clear();
         // At the end nobody takes them.
         _ = emptied.try_send(columns);
