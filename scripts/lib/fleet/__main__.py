@@ -21,7 +21,8 @@ from fleet.state import Fleet, FleetError, process_start, write_json
 from places import REPO, guest_built_last
 from report_terms import LEVELS
 
-DESCRIPTION = """Runs a matrix of run specs, each combination once, and puts the results beside each other.
+DESCRIPTION = """Runs a matrix of run specs, or times the stored units of runs on many cores: each combination once, with the
+results beside each other.
 
 Commands:
   run SPEC…      run all combinations; without a command, this. Again in the same folder: what is missing, failed or lost
@@ -48,7 +49,8 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     run = commands.add_parser("run", help="run all combinations", formatter_class=raw, epilog=EXAMPLES)
-    run.add_argument("specs", nargs="*", metavar="SPEC", help="run specs, or folders of runs that stored their units; none with --resume: those of the folder")
+    run.add_argument("specs", nargs="*", metavar="SPEC",
+                     help="run specs, or folders of runs that stored their units; none with --resume: those of the folder")
     run.add_argument("--out", type=pathlib.Path, default=REPO / "out/fleet", metavar="DIR",
                      help="folder of the fleet, on a file system that all hosts share (default: out/fleet)")
     matrix = run.add_argument_group("the matrix")

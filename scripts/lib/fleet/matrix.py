@@ -248,7 +248,7 @@ def check_same(folder: pathlib.Path, old: dict[str, Any], new: dict[str, Any]) -
 
 def prepare(folder: pathlib.Path, args: argparse.Namespace, tipsim: pathlib.Path, guest: pathlib.Path | None,
             repo: pathlib.Path) -> Fleet:
-    """Begins a fleet, or finds the one that was begun: its folder, checked to be what is asked for now. Without run specs there is no guest."""
+    """Begins a fleet, or finds the one that was begun: its folder, checked to be what is asked for now. Stored units need no guest."""
     asked_specs = specs(args.specs)
     found = tasks(asked_specs, args)
     check_cores(tipsim, found, asked_specs)

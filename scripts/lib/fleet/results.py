@@ -40,8 +40,8 @@ def region_of(report: Report) -> dict[str, Any]:
 
 
 def retimed_of(run: dict[str, Any]) -> dict[str, Any]:
-    """What a run's stored units say of another core: estimates of its region's cycles while the hart is awake, how many times the cycles of the run
-    they took, and the interval for 95 % of seeds. Nothing of a task that is a run."""
+    """What a run's stored units say of another core: estimates of its region's cycles while the hart is awake, how many times the cycles of
+    the run they took, and the interval for 95 % of seeds. Nothing of a task that is a run."""
     retimed = run.get("retimed")
     if not retimed:
         return {}

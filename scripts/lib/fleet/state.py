@@ -40,8 +40,8 @@ Try = dict[str, Any]
 
 
 class Task(TypedDict):
-    """A task of the matrix: its settings are those of tipsim run, the memory is the guest's, in bytes. One that retimes has the stored units of a
-    run timed on another core, by tipsim retime."""
+    """A task of the matrix: its settings are those of tipsim run, the memory is the guest's, in bytes. One that retimes has the stored
+    units of a run timed on another core, by tipsim retime."""
 
     spec: str
     axes: Axes

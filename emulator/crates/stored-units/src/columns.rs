@@ -56,6 +56,15 @@ pub enum Column {
 
 impl Column {
     pub const COUNT: usize = Self::Directions as usize + 1;
+    /// Columns of bytes, in which nothing is repeated that is worth looking for.
+    pub const OF_BYTES: [Self; 6] = [
+        Self::WarmPages,
+        Self::RecentPages,
+        Self::WarmLines,
+        Self::WarmCodePages,
+        Self::RecentCodePages,
+        Self::WarmCodeLines,
+    ];
 }
 
 /// Writes numbers, or reads them.

@@ -16,6 +16,8 @@ use crate::columns::{Column, Columns};
 use crate::reader::UnitsError;
 use crate::{CHUNK_BYTES, LONG_REST_BYTES, MAGIC, VERSION};
 
+/// zstd level of columns of bytes. Higher levels make them longer, as what seems to be repeated there costs more than it saves.
+const LEVEL_OF_BYTES: i32 = 1;
 /// Chunks that are encoded, wait, or are written.
 const CHUNKS: usize = 3;
 
@@ -36,7 +38,7 @@ pub struct WriterHandle {
 }
 
 impl UnitWriter {
-    /// Begins a file whose chunks are compressed at a zstd `level`. The thread that writes it calls `starts` first.
+    /// Begins a file whose columns of numbers are compressed at a zstd `level`. The thread that writes it calls `starts` first.
     ///
     /// # Errors
     /// If the file's header cannot be written, or the host has no more threads.
@@ -165,14 +167,23 @@ fn write(
     chunks: &Receiver<(Columns, u64)>,
     emptied: &SyncSender<Columns>,
 ) -> Result<(), UnitsError> {
-    let mut compressor = Compressor::new(level)?;
-    compressor.set_parameter(CParameter::ChecksumFlag(true))?;
+    let compressor = |level: i32| -> std::io::Result<Compressor<'static>> {
+        let mut compressor = Compressor::new(level)?;
+        compressor.set_parameter(CParameter::ChecksumFlag(true))?;
+        Ok(compressor)
+    };
+    let (mut of_numbers, mut of_bytes) = (compressor(level)?, compressor(LEVEL_OF_BYTES)?);
+    let columns_of_bytes = Column::OF_BYTES.map(|column| column as usize);
     let mut frames = Vec::new();
     for (mut columns, calls) in chunks {
         let mut header = Vec::with_capacity(8 * Column::COUNT);
         frames.clear();
         // Columns have little in common, and are shorter one by one.
-        for column in &columns.bytes {
+        for (number, column) in columns.bytes.iter().enumerate() {
+            let compressor = match columns_of_bytes.contains(&number) {
+                true => &mut of_bytes,
+                false => &mut of_numbers,
+            };
             let frame = match column.is_empty() {
                 true => Vec::new(),
                 false => compressor.compress(column)?,
