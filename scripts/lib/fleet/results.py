@@ -48,8 +48,8 @@ def retimed_of(run: dict[str, Any]) -> dict[str, Any]:
     sampling, ratio = run["sampling"], retimed.get("cycles_ratio") or {}
     point = sampling.get("point") or {}
     # The report's own elapsed time has what lay between the units, as it was on the core of the run.
-    return {"elapsed_cycles": round(point["cycles"]) if point else None, "elapsed_ms": None, "region_instructions": sampling["instructions"],
-            "ipc": 1 / point["cpi"] if point else None, "cycles_ratio": ratio.get("value"),
+    return {"elapsed_cycles": round(point["cycles"]) if point else None, "elapsed_ms": None,
+            "region_instructions": sampling["instructions"], "ipc": 1 / point["cpi"] if point else None, "cycles_ratio": ratio.get("value"),
             "cycles_ratio_within_95": (ratio.get("within_95") or {}).get("half_width")}
 
 
@@ -128,7 +128,8 @@ def text(found: list[Row], shown: Sequence[str] = ()) -> str:
                       number(row.get("host_seconds"), ".1f"), number(row.get("mips"), ".1f"), number(row.get("peak_memory_mb"), ".0f"),
                       *[number(error and 100 * error, ".1f") for error in errors],
                       *[number(row.get("counters", {}).get(name), ",") for name in shown]])
-    header = ["task", "status", "IPC", "cycles", "instructions", *(["of the run", "± 95 %"] if retimes else []), "seconds", "MIPS", "MB", *[f"{name} %" for name in COLUMNS], *shown]
+    of_run = ["of the run", "± 95 %"] if retimes else []
+    header = ["task", "status", "IPC", "cycles", "instructions", *of_run, "seconds", "MIPS", "MB", *[f"{name} %" for name in COLUMNS], *shown]
     return table(header, lines)
 
 
