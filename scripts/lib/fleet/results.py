@@ -129,7 +129,8 @@ def text(found: list[Row], shown: Sequence[str] = ()) -> str:
                       *[number(error and 100 * error, ".1f") for error in errors],
                       *[number(row.get("counters", {}).get(name), ",") for name in shown]])
     of_run = ["of the run", "± 95 %"] if retimes else []
-    header = ["task", "status", "IPC", "cycles", "instructions", *of_run, "seconds", "MIPS", "MB", *[f"{name} %" for name in COLUMNS], *shown]
+    error_names = [f"{name} %" for name in COLUMNS]
+    header = ["task", "status", "IPC", "cycles", "instructions", *of_run, "seconds", "MIPS", "MB", *error_names, *shown]
     return table(header, lines)
 
 
