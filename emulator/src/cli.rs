@@ -74,13 +74,14 @@ to change and to run again. `tipsim report DIR --format ...` writes it for other
 DIR has phases.json with everything (`tipsim schema phases.json`), and the files of SimPoint's tools: phases.bb with the basic-block vector of \
 each interval, phases.simpts with the interval that stands for each phase, phases.weights with the phases' shares. The exit status is that of the guest's command.")]
     Phases(PhasesArgs),
-    /// Time the stored units of a sampled run on another core, in seconds: cycles, profiles and report, without the guest.
+    /// Time the stored units of a sampled run on other cores, in seconds: cycles, profiles and report, without the guest.
     #[command(after_help = "Examples:
   tipsim profile --sampled --set run.sampling.store=true --out out/xz --package xz-utils --file data.txt -- xz -9 -k data.txt
   tipsim retime out/xz --core mega-boom                    results in out/xz-mega-boom
   tipsim retime out/xz --set rob.entries=64 --out out/xz-rob64
   tipsim report out/xz out/xz-mega-boom                    what is faster, and why
-  for n in 32 64 96 128; do tipsim retime out/xz --set rob.entries=$n --cycles-only --out out/rob$n; done
+  tipsim retime out/xz --sweep rob.entries=32,64,96,128    cycles of four cores, as a table; out/xz-sweep/sweep.json
+  tipsim retime out/xz --core boom-4w --core mega-boom --sweep l2.kib=512,1024 --jobs 2
 
 What the guest did is what it did on the core of its run: its timer interrupts come after as many instructions as they came there.")]
     Retime(RetimeArgs),

@@ -55,6 +55,8 @@ pub const EXEC_SPEC: &str = "exec.toml";
 pub const UNITS: &str = "units.json";
 /// Units that were stored, for `tipsim retime`.
 pub const STORED_UNITS: &str = "stored-units.bin";
+/// What several cores take for the stored units of a run.
+pub const SWEEP: &str = "sweep.json";
 /// What a survey found: phases and intervals, and the files of SimPoint's tools.
 pub const PHASES: &str = "phases.json";
 /// Basic-block vectors of a survey's intervals.

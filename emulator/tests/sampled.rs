@@ -624,6 +624,40 @@ fn stored_units_take_on_any_core_what_they_would() {
     assert!(cpi(&small) > 1.1 * cpi(&same));
     assert!(!dir.join("small/report.txt").exists());
 
+    // Several cores are compared, with the same result however many at once: each takes what it takes alone.
+    let cores = ["--core", "boom-4w", "--core", "mega-boom", "--sweep", "rob.entries=16,64"];
+    let compare = |to: &str, jobs: &str| {
+        let output = retime(to, &[&cores[..], &["--jobs", jobs]].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output)
+    };
+    let table = compare("sweep-1", "1");
+    compare("sweep-3", "3");
+    assert_eq!(read("sweep-1", "sweep.json"), read("sweep-3", "sweep.json"));
+    let sweep = json(&dir.join("sweep-1/sweep.json"));
+    let rows = sweep["cores"].as_array().unwrap();
+    let names: Vec<String> =
+        rows.iter().map(|row| format!("{} {}", row["core"], row["set"])).collect();
+    let expected = [("boom-4w", 16), ("boom-4w", 64), ("mega-boom", 16), ("mega-boom", 64)]
+        .map(|(core, rob)| format!("\"{core}\" [\"rob.entries={rob}\"]"));
+    assert_eq!(names, expected);
+    let cycles = |folder: &str| json(&dir.join(folder).join("units.json"))["cycles"].clone();
+    assert_eq!(rows[0]["unit_cycles"], cycles("small"));
+    assert_eq!(rows[0]["ratio_estimate"], small["retimed"]["cycles_ratio"]);
+    assert_eq!((&rows[1]["unit_cycles"], rows[1]["ratio"].as_f64()), (&cycles("out"), Some(1.0)));
+    assert_ne!(rows[3]["unit_cycles"], rows[1]["unit_cycles"]);
+    let line = |name: &str| table.lines().find(|line| line.starts_with(name)).unwrap();
+    assert!(line("boom-4w rob.entries=64").contains("  1.0000    0.00 %"), "{table}");
+
+    // What is stored depends neither on when code is translated nor on threads.
+    let stored = read("out", "stored-units.bin");
+    for (name, of_run) in [("one", "threads = \"one\""), ("plain", "translator = \"off\"")] {
+        let other = scratch(&format!("sampled-stored-{name}"));
+        run_with(&other, of_run, &format!("{plan}store = true\n"));
+        let found = std::fs::read(other.join("out/stored-units.bin")).unwrap();
+        assert!(found == stored, "{name}: {} and {} bytes", found.len(), stored.len());
+    }
+
     // Results of a run are in nobody's way, and neither is the run.
     for (to, why) in [
         ("../sampled-stored-awake/same/../out", "found the results of a run"),
@@ -635,7 +669,8 @@ fn stored_units_take_on_any_core_what_they_would() {
     let output = report.arg("report").arg(dir.join("small")).output().unwrap();
     assert_error(&output, 2, &["--cycles-only"]);
     let fails = |more: &[&str], why: &str| assert_error(&retime("fails", more), 2, &[why]);
-    fails(&["--core", "none-such"], "--core: ");
+    fails(&["--core", "none-such"], "--core none-such: ");
+    fails(&["--sweep", "rob.entries=64,65"], "rob.entries=65");
     fails(&["--set", "isa.zacas=false"], "isa: expected the extensions");
     let units = out.join("stored-units.bin");
     let whole = std::fs::read(&units).unwrap();

@@ -1,6 +1,10 @@
-//! `tipsim retime`: the stored units of a sampled run on another core.
+//! `tipsim retime`: the stored units of a sampled run on another core, or on several ([`sweep`]).
 
-use std::io::{BufReader, IsTerminal as _, Read};
+mod sweep;
+
+pub use sweep::SweepFile;
+
+use std::io::{BufReader, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -24,42 +28,78 @@ use crate::run_folder::{RUN, Results, STORED_UNITS, UNITS, Work};
 use crate::spec::{Spec, samplers::samplers};
 use crate::symbol_sources::names;
 
-/// Times the stored units of a run.
+/// A sampled run that stored its units.
+struct StoredRun {
+    /// Folder of the run, as the user names it.
+    dir: PathBuf,
+    run: Results,
+    recorded: RunJson,
+    sampling: Sampled,
+    /// Units as the run found them.
+    units: SampledUnits,
+}
+
+impl StoredRun {
+    fn open(dir: &Path) -> Result<Self, BadInput> {
+        let run = Results::open(dir)?;
+        let at = |file: &str, e: &str| bad_input(&dir.join(file), e);
+        if !run.has(STORED_UNITS) {
+            return Err(at(
+                STORED_UNITS,
+                "expected the units of a sampled run with run.sampling.store = true, found none",
+            ));
+        }
+        if let Some(part) = run.part() {
+            return Err(bad_input(dir, format!("expected a whole run; {part}")));
+        }
+        let recorded = RunJson::read(&run)?;
+        let units: SampledUnits = run.json(UNITS)?;
+        let Some(sampling) = recorded.sampling.clone() else {
+            return Err(at(RUN, "sampling: expected that of a sampled run, found none"));
+        };
+        run.check_stored_units()?;
+        Ok(Self { dir: dir.to_owned(), run, recorded, sampling, units })
+    }
+
+    /// Begins to read the stored units. Each core needs a reader of its own.
+    fn stored_units(&self) -> Result<StoredUnits, BadInput> {
+        let at = |e: String| bad_input(&self.dir.join(STORED_UNITS), e);
+        let file = self.run.file(STORED_UNITS).map_err(|e| at(e.to_string()))?;
+        let stored = StoredUnits::new(Box::new(BufReader::new(file)));
+        let stored = stored.map_err(|e| at(e.to_string()))?;
+        match stored.metadata().plan == self.sampling.plan {
+            true => Ok(stored),
+            false => Err(at("expected the plan of run.json, found another".to_owned())),
+        }
+    }
+}
+
+/// Times the stored units of a run on one core, or on each of several.
 pub fn retime(args: &RetimeArgs) -> anyhow::Result<u8> {
-    let run = Results::open(&args.dir)?;
+    let of = StoredRun::open(&args.dir)?;
+    let stored = of.stored_units()?;
+    match args.is_sweep() {
+        true => sweep::retime(args, &of, &stored.metadata().core),
+        false => on_one_core(args, of, stored),
+    }
+}
+
+/// Times the stored units of a run on one core, with all that a run finds.
+fn on_one_core(args: &RetimeArgs, of: StoredRun, stored: StoredUnits) -> anyhow::Result<u8> {
+    let StoredRun { run, recorded, sampling, units, .. } = of;
     let at = |file: &str, e: String| bad_input(&args.dir.join(file), e);
-    if !run.has(STORED_UNITS) {
-        return Err(at(
-            STORED_UNITS,
-            "expected the units of a sampled run with run.sampling.store = true, found none"
-                .to_owned(),
-        )
-        .into());
-    }
-    if let Some(part) = run.part() {
-        return Err(bad_input(&args.dir, format!("expected a whole run; {part}")).into());
-    }
-    let recorded = RunJson::read(&run)?;
-    let units: SampledUnits = run.json(UNITS)?;
-    let Some(sampling) = recorded.sampling.clone() else {
-        return Err(
-            at(RUN, "sampling: expected that of a sampled run, found none".to_owned()).into()
-        );
-    };
-    run.check_stored_units()?;
-    let file = run.file(STORED_UNITS).map_err(|e| at(STORED_UNITS, e.to_string()))?;
-    let file: Box<dyn Read> = Box::new(BufReader::new(file));
-    let stored = StoredUnits::new(file).map_err(|e| at(STORED_UNITS, e.to_string()))?;
     let metadata = stored.metadata();
-    if metadata.plan != sampling.plan {
-        let expected = "expected the plan of run.json, found another";
-        return Err(at(STORED_UNITS, expected.to_owned()).into());
-    }
-    let core = core(args, &metadata.core)?;
+    let name = args.core.first().map(String::as_str);
+    let core = core(name, &args.set, &metadata.core)?;
     let smaller = smaller(&core, &metadata.core);
     let out = match &args.out {
         Some(out) => out.clone(),
-        None => default_out(args, &core)?,
+        None => {
+            let name = name.unwrap_or(&core.name);
+            let names: Vec<&str> =
+                std::iter::once(name).chain(args.set.iter().map(String::as_str)).collect();
+            default_out(&args.dir, &names)?
+        }
     };
     check_out(&out, &args.dir)?;
     let spec: Spec =
@@ -75,7 +115,7 @@ pub fn retime(args: &RetimeArgs) -> anyhow::Result<u8> {
     let stop = stop_on_signal()?;
     let mut work = Work::begin(&out)?;
     let begun = Instant::now();
-    let mut progress = Progress::new(units.at.len());
+    let mut progress = Progress::new("units", units.at.len());
     let retimed = retime_units(
         stored,
         RetimeOptions {
@@ -89,7 +129,10 @@ pub fn retime(args: &RetimeArgs) -> anyhow::Result<u8> {
                 progress.show(unit);
                 !stop.load(Ordering::Relaxed)
             },
-            threads: Threads::Auto,
+            threads: match args.jobs.is_some_and(|jobs| jobs.get() == 1) {
+                true => Threads::One,
+                false => Threads::Auto,
+            },
             on_core_thread: || (),
         },
     );
@@ -104,7 +147,7 @@ pub fn retime(args: &RetimeArgs) -> anyhow::Result<u8> {
             smaller.join(", ")
         );
     }
-    let ratio = ratio((&units, &retimed.units), &retimed.sampled);
+    let ratio = ratio(&units, &retimed);
     let of_run = RetimedRun {
         run: std::path::absolute(&args.dir).unwrap_or_else(|_| args.dir.clone()),
         core: recorded.core["name"].as_str().unwrap_or_default().to_owned(),
@@ -155,34 +198,34 @@ fn report_of(
     Ok(written.verdict)
 }
 
-/// Returns the core that is asked for.
-fn core(args: &RetimeArgs, recorded: &Preset) -> Result<Preset, BadInput> {
-    let core = match &args.core {
-        Some(name) => super::core::load(name, &args.set)
-            .map_err(|BadInput(error)| BadInput(format!("--core: {error}"))),
+/// Returns a core by its name, or that of the run, with what is set of it.
+fn core(name: Option<&str>, set: &[String], recorded: &Preset) -> Result<Preset, BadInput> {
+    let core = match name {
+        Some(name) => super::core::load(name, set)
+            .map_err(|BadInput(error)| BadInput(format!("--core {name}: {error}"))),
         None => {
             let mut core = recorded.clone();
-            super::core::apply(&mut core, &args.set)?;
+            super::core::apply(&mut core, set)?;
             Ok(core)
         }
     }?;
     match core.isa == recorded.isa {
         true => Ok(core),
-        false => Err(BadInput(
-            "isa: expected the extensions of the core for which the units were stored, found others (tipsim core show)".into(),
-        )),
+        false => Err(BadInput(format!(
+            "core {}: isa: expected the extensions of the core for which the units were stored, found others (tipsim core show)",
+            name.unwrap_or(&core.name)
+        ))),
     }
 }
 
-/// Returns the run's folder with the core's name and what was set of it behind its own.
-fn default_out(args: &RetimeArgs, core: &Preset) -> Result<PathBuf, BadInput> {
-    let name = args.core.as_deref().unwrap_or(&core.name);
-    let name = Path::new(name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+/// Returns the run's folder with names behind its own, the first of which may be that of a file.
+fn default_out(run: &Path, names: &[&str]) -> Result<PathBuf, BadInput> {
+    let first = names.first().map_or("", |name| name);
+    let first = Path::new(first).file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let is_plain =
         |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "._=-".contains(c));
-    let names: Vec<&str> =
-        std::iter::once(&*name).chain(args.set.iter().map(String::as_str)).collect();
-    let dir = args.dir.canonicalize().map_err(|e| bad_input(&args.dir, e))?;
+    let names: Vec<&str> = std::iter::once(&*first).chain(names.iter().skip(1).copied()).collect();
+    let dir = run.canonicalize().map_err(|e| bad_input(run, e))?;
     let (Some(folder), true) = (dir.file_name(), names.iter().all(|name| is_plain(name))) else {
         return Err(BadInput(
             "--out: expected a folder, as --core and --set make no name for one; found none".into(),
@@ -190,8 +233,8 @@ fn default_out(args: &RetimeArgs, core: &Preset) -> Result<PathBuf, BadInput> {
     };
     let folder = format!("{}-{}", folder.to_string_lossy(), names.join("-"));
     // Beside the run as its user names it, unless the name says nothing of where that is.
-    Ok(match args.dir.file_name() {
-        Some(_) => args.dir.with_file_name(folder),
+    Ok(match run.file_name() {
+        Some(_) => run.with_file_name(folder),
         None => dir.with_file_name(folder),
     })
 }
@@ -235,10 +278,8 @@ fn smaller(core: &Preset, recorded: &Preset) -> Vec<&'static str> {
 
 /// Returns the cycles of the retimed units relative to those of the run, and the estimate for the region if how much units differ tells of chance: it is nearer than either
 /// alone, as the units are the same.
-fn ratio(
-    (before, after): (&SampledUnits, &SampledUnits),
-    sampled: &Sampled,
-) -> Option<(f64, Option<Estimate>)> {
+fn ratio(before: &SampledUnits, retimed: &Retimed) -> Option<(f64, Option<Estimate>)> {
+    let Retimed { units: after, sampled, .. } = retimed;
     let units: u64 = before.instructions.iter().sum();
     let rest = 1.0 - units as f64 / sampled.instructions.max(units).max(1) as f64;
     let weights = before.weights.iter().copied().chain(std::iter::repeat(1)).map(f64::from);
@@ -304,9 +345,11 @@ fn run_json(
     }
 }
 
-/// How far the units are, on a terminal.
+/// How much is done, on a terminal.
 struct Progress {
-    units: usize,
+    /// What is counted.
+    things: &'static str,
+    all: usize,
     shown: Instant,
     /// Characters of the line that is shown.
     width: usize,
@@ -314,15 +357,15 @@ struct Progress {
 }
 
 impl Progress {
-    fn new(units: usize) -> Self {
+    fn new(things: &'static str, all: usize) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
-        Self { units, shown: Instant::now(), width: 0, is_terminal }
+        Self { things, all, shown: Instant::now(), width: 0, is_terminal }
     }
 
-    fn show(&mut self, unit: usize) {
+    fn show(&mut self, done: usize) {
         if self.is_terminal && self.shown.elapsed().as_secs_f64() > 0.5 {
             self.shown = Instant::now();
-            let line = format!("{unit} of {} units", self.units);
+            let line = format!("{done} of {} {}", self.all, self.things);
             rewrite_line(std::mem::replace(&mut self.width, line.len()), format_args!("{line}"));
         }
     }

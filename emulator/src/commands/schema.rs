@@ -10,12 +10,13 @@ use truth::Truth;
 
 use crate::cli::SchemaArgs;
 use crate::commands::phases::PhasesFile;
+use crate::commands::retime::SweepFile;
 use crate::commands::schemes::SchemesFile;
 use crate::failure::{BadInput, nearest};
 use crate::run_folder::report_files::{FLAME, REPORT};
 use crate::run_folder::run_json::RunJson;
 use crate::run_folder::trace_metadata::TraceMetadata;
-use crate::run_folder::{PHASES, RUN, TRACE, UNITS};
+use crate::run_folder::{PHASES, RUN, SWEEP, TRACE, UNITS};
 
 /// A file of a run that has a schema.
 struct SchemaRow {
@@ -28,7 +29,7 @@ struct SchemaRow {
 }
 
 /// The files that have schemas. To add one, derive [`JsonSchema`] for the type that is written, and add a row.
-const SCHEMAS: [SchemaRow; 9] = [
+const SCHEMAS: [SchemaRow; 10] = [
     SchemaRow { file: RUN, about: "how a run went, and with what", schema: schema_of::<RunJson> },
     SchemaRow {
         file: REPORT,
@@ -49,6 +50,11 @@ const SCHEMAS: [SchemaRow; 9] = [
         file: UNITS,
         about: "units of a region that was sampled, with run.sampling",
         schema: schema_of::<SampledUnits>,
+    },
+    SchemaRow {
+        file: SWEEP,
+        about: "cores compared by the stored units of a run, of `tipsim retime` with several cores",
+        schema: schema_of::<SweepFile>,
     },
     SchemaRow {
         file: PHASES,

@@ -11,14 +11,14 @@ use super::marker::{MARKER, Marker};
 use super::remove_tree::remove_tree;
 use super::{
     CONSOLE, EXEC_SPEC, GUEST_FILES, PHASES, PHASES_POINTS, PHASES_VECTORS, PHASES_WEIGHTS,
-    PROFILE_SPEC, RUN, STORED_UNITS, TRACE, TRIALS, UNITS,
+    PROFILE_SPEC, RUN, STORED_UNITS, SWEEP, TRACE, TRIALS, UNITS,
 };
 use crate::experiment::input::MADE_INPUT;
 use crate::host::sha256::sha256;
 use crate::run_folder::evaluation::{EVALUATION, EXCERPTS};
 
 /// Files that runs, reports and `tipsim profile` write, here and in the folder of each hart.
-const RESULT_FILES: [&str; 22] = [
+const RESULT_FILES: [&str; 23] = [
     MARKER,
     LOCK,
     RUN,
@@ -34,6 +34,7 @@ const RESULT_FILES: [&str; 22] = [
     "truth.json",
     UNITS,
     STORED_UNITS,
+    SWEEP,
     PHASES,
     PHASES_VECTORS,
     PHASES_POINTS,

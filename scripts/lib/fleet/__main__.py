@@ -15,12 +15,14 @@ from fleet.local import LocalEngine
 from fleet.matrix import prepare, size
 from fleet.progress import plural
 from fleet.slurm import SlurmEngine
+from fleet.spec import is_stored_run
 from fleet.squeue import SlurmError
 from fleet.state import Fleet, FleetError, process_start, write_json
 from places import REPO, guest_built_last
 from report_terms import LEVELS
 
-DESCRIPTION = """Runs a matrix of run specs, each combination once, and puts the results beside each other.
+DESCRIPTION = """Runs a matrix of run specs, or times the stored units of runs on many cores: each combination once, with the
+results beside each other.
 
 Commands:
   run SPEC…      run all combinations; without a command, this. Again in the same folder: what is missing, failed or lost
@@ -34,6 +36,7 @@ EXAMPLES = """Examples:
   scripts/fleet workloads/*.toml --preset boom-4w,large-boom
   scripts/fleet sort.toml qsort.toml --vary core.rob.entries=64,128,192 --out out/rob
   scripts/fleet sort.toml --seeds 5 --engine slurm --partition long
+  scripts/fleet out/xz --preset boom-4w,mega-boom --vary core.rob.entries=64,128      the stored units of a run (run.sampling.store = true)
   scripts/fleet run --resume --out out/rob           go on with it
   scripts/fleet status out/rob
   scripts/fleet report out/rob --base 'rob.entries = 64' --show CACHE.L1.RD.DATA.MISS
@@ -46,7 +49,8 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     run = commands.add_parser("run", help="run all combinations", formatter_class=raw, epilog=EXAMPLES)
-    run.add_argument("specs", nargs="*", metavar="SPEC", help="run specs; none with --resume: those of the folder")
+    run.add_argument("specs", nargs="*", metavar="SPEC",
+                     help="run specs, or folders of runs that stored their units; none with --resume: those of the folder")
     run.add_argument("--out", type=pathlib.Path, default=REPO / "out/fleet", metavar="DIR",
                      help="folder of the fleet, on a file system that all hosts share (default: out/fleet)")
     matrix = run.add_argument_group("the matrix")
@@ -100,17 +104,18 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def built(args: argparse.Namespace) -> tuple[pathlib.Path, pathlib.Path]:
-    """The simulator and the guest."""
+def built(args: argparse.Namespace) -> tuple[pathlib.Path, pathlib.Path | None]:
+    """The simulator, and the guest unless all tasks are of stored units."""
+    needs_guest = not all(is_stored_run(pathlib.Path(spec)) for spec in args.specs)
     if args.tipsim:
         if not os.access(args.tipsim, os.X_OK):
             raise FleetError(f"--tipsim {args.tipsim}: expected a program, found none")
-        return args.tipsim, args.guest_dir or existing_guest()
+        return args.tipsim, (args.guest_dir or existing_guest()) if needs_guest else None
     done = subprocess.run([REPO / "scripts/fleet", "build"], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise FleetError("the simulator or its guest cannot be built")
     guest, tipsim = map(pathlib.Path, done.stdout.splitlines()[-2:])
-    return tipsim, args.guest_dir or guest
+    return tipsim, (args.guest_dir or guest) if needs_guest else None
 
 
 def existing_guest() -> pathlib.Path:

@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Container
 from typing import Any, TypedDict
 
-from fleet.spec import sha256, with_bases
+from fleet.spec import content_and_checksum, is_stored_run, sha256
 from fleet.state import Axes, Fleet, FleetError, Task, create_json, read_json, write_json
 
 LONGEST_NAME = 120
@@ -92,7 +92,7 @@ def specs(texts: list[str]) -> dict[str, Spec]:
     paths = [pathlib.Path(text) for text in texts]
     found: dict[str, Spec] = {}
     for path in paths:
-        content, checksum = with_bases(path)
+        content, checksum = content_and_checksum(path)
         alike = sum(other.stem == path.stem for other in paths) > 1
         name = f"{path.resolve().parent.name}-{path.stem}" if alike else path.stem
         if name in found:
@@ -168,9 +168,12 @@ def tasks(asked_specs: dict[str, Spec], args: argparse.Namespace) -> dict[str, T
     for point in itertools.product(*axes):
         spec_name = str(point[0][1])
         spec = asked_specs[spec_name]
+        retimes = is_stored_run(pathlib.Path(spec["path"]))
+        if retimes:
+            check_of_core(spec, named, args)
         settings = []
         # As many tasks as processors: one thread each. Results are the same.
-        if "run.threads" not in named and "threads" not in spec["content"].get("run", {}):
+        if not retimes and "run.threads" not in named and "threads" not in spec["content"].get("run", {}):
             settings.append("run.threads=one")
         # A preset first: single parameters are set on top of it.
         settings += [text for _, _, own in point for text in own if text.startswith("core.preset=")]
@@ -178,13 +181,23 @@ def tasks(asked_specs: dict[str, Spec], args: argparse.Namespace) -> dict[str, T
         settings += [text for _, _, own in point for text in own if not text.startswith("core.preset=")]
         settings += [with_seed(spec, value) for axis, value, _ in point if axis == "seed"]
         named_axes = {axis: value for axis, value, _ in point}
-        found[task_name(named_axes, found)] = {"spec": spec_name, "axes": named_axes, "set": settings,
-                                               "memory": memory_of(spec, settings)}
+        found[task_name(named_axes, found)] = {"spec": spec_name, "axes": named_axes, "set": settings, "retimes": retimes,
+                                               "memory": 0 if retimes else memory_of(spec, settings)}
     return found
+
+
+def check_of_core(spec: Spec, named: set[str], args: argparse.Namespace) -> None:
+    """Stored units are timed on other cores: nothing else can be varied."""
+    other = next((key for key in sorted(named) if not key.startswith("core.")), None)
+    if other or args.seeds:
+        raise FleetError(f"{spec['path']}: {other or '--seeds'}: expected parameters of the core alone (core.…), "
+                         "as the units of a run are timed again without its guest")
 
 
 def threads(task: Task) -> int:
     """Processors that a task keeps busy."""
+    if task.get("retimes"):
+        return 1
     chosen = [setting.partition("=")[2].strip("\"'") for setting in task["set"] if setting.startswith("run.threads=")]
     return 1 if chosen[-1:] == ["one"] else 2
 
@@ -233,20 +246,21 @@ def check_same(folder: pathlib.Path, old: dict[str, Any], new: dict[str, Any]) -
                              "use another --out")
 
 
-def prepare(folder: pathlib.Path, args: argparse.Namespace, tipsim: pathlib.Path, guest: pathlib.Path, repo: pathlib.Path) -> Fleet:
-    """Begins a fleet, or finds the one that was begun: its folder, checked to be what is asked for now."""
+def prepare(folder: pathlib.Path, args: argparse.Namespace, tipsim: pathlib.Path, guest: pathlib.Path | None,
+            repo: pathlib.Path) -> Fleet:
+    """Begins a fleet, or finds the one that was begun: its folder, checked to be what is asked for now. Stored units need no guest."""
     asked_specs = specs(args.specs)
     found = tasks(asked_specs, args)
     check_cores(tipsim, found, asked_specs)
-    manifest = pathlib.Path(guest) / "manifest.json"
-    if not manifest.exists():
+    manifest = guest / "manifest.json" if guest else None
+    if manifest and not manifest.exists():
         raise FleetError(f"{guest}: expected a guest that guest-sw/build made, found no manifest.json in it")
     asked = {
         "specs": {name: {"path": spec["path"], "sha256": spec["sha256"]} for name, spec in asked_specs.items()},
         "preset": args.preset, "set": args.set, "vary": varied(args.vary), "seeds": seeds(args.seeds), "repeat": args.repeat,
-        "tipsim": sha256(tipsim), "guest": sha256(manifest),
+        "tipsim": sha256(tipsim), "guest": manifest and sha256(manifest),
     }
-    new = {"id": secrets.token_hex(4), "asked": asked, "guest": str(pathlib.Path(guest).resolve()),
+    new = {"id": secrets.token_hex(4), "asked": asked, "guest": guest and str(guest.resolve()),
            "commit": commit(repo), "retries": args.retries, "tasks": found}
     old = read_json(folder / "matrix.json")
     if old is None and folder.exists() and any(not name.startswith(".") and name != "tipsim" for name in os.listdir(folder)):

@@ -39,6 +39,20 @@ def region_of(report: Report) -> dict[str, Any]:
             "ipc": totals["instructions"] / took["cycles"]}
 
 
+def retimed_of(run: dict[str, Any]) -> dict[str, Any]:
+    """What a run's stored units say of another core: estimates of its region's cycles while the hart is awake, how many times the cycles of
+    the run they took, and the interval for 95 % of seeds. Nothing of a task that is a run."""
+    retimed = run.get("retimed")
+    if not retimed:
+        return {}
+    sampling, ratio = run["sampling"], retimed.get("cycles_ratio") or {}
+    point = sampling.get("point") or {}
+    # The report's own elapsed time has what lay between the units, as it was on the core of the run.
+    return {"elapsed_cycles": round(point["cycles"]) if point else None, "elapsed_ms": None,
+            "region_instructions": sampling["instructions"], "ipc": 1 / point["cpi"] if point else None, "cycles_ratio": ratio.get("value"),
+            "cycles_ratio_within_95": (ratio.get("within_95") or {}).get("half_width")}
+
+
 def with_counters(fleet: Fleet, found: list[Row], shown: Sequence[str]) -> list[str]:
     """Adds the counters asked for to the rows of tasks that are done, and returns their names as the core has them."""
     counted = {row["task"]: (report_of(fleet.folder / "tasks" / row["task"]).get("counters") or {}).get("events", {})
@@ -101,16 +115,22 @@ def number(value: float | None, form: str) -> str:
 
 
 def text(found: list[Row], shown: Sequence[str] = ()) -> str:
-    """The table: percent of the cycles that each profiler gave to the wrong instruction, and the counters asked for."""
+    """The table: percent of the cycles that each profiler gave to the wrong instruction, and the counters asked for; of stored units,
+    how many times the cycles of their run they took."""
     lines = []
+    retimes = any("cycles_ratio" in row for row in found)
     for row in found:
+        ratio = [number(row.get("cycles_ratio"), ".4f"), number(row.get("cycles_ratio_within_95"), ".4f")]
         errors = [row.get("errors", {}).get(name, {}).get("instruction") for name in COLUMNS]
         lines.append([row["task"], row["status"], number(row.get("ipc"), ".3f"), number(elapsed(row), ","),
                       number(row.get("region_instructions") or row.get("instructions"), ","),
+                      *(ratio if retimes else []),
                       number(row.get("host_seconds"), ".1f"), number(row.get("mips"), ".1f"), number(row.get("peak_memory_mb"), ".0f"),
                       *[number(error and 100 * error, ".1f") for error in errors],
                       *[number(row.get("counters", {}).get(name), ",") for name in shown]])
-    header = ["task", "status", "IPC", "cycles", "instructions", "seconds", "MIPS", "MB", *[f"{name} %" for name in COLUMNS], *shown]
+    of_run = ["of the run", "± 95 %"] if retimes else []
+    error_names = [f"{name} %" for name in COLUMNS]
+    header = ["task", "status", "IPC", "cycles", "instructions", *of_run, "seconds", "MIPS", "MB", *error_names, *shown]
     return table(header, lines)
 
 

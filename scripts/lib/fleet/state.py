@@ -22,7 +22,7 @@ import shutil
 import socket
 import time
 from collections.abc import Callable
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from fleet import squeue
 
@@ -40,12 +40,14 @@ Try = dict[str, Any]
 
 
 class Task(TypedDict):
-    """A task of the matrix: its settings are those of tipsim run, the memory is the guest's, in bytes."""
+    """A task of the matrix: its settings are those of tipsim run, the memory is the guest's, in bytes. One that retimes has the stored
+    units of a run timed on another core, by tipsim retime."""
 
     spec: str
     axes: Axes
     set: list[str]
     memory: int
+    retimes: NotRequired[bool]
 
 
 class Owner(TypedDict):

@@ -15,8 +15,8 @@ import sys
 import time
 from typing import Any, Self
 
-from fleet.results import profile_of, region_of, report_of
-from fleet.spec import with_bases
+from fleet.results import profile_of, region_of, report_of, retimed_of
+from fleet.spec import content_and_checksum
 from fleet.state import SIGN_OF_LIFE, Fleet, FleetError, Result, read_json, write_text
 from places import REPO
 
@@ -27,6 +27,8 @@ LAST_LINES = 12
 # Seconds that tipsim has to end by itself.
 GRACE = 5
 PR_SET_PDEATHSIG = 1
+# Exit status of tipsim if a signal ended it.
+INTERRUPTED = 130
 
 
 def die_with(parent: int) -> None:
@@ -67,12 +69,10 @@ class Attempt:
         self.work.mkdir(parents=True)
         with open(self.work / "terminal.txt", "wb") as terminal:
             try:
-                if with_bases(pathlib.Path(self.spec["path"]))[1] != self.spec["sha256"]:
-                    raise OSError(f"{self.spec['path']}: is another spec now than when the fleet was begun")
-                command = [self.fleet.folder / "tipsim", "run", self.spec["path"], "--out", self.work / RUN_FOLDER,
-                           "--guest-dir", self.fleet.matrix["guest"]]
-                for assignment in self.fleet.tasks[self.task]["set"]:
-                    command += ["--set", assignment]
+                if content_and_checksum(pathlib.Path(self.spec["path"]))[1] != self.spec["sha256"]:
+                    what = "run" if self.retimes else "spec"
+                    raise OSError(f"{self.spec['path']}: is another {what} now than when the fleet was begun")
+                command = self.command()
                 parent = os.getpid()
                 # For guest.packages: the simulator is not in the repository.
                 os.environ.setdefault("TIPSIM_GUEST_SW", str(REPO / "guest-sw"))
@@ -81,6 +81,20 @@ class Attempt:
             except (OSError, FleetError) as error:
                 terminal.write(f"fleet: {error}\n".encode())
         return self
+
+    @property
+    def retimes(self) -> bool:
+        return self.fleet.tasks[self.task].get("retimes", False)
+
+    def command(self) -> list[str | pathlib.Path]:
+        """What tipsim is to do."""
+        what = "retime" if self.retimes else "run"
+        command = [self.fleet.folder / "tipsim", what, self.spec["path"], "--out", self.work / RUN_FOLDER]
+        command += ["--jobs", "1"] if self.retimes else ["--guest-dir", self.fleet.matrix["guest"]]
+        for assignment in self.fleet.tasks[self.task]["set"]:
+            key, _, value = assignment.partition("=")
+            command += ["--core", value] if self.retimes and key == "core.preset" else ["--set", assignment]
+        return command
 
     @property
     def seconds(self) -> float:
@@ -123,11 +137,11 @@ class Attempt:
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
             return self.give_up("lost", f"killed by signal {number} ({signal.strsignal(number)})")
-        if run.get("end") == {"reason": "interrupted"}:
+        exit_status = os.WEXITSTATUS(status)
+        if run.get("end") == {"reason": "interrupted"} or (self.retimes and exit_status == INTERRUPTED):
             return self.give_up("lost", "stopped by a signal from elsewhere")
         if len(self.fleet.tries(self.task)) > self.number:
             return self.give_up("not needed", "taken for lost, and begun by another")
-        exit_status = os.WEXITSTATUS(status)
         # Results that are not of a whole run, such as of one whose region never began, are no results, whatever the exit status says.
         done = exit_status == 0 and run.get("part") is None
         kind = "tasks" if done else "failed"
@@ -158,7 +172,7 @@ class Attempt:
             "instructions": run.get("instructions"), "cycles": run.get("cycles"), "ipc": run.get("ipc"), "mips": run.get("mips"),
             "tipsim_sha256": asked["tipsim"], "commit": self.fleet.matrix["commit"], "guest_sha256": asked["guest"],
             "spec_sha256": self.spec["sha256"], "host": self.fleet.me["host"], "job": self.fleet.me["job"],
-            **region_of(report), **profile_of(report),
+            **region_of(report), **profile_of(report), **retimed_of(run),
         }
 
     def give_up(self, outcome: str, reason: str) -> str:

@@ -70,7 +70,7 @@ pub struct PathSegment {
 }
 
 /// Lengths of the instructions of a [`PathSegment`]: a bit for each, 1 for one of four bytes, and another 1 above.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct SegmentLengths(u64);
 
@@ -112,6 +112,17 @@ impl SegmentLengths {
         if self.0 >> number & 1 != 0 { 4 } else { 2 }
     }
 
+    /// Takes in as many lengths of `next` as there is room for, behind its own; returns the others.
+    #[inline]
+    fn join(&mut self, next: Self) -> Self {
+        let (count, more) = (self.count(), next.count());
+        let joined = more.min(Self::MOST as u32 - count);
+        // The ones above move up.
+        let moved = next.0 & ((1 << joined) - 1) | 1 << joined;
+        self.0 = self.0 ^ 1 << count | moved << count;
+        Self(next.0 >> joined)
+    }
+
     /// Returns the number that stands for the lengths, for translated code.
     pub fn bits(self) -> u64 {
         self.0
@@ -141,6 +152,26 @@ impl PathSegment {
     #[inline]
     pub fn trap(pc: u64, handler: u64) -> Self {
         Self::one(Some(TransferKind::Flush), pc, 2, false, handler)
+    }
+
+    /// Takes in the instructions of the segment that was executed next, if they follow in memory. Returns what of `next` is not taken in, as it is elsewhere or there is no more room.
+    #[inline]
+    #[must_use]
+    pub fn join(&mut self, next: Self) -> Option<Self> {
+        let end = self.start().wrapping_add(self.lengths.bytes(self.lengths.count()));
+        if self.kind().is_some() || end != next.start() {
+            return Some(next);
+        }
+        let before = self.lengths.count();
+        let left = self.lengths.join(next.lengths);
+        if left.count() == 0 {
+            self.start_and_taken = self.start() | u64::from(next.taken());
+            self.target_and_tag = next.target_and_tag;
+            return None;
+        }
+        let joined = next.lengths.bytes(self.lengths.count() - before);
+        let start_and_taken = next.start_and_taken.wrapping_add(joined);
+        Some(Self { start_and_taken, lengths: left, ..next })
     }
 
     /// Returns what stands for the kind of the last instruction.
@@ -288,6 +319,52 @@ mod tests {
                     assert_eq!(segment.lengths.bytes(1), u64::from(len));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn segments_that_follow_each_other_are_joined() {
+        let branch = Some(TransferKind::Branch);
+        let mut joined = PathSegment::one(None, 0x1000, 2, false, 0);
+        assert_eq!(joined.join(PathSegment::one(None, 0x1002, 4, false, 0)), None);
+        let elsewhere = PathSegment::one(branch, 0x1002, 4, true, 0x2000);
+        assert_eq!(joined.join(elsewhere), Some(elsewhere));
+        assert_eq!(joined.join(PathSegment::one(branch, 0x1006, 4, true, 0x2000)), None);
+        let lengths = [2, 4, 4].iter().fold(SegmentLengths::default(), |all, len| all.with(*len));
+        let PathSegment { target_and_tag, .. } = elsewhere;
+        assert_eq!(joined, PathSegment { start_and_taken: 0x1001, target_and_tag, lengths });
+        // Nothing follows a branch in its segment.
+        let after = PathSegment::one(None, 0x100a, 2, false, 0);
+        assert_eq!(joined.join(after), Some(after));
+    }
+
+    #[test]
+    fn segments_are_joined_as_far_as_there_is_room() {
+        let lengths = |from: usize, to: usize| {
+            let len = |n: usize| if n % 3 == 0 { 4 } else { 2 };
+            (from..to).fold(SegmentLengths::default(), |all, n| all.with(len(n)))
+        };
+        for (first, second) in [(1, 63), (40, 60), (62, 2), (63, 5)] {
+            let tag = PathSegment::tag(Some(TransferKind::Direct)) + 0x1000;
+            let mut before = PathSegment {
+                start_and_taken: 0x1000,
+                target_and_tag: 0,
+                lengths: lengths(0, first),
+            };
+            let from = 0x1000 + before.lengths.bytes(first as u32);
+            let next = PathSegment {
+                start_and_taken: from | 1,
+                target_and_tag: tag,
+                lengths: lengths(first, first + second),
+            };
+            let rest = before.join(next).unwrap();
+            assert_eq!((before.start_and_taken, before.target_and_tag), (0x1000, 0));
+            assert_eq!(before.lengths, lengths(0, SegmentLengths::MOST));
+            let joined = SegmentLengths::MOST - first;
+            let start = from + next.lengths.bytes(joined as u32);
+            assert_eq!(rest.start_and_taken, start | 1);
+            assert_eq!(rest.target_and_tag, tag);
+            assert_eq!(rest.lengths, lengths(SegmentLengths::MOST, first + second));
         }
     }
 

@@ -22,8 +22,8 @@ use crate::recording::{IN_FLIGHT, Profilers, Recorded, StreamConsumer, core_desc
 use crate::sampling::{PlannedUnit, Sampled, SampledUnits, SamplingPlan, Unit};
 use crate::system::System;
 
-/// zstd level of stored units. Higher levels make them a few per cent shorter and take several times as long.
-const LEVEL: i32 = 3;
+/// zstd level of stored units. Higher levels make them hardly shorter and take several times as long.
+const LEVEL: i32 = 6;
 
 /// What stored units say of the run that stored them.
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -13,7 +13,7 @@ use isa::{
 use crate::MAX_INSTRUCTIONS;
 use crate::columns::{Coder, Column};
 use crate::reader::UnitsError;
-use foreseen::{BranchDirections, Pages, Successors};
+use foreseen::{BranchDirections, Pages, WarmColumns, WarmLine, WarmLines};
 pub use read::RunBuffers;
 
 type Result<T> = std::result::Result<T, UnitsError>;
@@ -32,29 +32,27 @@ enum Kind {
     Run = 0,
     WarmAccess = 1,
     WarmFetch = 2,
-    Path = 3,
-    Fetch = 4,
-    Retire = 5,
-    Mode = 6,
-    Define = 7,
-    Translated = 8,
-    Interrupt = 9,
-    IdleUntil = 10,
-    FlushTlb = 11,
-    FenceI = 12,
-    Note = 13,
-    Privilege = 14,
-    Wake = 15,
-    Rest = 16,
-    Region = 17,
+    Fetch = 3,
+    Retire = 4,
+    Mode = 5,
+    Define = 6,
+    Translated = 7,
+    Interrupt = 8,
+    IdleUntil = 9,
+    FlushTlb = 10,
+    FenceI = 11,
+    Note = 12,
+    Privilege = 13,
+    Wake = 14,
+    Rest = 15,
+    Region = 16,
 }
 
 impl Kind {
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 17] = [
         Self::Run,
         Self::WarmAccess,
         Self::WarmFetch,
-        Self::Path,
         Self::Fetch,
         Self::Retire,
         Self::Mode,
@@ -72,8 +70,11 @@ impl Kind {
     ];
 }
 
+/// Most calls in succession that are alike and are counted as such, so that a damaged file cannot have endless ones.
+const MOST_ALIKE: u32 = 1 << 12;
 /// Bits of a call's first number that say its [`Kind`]; those above are its flags.
 const KIND_BITS: u32 = 5;
+const KIND_MASK: u64 = (1 << KIND_BITS) - 1;
 
 /// A static instruction, and what happened to it last.
 #[derive(Clone, Copy)]
@@ -86,9 +87,17 @@ struct Known {
     /// Virtual address that it accessed, and how far that is from the one before.
     va: u64,
     stride: u64,
+    /// How far that is from the access of the instruction before it.
+    beside: u64,
+    /// Which of both distances foresees the next address, as a counter: that from the instruction before from [`PREFERS_BESIDE`] on.
+    prefers: u8,
     /// Kind, size and device register of what it accessed ([`access_bits`]).
     access: u64,
 }
+
+/// Half of the values of a counter of two bits.
+const PREFERS_BESIDE: u8 = 2;
+
 /// Address translation and privilege, which rarely change.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Mode {
@@ -123,6 +132,8 @@ pub struct Codec {
     last: u32,
     mode: Mode,
     data_pages: Pages,
+    /// Virtual address of the last access.
+    last_va: u64,
     code_pages: Pages,
     /// Where the last segment of the path ended.
     path_at: u64,
@@ -131,13 +142,36 @@ pub struct Codec {
     returns: [u64; RETURNS],
     return_at: usize,
     /// Lines that were accessed while nothing was timed, of data and of code.
-    warm: [Successors; 2],
+    warm: [WarmLines; 2],
     /// Page-table entries of the last walk.
     walk: PageWalk,
     /// Cycle of the last call that had one.
     cycle: u64,
     /// Something was fetched and has neither retired nor been interrupted.
     fetched: Option<(StaticId, u64)>,
+    /// The number of the last call, and how many before it were alike.
+    call: (u64, u32),
+    /// Calls that were written or read, but for the path.
+    calls: u64,
+    path: PathProgress,
+}
+
+/// The path is not among the calls: its segments of a rest, or of what a chunk has of one, are read in pieces between them. So neither when a hart gives its log of the path
+/// nor in which pieces makes a difference.
+#[derive(Default)]
+struct PathProgress {
+    /// The hart executes without timing, and predictors learn from its path.
+    learns: bool,
+    /// The last segment that was executed, which those that follow may be joined to; written only.
+    last: Option<PathSegment>,
+    /// Segments that were written since the rest or the chunk began, or that are left to be read.
+    segments: u64,
+    /// Calls that were written since then, or that are left to be read.
+    calls: u64,
+    /// Calls that are read before the next piece of the path.
+    until_piece: u64,
+    /// The number of a call that is read once the path has been.
+    held: Option<u64>,
 }
 
 /// Returns what an access is, apart from its addresses.
@@ -165,17 +199,39 @@ impl Codec {
             last: 0,
             mode: Mode { privilege: Privilege::Machine, translated: false },
             data_pages: Pages::new(),
+            last_va: 0,
             code_pages: Pages::new(),
             path_at: 0,
             segments: Box::new([KnownSegment::default(); SEGMENTS]),
             directions: BranchDirections::new(),
             returns: [0; RETURNS],
             return_at: 0,
-            warm: [Successors::new(), Successors::new()],
+            warm: [WarmLines::new(WarmColumns::DATA), WarmLines::new(WarmColumns::CODE)],
             walk: PageWalk::default(),
             cycle: 0,
             fetched: None,
+            call: (0, 0),
+            calls: 0,
+            path: PathProgress::default(),
         }
+    }
+
+    /// Returns how many calls were written or read, but for the path.
+    pub fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// Passes on the number of a call.
+    #[inline]
+    fn call<C: Coder>(&mut self, coder: &mut C, number: u64) -> Result<u64> {
+        let (last, alike) = self.call;
+        let foreseen = number == last && alike < MOST_ALIKE;
+        self.call = match coder.foreseen(Column::Calls, foreseen)? {
+            true if alike < MOST_ALIKE => (last, alike + 1),
+            true => return Err(UnitsError::Damaged("too many calls that are alike")),
+            false => (coder.number(Column::Calls, number)?, 0),
+        };
+        Ok(self.call.0)
     }
 
     fn known(&self, id: u32) -> Result<&Known> {
@@ -214,12 +270,26 @@ impl Codec {
             .known
             .get_mut(id as usize)
             .ok_or(UnitsError::Damaged("an access of no instruction"))?;
-        let mut va = known.va.wrapping_add(known.stride);
+        let by_stride = known.va.wrapping_add(known.stride);
+        let beside = self.last_va.wrapping_add(known.beside);
+        let (mut va, other) = match known.prefers < PREFERS_BESIDE {
+            true => (by_stride, beside),
+            false => (beside, by_stride),
+        };
         if !coder.foreseen(Column::Addresses, access.va == va)? {
-            va = coder.near(Column::Addresses, known.va, access.va)?;
-            known.stride = va.wrapping_sub(known.va);
+            va = other;
+            if !coder.foreseen(Column::OtherAddresses, access.va == va)? {
+                va = coder.near(Column::OtherAddresses, known.va, access.va)?;
+            }
         }
-        known.va = va;
+        known.prefers = match (va == by_stride, va == beside) {
+            (true, false) => known.prefers.saturating_sub(1),
+            (false, true) => (known.prefers + 1).min(3),
+            _ => known.prefers,
+        };
+        known.stride = va.wrapping_sub(known.va);
+        known.beside = va.wrapping_sub(self.last_va);
+        (known.va, self.last_va) = (va, va);
         let slot = self.data_pages.slot(va >> 12);
         let bits = access_bits(access);
         let pa = slot.1 << 12 | va & 0xfff;
@@ -319,33 +389,17 @@ impl Codec {
         Ok(found)
     }
 
-    /// Passes on a line that was accessed while nothing was timed.
+    /// Passes on a line that was accessed while nothing was timed: its virtual and physical address, and whether it was written.
     fn warm<C: Coder>(
         &mut self,
         coder: &mut C,
         is_code: bool,
-        va: u64,
-        pa: u64,
-    ) -> Result<(u64, u64)> {
-        let lines = if is_code { Column::CodeLines } else { Column::DataLines };
-        let line = self.warm[usize::from(is_code)].next(coder, lines, va >> LINE_BITS)?;
-        let va = line << LINE_BITS;
-        let (pages, column) = match is_code {
-            true => (&mut self.code_pages, Column::CodePages),
-            false => (&mut self.data_pages, Column::DataPages),
-        };
-        let vpage = va >> 12;
-        let page = if is_code {
-            pages.code(coder, column, vpage, pa >> 12)?
-        } else {
-            // The column also has what accesses are.
-            let slot = pages.slot(vpage);
-            if !coder.foreseen(column, *slot == (vpage, pa >> 12))? {
-                *slot = (vpage, coder.near(column, slot.1, pa >> 12)?);
-            }
-            slot.1
-        };
-        Ok((va, page << 12 | va & 0xfff))
+        (va, pa, stores): (u64, u64, bool),
+    ) -> Result<(u64, u64, bool)> {
+        let next = WarmLine { line: va >> LINE_BITS, physical: pa >> LINE_BITS, stores };
+        let WarmLine { line, physical, stores } =
+            self.warm[usize::from(is_code)].next(coder, next)?;
+        Ok((line << LINE_BITS, physical << LINE_BITS, stores))
     }
 
     /// Passes on a cycle.
@@ -382,7 +436,16 @@ impl Codec {
             privilege: Mode::from_number(rest & 3)?.privilege,
         };
         let next_pc = pc.wrapping_add(inst.inst.len.into());
-        self.known.push(Known { inst, next: id as u32 + 1, next_pc, va: 0, stride: 0, access: 0 });
+        self.known.push(Known {
+            inst,
+            next: id as u32 + 1,
+            next_pc,
+            va: 0,
+            stride: 0,
+            beside: 0,
+            prefers: 0,
+            access: 0,
+        });
         Ok(inst)
     }
 
@@ -460,8 +523,8 @@ impl Codec {
 const ACCESSES: u64 = 1;
 const DIVIDES: u64 = 2;
 const TRAPS: u64 = 4;
-/// Segments of one call at most.
-const MOST_SEGMENTS: usize = 1 << 12;
+/// Segments of a piece of the path at most.
+const PIECE_SEGMENTS: u64 = 1 << 12;
 
 /// Exceptions that an instruction can raise.
 const CAUSES: [Exception; 14] = [

@@ -4,23 +4,22 @@ use commit_trace::varint::{Cursor, put};
 
 use crate::reader::UnitsError;
 
-/// The columns of a chunk. In those of the first group numbers follow each other. In those of the second, each number that comes with a
-/// surprise stands behind the number of times that there was none before it.
+/// The columns of a chunk. Some have bytes or numbers that follow each other. In those with surprises, the numbers that come with one stand behind the number of times that there
+/// was none before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Column {
-    /// Kinds of calls, and their flags.
+    /// Kinds of calls and their flags that are not those of the call before.
     Calls,
     /// Numbers of instructions of runs.
     Counts,
     /// Everything that is rare.
     Rest,
-    /// Virtual addresses of data that are not as far from the instruction's last one as that was from the one before.
+    /// Virtual addresses of data that are not as far as last time from the instruction's own one before, or from that of the instruction before it: from which is foreseen by what
+    /// was right before.
     Addresses,
-    /// Lines of data that did not follow the last one the last time, while nothing is timed.
-    DataLines,
-    /// Lines of code that did not follow the last one the last time, while nothing is timed.
-    CodeLines,
+    /// Virtual addresses of data that are neither.
+    OtherAddresses,
     /// Instructions that are not those that followed last time.
     Steps,
     /// Where the path goes on after a run, if it is not where it went last time.
@@ -29,6 +28,24 @@ pub enum Column {
     CodePages,
     /// Pages of data that are elsewhere in memory, and accesses of another kind.
     DataPages,
+    /// While nothing is timed: which of the pages that followed an access to a page before is accessed next, a byte each.
+    WarmPages,
+    /// While nothing is timed: where a page that is none of those is among the last ones that were none, a byte each.
+    RecentPages,
+    /// While nothing is timed: pages that are in neither list.
+    OtherPages,
+    /// While nothing is timed: pages that are elsewhere in memory.
+    WarmPlaces,
+    /// While nothing is timed: lines of pages, a byte each.
+    WarmLines,
+    /// While nothing is timed, for code: as [`Self::WarmPages`].
+    WarmCodePages,
+    /// While nothing is timed, for code: as [`Self::RecentPages`].
+    RecentCodePages,
+    /// While nothing is timed, for code: as [`Self::WarmLines`].
+    WarmCodeLines,
+    /// Numbers of segments of the path in each rest, and of the other calls there.
+    PathCounts,
     /// Segments of the path that do not begin where the one before ends.
     Starts,
     /// Segments of the path that are not what began there last time.
@@ -39,12 +56,24 @@ pub enum Column {
 
 impl Column {
     pub const COUNT: usize = Self::Directions as usize + 1;
+    /// Columns of bytes, in which nothing is repeated that is worth looking for.
+    pub const OF_BYTES: [Self; 6] = [
+        Self::WarmPages,
+        Self::RecentPages,
+        Self::WarmLines,
+        Self::WarmCodePages,
+        Self::RecentCodePages,
+        Self::WarmCodeLines,
+    ];
 }
 
 /// Writes numbers, or reads them.
 pub trait Coder {
     /// Passes a number on: a writer takes `number`, and a reader returns the one that was written.
     fn number(&mut self, column: Column, number: u64) -> Result<u64, UnitsError>;
+
+    /// Passes a byte on, which only a writer asks for. Only for columns that have nothing else.
+    fn byte(&mut self, column: Column, byte: impl FnOnce() -> u8) -> Result<u8, UnitsError>;
 
     /// Passes on whether something is as foreseen. Only for columns that have surprises.
     fn foreseen(&mut self, column: Column, is: bool) -> Result<bool, UnitsError>;
@@ -100,6 +129,13 @@ impl Coder for Columns {
     }
 
     #[inline]
+    fn byte(&mut self, column: Column, byte: impl FnOnce() -> u8) -> Result<u8, UnitsError> {
+        let byte = byte();
+        self.bytes[column as usize].push(byte);
+        Ok(byte)
+    }
+
+    #[inline]
     fn foreseen(&mut self, column: Column, is: bool) -> Result<bool, UnitsError> {
         let foreseen = &mut self.foreseen[column as usize];
         match is {
@@ -136,7 +172,7 @@ impl ReadColumns {
     /// Returns whether there are no more calls.
     pub fn is_empty(&self) -> bool {
         let calls = &self.left[Column::Calls as usize];
-        calls.start >= calls.end
+        calls.start >= calls.end && self.foreseen[Column::Calls as usize] <= 1
     }
 }
 
@@ -150,6 +186,15 @@ impl Coder for ReadColumns {
         number.ok_or(UnitsError::Damaged(
             "a column ends before its time, or a number has too many bytes",
         ))
+    }
+
+    #[inline]
+    fn byte(&mut self, column: Column, _: impl FnOnce() -> u8) -> Result<u8, UnitsError> {
+        let left = &mut self.left[column as usize];
+        let byte = self.bytes[left.clone()].first();
+        let byte = *byte.ok_or(UnitsError::Damaged("a column ends before its time"))?;
+        left.start += 1;
+        Ok(byte)
     }
 
     #[inline(always)]

@@ -7,12 +7,15 @@
 //!
 //! ```text
 //! file   = "TIPUNITS", version u32, metadata length u32, metadata (UTF-8), chunk..., end
-//! chunk  = bytes of each column (u32 each), compressed bytes u32, one zstd frame (with a checksum) of all columns
+//! chunk  = bytes of each column and its compressed bytes (u32 each), a zstd frame (with a checksum) of each column that has any
 //! end    = a chunk of zeros, number of calls u64, crc32 of all before u32; nothing follows
 //! ```
 //!
 //! Integers are little-endian. One thread decodes what another has encoded in the same order, and both foresee what comes next in the same
 //! way (`codec.rs`), so that mostly nothing but how long that goes well is in the file.
+//!
+//! What the file has does not depend on when the hart's code was translated: straight pieces of the path are joined, and the path has columns of its own, from which it is read in
+//! pieces between the other calls. Caches and predictors know nothing of each other, so that it does not matter between which.
 
 mod codec;
 mod columns;
@@ -24,11 +27,13 @@ pub use writer::{UnitWriter, WriterHandle};
 
 const MAGIC: &[u8; 8] = b"TIPUNITS";
 /// Version of the format.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Bytes of metadata that a reader accepts at most.
 const MAX_METADATA: u32 = 1 << 24;
 /// Bytes of columns from which on a chunk is written.
 const CHUNK_BYTES: usize = 1 << 20;
+/// Bytes of columns from which on a chunk is written while predictors learn. Only rests of some million instructions have more.
+const LONG_REST_BYTES: usize = 1 << 23;
 /// Bytes of all columns of a chunk that a reader accepts at most.
 const MAX_CHUNK: usize = 1 << 26;
 /// Static instructions of a file at most.

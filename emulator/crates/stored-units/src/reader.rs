@@ -45,7 +45,6 @@ pub struct UnitReader<R> {
     codec: Codec,
     columns: ReadColumns,
     buffers: RunBuffers,
-    calls: u64,
     is_over: bool,
 }
 
@@ -79,7 +78,6 @@ impl<R: Read> UnitReader<R> {
             codec: Codec::new(),
             columns: ReadColumns::default(),
             buffers: RunBuffers::default(),
-            calls: 0,
             is_over: false,
         })
     }
@@ -94,22 +92,22 @@ impl<R: Read> UnitReader<R> {
     /// # Errors
     /// If the file ends before its time or is damaged.
     pub fn next_call(&mut self) -> Result<Option<CoreCall<'_>>, UnitsError> {
-        while self.columns.is_empty() && !self.is_over {
+        while self.codec.is_done(&self.columns) && !self.is_over {
             self.next_chunk()?;
         }
         if self.is_over {
             return Ok(None);
         }
-        self.calls += 1;
         self.codec.read(&mut self.columns, &mut self.buffers).map(Some)
     }
 
     fn next_chunk(&mut self) -> Result<(), UnitsError> {
         let mut lengths = [0; Column::COUNT];
-        for len in &mut lengths {
+        let mut compressed = [0; Column::COUNT];
+        for (len, compressed) in lengths.iter_mut().zip(&mut compressed) {
             *len = number(&mut self.file)? as usize;
+            *compressed = number(&mut self.file)? as usize;
         }
-        let compressed = number(&mut self.file)? as usize;
         let total: usize = lengths.iter().sum();
         if total == 0 {
             let mut calls = [0; 8];
@@ -117,7 +115,7 @@ impl<R: Read> UnitReader<R> {
             let expected = self.file.crc.clone().finalize();
             let found = number(&mut self.file)?;
             self.is_over = true;
-            if u64::from_le_bytes(calls) != self.calls {
+            if u64::from_le_bytes(calls) != self.codec.calls() {
                 return Err(UnitsError::Damaged("some calls are missing"));
             }
             if found != expected || self.file.read(&mut [0])? != 0 {
@@ -125,20 +123,27 @@ impl<R: Read> UnitReader<R> {
             }
             return Ok(());
         }
-        if total > MAX_CHUNK || compressed > 2 * MAX_CHUNK {
+        if total > MAX_CHUNK || compressed.iter().any(|bytes| *bytes > 2 * MAX_CHUNK) {
             return Err(UnitsError::Damaged("a chunk is too long"));
         }
-        // Only as much as there is: the length of a damaged file may be anything.
-        let mut frame = Vec::new();
-        (&mut self.file).take(compressed as u64).read_to_end(&mut frame)?;
-        if frame.len() != compressed {
-            return Err(UnitsError::Cut);
+        let mut all = Vec::new();
+        let mut decompressor = Decompressor::new()?;
+        for (len, compressed) in lengths.into_iter().zip(compressed) {
+            // Only as much as there is: the length of a damaged file may be anything.
+            let mut frame = Vec::new();
+            (&mut self.file).take(compressed as u64).read_to_end(&mut frame)?;
+            if frame.len() != compressed {
+                return Err(UnitsError::Cut);
+            }
+            if len > 0 {
+                let damaged = |_| UnitsError::Damaged("a chunk is not as it was written");
+                all.extend(decompressor.decompress(&frame, len).map_err(damaged)?);
+            }
         }
-        let damaged = |_| UnitsError::Damaged("a chunk is not as it was written");
-        let all = Decompressor::new()?.decompress(&frame, total).map_err(damaged)?;
         self.columns = ReadColumns::new(all, lengths)
             .ok_or(UnitsError::Damaged("a chunk has not as many bytes as it says"))?;
-        match self.columns.is_empty() {
+        self.codec.begin_part(&mut self.columns)?;
+        match self.codec.is_done(&self.columns) {
             true => Err(UnitsError::Damaged("a chunk has no calls")),
             false => Ok(()),
         }

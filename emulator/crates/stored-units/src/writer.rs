@@ -14,8 +14,10 @@ use zstd::zstd_safe::CParameter;
 use crate::codec::Codec;
 use crate::columns::{Column, Columns};
 use crate::reader::UnitsError;
-use crate::{CHUNK_BYTES, MAGIC, VERSION};
+use crate::{CHUNK_BYTES, LONG_REST_BYTES, MAGIC, VERSION};
 
+/// zstd level of columns of bytes. Higher levels make them longer, as what seems to be repeated there costs more than it saves.
+const LEVEL_OF_BYTES: i32 = 1;
 /// Chunks that are encoded, wait, or are written.
 const CHUNKS: usize = 3;
 
@@ -23,7 +25,6 @@ const CHUNKS: usize = 3;
 pub struct UnitWriter {
     codec: Codec,
     columns: Columns,
-    calls: u64,
     chunks: SyncSender<(Columns, u64)>,
     /// Columns that were written, to be filled again.
     emptied: Receiver<Columns>,
@@ -37,7 +38,7 @@ pub struct WriterHandle {
 }
 
 impl UnitWriter {
-    /// Begins a file whose chunks are compressed at a zstd `level`. The thread that writes it calls `starts` first.
+    /// Begins a file whose columns of numbers are compressed at a zstd `level`. The thread that writes it calls `starts` first.
     ///
     /// # Errors
     /// If the file's header cannot be written, or the host has no more threads.
@@ -67,7 +68,7 @@ impl UnitWriter {
         let thread = thread::Builder::new().name("units".to_owned()).spawn(write)?;
         let handle = WriterHandle { thread, failed: Arc::clone(&failed) };
         let (codec, columns) = (Codec::new(), Columns::default());
-        Ok((Self { codec, columns, calls: 0, chunks, emptied, failed }, handle))
+        Ok((Self { codec, columns, chunks, emptied, failed }, handle))
     }
 
     /// Gives the thread what was encoded.
@@ -76,7 +77,32 @@ impl UnitWriter {
         // If the thread is gone, it has failed, which its handle says.
         let emptied = self.emptied.recv().unwrap_or_default();
         let columns = std::mem::replace(&mut self.columns, emptied);
-        _ = self.chunks.send((columns, self.calls));
+        _ = self.chunks.send((columns, self.codec.calls()));
+    }
+
+    /// Encodes a call, and gives the thread what is long enough.
+    fn write(&mut self, call: &CoreCall<'_>) -> Result<(), UnitsError> {
+        self.codec.write(&mut self.columns, call)?;
+        // Where a chunk ends does not depend on when a hart gives its log of the path, unless that is very long.
+        let least = if self.codec.learns() { LONG_REST_BYTES } else { CHUNK_BYTES };
+        if self.columns.len() >= least {
+            self.codec.end_chunk(&mut self.columns)?;
+            self.send();
+        }
+        Ok(())
+    }
+
+    /// Gives the thread what is left.
+    fn end(&mut self) -> Result<(), UnitsError> {
+        self.codec.end_path(&mut self.columns)?;
+        if self.columns.len() > 0 {
+            self.codec.end_chunk(&mut self.columns)?;
+            self.send();
+        }
+        // An empty chunk is the end.
+        self.columns.clear();
+        self.send();
+        Ok(())
     }
 }
 
@@ -85,13 +111,9 @@ impl CoreTap for UnitWriter {
         if self.failed.load(Relaxed) {
             return;
         }
-        match self.codec.write(&mut self.columns, &call) {
-            Ok(calls) => self.calls += calls,
+        if self.write(&call).is_err() {
             // The file gets no end, of which the thread tells.
-            Err(_) => return self.failed.store(true, Relaxed),
-        }
-        if self.columns.len() >= CHUNK_BYTES {
-            self.send();
+            self.failed.store(true, Relaxed);
         }
     }
 }
@@ -101,12 +123,9 @@ impl Drop for UnitWriter {
         if self.failed.load(Relaxed) || thread::panicking() {
             return;
         }
-        if self.columns.len() > 0 {
-            self.send();
+        if self.end().is_err() {
+            self.failed.store(true, Relaxed);
         }
-        // An empty chunk is the end.
-        self.columns.clear();
-        self.send();
     }
 }
 
@@ -148,28 +167,40 @@ fn write(
     chunks: &Receiver<(Columns, u64)>,
     emptied: &SyncSender<Columns>,
 ) -> Result<(), UnitsError> {
-    let mut compressor = Compressor::new(level)?;
-    compressor.set_parameter(CParameter::ChecksumFlag(true))?;
-    let mut all = Vec::new();
+    let compressor = |level: i32| -> std::io::Result<Compressor<'static>> {
+        let mut compressor = Compressor::new(level)?;
+        compressor.set_parameter(CParameter::ChecksumFlag(true))?;
+        Ok(compressor)
+    };
+    let (mut of_numbers, mut of_bytes) = (compressor(level)?, compressor(LEVEL_OF_BYTES)?);
+    let columns_of_bytes = Column::OF_BYTES.map(|column| column as usize);
+    let mut frames = Vec::new();
     for (mut columns, calls) in chunks {
-        let mut header = Vec::with_capacity(4 * (Column::COUNT + 1));
-        all.clear();
-        for column in &columns.bytes {
+        let mut header = Vec::with_capacity(8 * Column::COUNT);
+        frames.clear();
+        // Columns have little in common, and are shorter one by one.
+        for (number, column) in columns.bytes.iter().enumerate() {
+            let compressor = match columns_of_bytes.contains(&number) {
+                true => &mut of_bytes,
+                false => &mut of_numbers,
+            };
+            let frame = match column.is_empty() {
+                true => Vec::new(),
+                false => compressor.compress(column)?,
+            };
             header.extend_from_slice(&(column.len() as u32).to_le_bytes());
-            all.extend_from_slice(column);
+            header.extend_from_slice(&(frame.len() as u32).to_le_bytes());
+            frames.extend_from_slice(&frame);
         }
-        if all.is_empty() {
-            header.extend_from_slice(&[0; 4]);
+        if frames.is_empty() {
             header.extend_from_slice(&calls.to_le_bytes());
             out.write(&header)?;
             let crc = out.crc.clone().finalize();
             out.write(&crc.to_le_bytes())?;
             return Ok(out.out.flush()?);
         }
-        let frame = compressor.compress(&all)?;
-        header.extend_from_slice(&(frame.len() as u32).to_le_bytes());
         out.write(&header)?;
-        out.write(&frame)?;
+        out.write(&frames)?;
         columns.clear();
         // At the end nobody takes them.
         _ = emptied.try_send(columns);

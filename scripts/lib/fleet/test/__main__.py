@@ -43,6 +43,14 @@ profiler = ["tip", "nci"]
 period = 1009
 mode = "random"
 """
+SAMPLED = """
+[run.sampling]
+unit = 5000
+warm_up = 20000
+predictors = 100000
+every = 500000
+store = true
+"""
 COMMANDS = {"nothing": "true", "list": "ls / > files"}
 MATRIX = ["--preset", "boom-4w,large-boom", "--vary", "core.rob.entries=48,60,72,84,96", "--seeds", "2"]
 TASKS = 40
@@ -183,6 +191,41 @@ class Test:
         assert "nothing was profiled" in (driver.folder / "fleet.html").read_text()
         say("a region that never began: failed")
 
+    def stored_units(self) -> None:
+        """Stored units of a run on several cores: each core once, also if a worker is killed; on its own core they take what they took."""
+        spec, stored = self.spec("sampled", "i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done"), self.out / "stored"
+        spec.write_text(spec.read_text() + SAMPLED)
+        subprocess.run([self.tipsim, "run", spec, "--out", stored, "--guest-dir", self.guest], check=True, capture_output=True)
+        self.fails("stored: --seeds: expected parameters", stored, "--seeds", "2", "--out", self.out / "refused")
+        self.fails("run.command: expected parameters of the core", stored, "--vary", "run.command=a,b", "--out", self.out / "refused")
+        self.fails("found no stored-units.bin in it", self.out, "--out", self.out / "refused")
+        driver = Driver(self, "retimed", stored, "--preset", "boom-4w,mega-boom", "--vary", "core.rob.entries=32,64,96", "--retries", "99")
+        fleet = driver.fleet()
+
+        def kill_one() -> bool:
+            """One that runs is killed, unless one was: it may have ended meanwhile."""
+            if any(attempt.get("outcome") == "lost" for task in fleet.tasks for attempt in fleet.tries(task)):
+                return True
+            for pids in simulators(driver.folder).values():
+                kill(pids[0])
+            return False
+
+        until(kill_one, "a killed simulator")
+        watch([driver])
+        results = fleet.results()
+        assert len(results) == 6 and all(result["status"] == "done" for result in results.values()), results
+        tries = [fleet.tries(task) for task in fleet.tasks]
+        assert all(sum(attempt.get("outcome") == "done" for attempt in made) == 1 for made in tries), tries
+        same = driver.folder / "tasks/stored+boom-4w+rob.entries=64"
+        assert (same / "units.json").read_bytes() == (stored / "units.json").read_bytes()
+        ratios = {task: result["cycles_ratio"] for task, result in results.items()}
+        estimate = json.loads((stored / "run.json").read_text())["sampling"]["point"]
+        assert results[same.name]["elapsed_cycles"] == round(estimate["cycles"]), (results[same.name], estimate)
+        assert ratios[same.name] == 1 and len(set(ratios.values())) > 4, ratios
+        text = (driver.folder / "fleet.txt").read_text()
+        assert "of the run" in text.splitlines()[0] and " 1.0000 " in text, text
+        say(f"stored units of a run: 6 cores, each once, {sum(map(len, tries)) - 6} killed and tried again")
+
     def curves(self) -> None:
         """Of what was varied: the axis along a curve, its lines, its points over seeds, and what links where."""
         folder = self.out / "curves"
@@ -269,6 +312,7 @@ def main() -> None:
         test.curves()
         test.failures()
         test.without_a_mark()
+        test.stored_units()
         test.local()
         SlurmTest(test, [*test.specs, *MATRIX], TASKS).run()
         test.compare()

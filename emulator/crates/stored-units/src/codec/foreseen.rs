@@ -5,8 +5,15 @@ use crate::columns::{Coder, Column};
 
 /// Pages whose place in memory is remembered; a power of two.
 const PAGES: usize = 1 << 12;
-/// Lines whose successor is remembered, and places of counters of branches; powers of two.
-const LINES: usize = 1 << 14;
+/// Pages of lines whose successors are remembered; a power of two.
+const WARM_PAGES: usize = 1 << 14;
+/// Successors that are remembered of such a page.
+const SUCCESSORS: usize = 8;
+/// Pages that are remembered which followed another page than before; fewer than a byte has values.
+const RECENT: usize = 250;
+/// Lines of a page; a power of two.
+const PAGE_LINES: u64 = 1 << (12 - super::LINE_BITS);
+/// Counters of branches; a power of two.
 const COUNTERS: usize = 1 << 16;
 
 /// Places in memory of virtual pages that were seen last.
@@ -39,27 +46,128 @@ impl Pages {
     }
 }
 
-/// Virtual lines, by which of them was accessed after which.
-pub struct Successors {
-    last: u64,
-    next: Box<[u64; LINES]>,
+/// The columns of lines that are accessed while nothing is timed, of data or of code.
+pub struct WarmColumns {
+    pages: Column,
+    recent: Column,
+    lines: Column,
 }
 
-impl Successors {
-    pub fn new() -> Self {
-        Self { last: 0, next: Box::new([0; LINES]) }
+impl WarmColumns {
+    pub const DATA: Self =
+        Self { pages: Column::WarmPages, recent: Column::RecentPages, lines: Column::WarmLines };
+    pub const CODE: Self = Self {
+        pages: Column::WarmCodePages,
+        recent: Column::RecentCodePages,
+        lines: Column::WarmCodeLines,
+    };
+}
+
+/// A line that is accessed while nothing is timed: virtual and physical number, and whether it is written.
+#[derive(Clone, Copy, Default)]
+pub struct WarmLine {
+    pub line: u64,
+    pub physical: u64,
+    pub stores: bool,
+}
+
+/// What is remembered of a page of lines.
+#[derive(Clone, Copy)]
+struct WarmPage {
+    vpage: u64,
+    /// Physical number of the page.
+    page: u64,
+    /// The line that was accessed last.
+    line: u64,
+    /// Virtual numbers of the pages that were accessed after it, the last one first.
+    successors: [u64; SUCCESSORS],
+}
+
+/// Lines that are accessed while nothing is timed. Programs go from a page mostly to one of few others, and there near the line of the last access.
+pub struct WarmLines {
+    /// The page of the last access.
+    last: u64,
+    /// Physical number of the last page that was elsewhere.
+    place: u64,
+    pages: Box<[WarmPage; WARM_PAGES]>,
+    /// Pages that were no successors, the last one first.
+    recent: [u64; RECENT],
+    columns: WarmColumns,
+}
+
+impl WarmLines {
+    pub fn new(columns: WarmColumns) -> Self {
+        let none = WarmPage { vpage: u64::MAX, page: 0, line: 0, successors: [0; SUCCESSORS] };
+        let pages = vec![none; WARM_PAGES].try_into();
+        let pages = pages.unwrap_or_else(|_| unreachable!("as many as there are"));
+        Self { last: 0, place: 0, pages, recent: [0; RECENT], columns }
     }
 
     /// Passes on which line is accessed next.
-    #[inline]
-    pub fn next<C: Coder>(&mut self, coder: &mut C, column: Column, line: u64) -> Result<u64> {
-        let next = &mut self.next[(self.last ^ self.last >> 14) as usize % LINES];
-        if !coder.foreseen(column, *next == line)? {
-            *next = coder.near(column, self.last, line)?;
+    pub fn next<C: Coder>(&mut self, coder: &mut C, next: WarmLine) -> Result<WarmLine> {
+        let vpage = self.next_page(coder, next.line / PAGE_LINES)?;
+        let slot = &mut self.pages[slot(vpage)];
+        if slot.vpage != vpage {
+            *slot = WarmPage { vpage, page: 0, line: 0, successors: [0; SUCCESSORS] };
         }
-        self.last = *next;
-        Ok(self.last)
+        let page = next.physical / PAGE_LINES;
+        if !coder.foreseen(Column::WarmPlaces, slot.page == page)? {
+            slot.page = coder.near(Column::WarmPlaces, self.place, page)?;
+            self.place = slot.page;
+        }
+        let distance = next.line.wrapping_sub(slot.line) % PAGE_LINES;
+        let number = || distance as u8 | u8::from(next.stores) << STORES_BIT;
+        let number = coder.byte(self.columns.lines, number)?;
+        slot.line = slot.line.wrapping_add(number.into()) % PAGE_LINES;
+        self.last = vpage;
+        let whole = |page: u64| page.wrapping_mul(PAGE_LINES) | slot.line;
+        Ok(WarmLine {
+            line: whole(vpage),
+            physical: whole(slot.page),
+            stores: number >> STORES_BIT & 1 != 0,
+        })
     }
+
+    /// Passes on which page is accessed next.
+    fn next_page<C: Coder>(&mut self, coder: &mut C, vpage: u64) -> Result<u64> {
+        let successors = &mut self.pages[slot(self.last)].successors;
+        let place = coder.byte(self.columns.pages, || find(successors, vpage))?;
+        if let Some(found) = successors.get(usize::from(place)) {
+            let found = *found;
+            to_front(successors, place.into(), found);
+            return Ok(found);
+        }
+        let recent = coder.byte(self.columns.recent, || find(&self.recent, vpage))?;
+        let vpage = match self.recent.get(usize::from(recent)) {
+            Some(found) => *found,
+            None => coder.near(Column::OtherPages, self.last, vpage)?,
+        };
+        to_front(successors, SUCCESSORS - 1, vpage);
+        to_front(&mut self.recent, usize::from(recent).min(RECENT - 1), vpage);
+        Ok(vpage)
+    }
+}
+
+/// Bit of a byte of lines that says whether the line is written.
+const STORES_BIT: u32 = 6;
+
+/// Returns where a page is remembered.
+fn slot(vpage: u64) -> usize {
+    // Code, heap, libraries and stack have other bits above, and often the same below.
+    (vpage.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize % WARM_PAGES
+}
+
+/// Returns where a page is in a list, or how many there are.
+#[inline]
+fn find(pages: &[u64], vpage: u64) -> u8 {
+    pages.iter().position(|page| *page == vpage).unwrap_or(pages.len()) as u8
+}
+
+/// Puts a page first in a list, in place of the one at `from`.
+#[inline]
+fn to_front(pages: &mut [u64], from: usize, vpage: u64) {
+    pages.copy_within(..from, 1);
+    pages[0] = vpage;
 }
 
 /// Which way branches go, by the branch and those before it: counters of two bits.

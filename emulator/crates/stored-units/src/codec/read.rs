@@ -7,7 +7,7 @@ use isa::{
 };
 use timing::CoreCall;
 
-use super::{Codec, KIND_BITS, Kind, MOST_SEGMENTS, Mode, Result};
+use super::{Codec, KIND_BITS, KIND_MASK, Kind, Mode, PIECE_SEGMENTS, Result};
 use crate::columns::{Coder, Column, ReadColumns};
 use crate::reader::UnitsError;
 
@@ -20,20 +20,78 @@ pub struct RunBuffers {
     segments: Vec<PathSegment>,
     bytes: Vec<u8>,
 }
+
 impl Codec {
+    /// Begins to read a rest, or what a chunk has of one: reads how much of the path there is.
+    pub fn begin_part(&mut self, coder: &mut ReadColumns) -> Result<()> {
+        let path = &mut self.path;
+        if path.learns {
+            path.segments = coder.number(Column::PathCounts, 0)?;
+            path.calls = coder.number(Column::PathCounts, 0)?;
+            path.until_piece = 0;
+        }
+        Ok(())
+    }
+
+    /// Returns whether there is nothing more to read of a chunk.
+    pub fn is_done(&self, coder: &ReadColumns) -> bool {
+        self.path.segments == 0 && self.path.held.is_none() && coder.is_empty()
+    }
+
+    /// Reads a piece of the path.
+    fn read_path<'b>(
+        &mut self,
+        coder: &mut ReadColumns,
+        segments: &'b mut Vec<PathSegment>,
+    ) -> Result<CoreCall<'b>> {
+        let count = self.path.segments.min(PIECE_SEGMENTS);
+        segments.clear();
+        for _ in 0..count {
+            segments.push(self.segment(coder, &PathSegment::default())?);
+        }
+        let path = &mut self.path;
+        path.segments -= count;
+        // Pieces lie between calls at equal distances, so that predictors can learn while caches are kept warm.
+        path.until_piece = path.calls / (path.segments.div_ceil(PIECE_SEGMENTS) + 1);
+        Ok(CoreCall::Path(segments))
+    }
+
+    /// Reads the number of the next call; `None`: a piece of the path comes first.
+    fn next_call(&mut self, coder: &mut ReadColumns) -> Result<Option<u64>> {
+        let number = match self.path.held.take() {
+            Some(number) => number,
+            None if self.path.segments > 0 && coder.is_empty() => return Ok(None),
+            None => self.call(coder, 0)?,
+        };
+        let path = &mut self.path;
+        if path.segments > 0 {
+            let ends_rest = [Kind::Wake as u64, Kind::Rest as u64].contains(&(number & KIND_MASK));
+            if ends_rest || path.until_piece == 0 {
+                path.held = Some(number);
+                return Ok(None);
+            }
+            path.until_piece -= 1;
+            path.calls = path.calls.saturating_sub(1);
+        }
+        Ok(Some(number))
+    }
+
     /// Reads the next call, into the buffers where it has many parts.
     pub fn read<'b>(
         &mut self,
         coder: &mut ReadColumns,
         buffers: &'b mut RunBuffers,
     ) -> Result<CoreCall<'b>> {
-        use Column::{Calls, Counts, Rest};
+        use Column::Rest;
         loop {
-            let number = coder.number(Calls, 0)?;
+            let Some(number) = self.next_call(coder)? else {
+                return self.read_path(coder, &mut buffers.segments);
+            };
             let flags = number >> KIND_BITS;
-            let kind = Kind::ALL.get((number & ((1 << KIND_BITS) - 1)) as usize);
+            let kind = Kind::ALL.get((number & KIND_MASK) as usize);
             let kind = *kind.ok_or(UnitsError::Damaged("no call has this number"))?;
             let is = flags & 1 != 0;
+            self.calls += u64::from(kind != Kind::Mode);
             return Ok(match kind {
                 Kind::Mode => {
                     self.mode = Mode::from_number(flags)?;
@@ -41,25 +99,14 @@ impl Codec {
                 }
                 Kind::Run => CoreCall::Run(self.read_run(coder, buffers, is)?),
                 Kind::WarmAccess => {
-                    let (va, pa) = self.warm(coder, false, 0, 0)?;
-                    let kind = if is { MemKind::Store } else { MemKind::Load };
+                    let (va, pa, stores) = self.warm(coder, false, (0, 0, false))?;
+                    let kind = if stores { MemKind::Store } else { MemKind::Load };
                     let access = MemAccess::new(kind, va, pa, 1, false);
-                    CoreCall::WarmAccess { access, translated: flags & 2 != 0 }
+                    CoreCall::WarmAccess { access, translated: is }
                 }
                 Kind::WarmFetch => {
-                    let (pc, pa) = self.warm(coder, true, 0, 0)?;
+                    let (pc, pa, _) = self.warm(coder, true, (0, 0, false))?;
                     CoreCall::WarmFetch { pc, pa, translated: is }
-                }
-                Kind::Path => {
-                    let count = coder.number(Counts, 0)? as usize;
-                    if count > MOST_SEGMENTS {
-                        return Err(UnitsError::Damaged("too many segments of the path"));
-                    }
-                    buffers.segments.clear();
-                    for _ in 0..count {
-                        buffers.segments.push(self.segment(coder, &PathSegment::default())?);
-                    }
-                    CoreCall::Path(&buffers.segments)
                 }
                 Kind::Fetch => {
                     let (id, pa) = self.fetch(coder, StaticId(0), 0)?;
@@ -91,8 +138,15 @@ impl Codec {
                     CoreCall::Note { kind: flags as u8, bytes: &buffers.bytes }
                 }
                 Kind::Privilege => CoreCall::Privilege(Mode::from_number(flags & 3)?.privilege),
-                Kind::Wake => CoreCall::Wake { cycle: self.cycle(coder, 0)? },
-                Kind::Rest => CoreCall::Rest { learns: is },
+                Kind::Wake => {
+                    self.path.learns = false;
+                    CoreCall::Wake { cycle: self.cycle(coder, 0)? }
+                }
+                Kind::Rest => {
+                    self.path.learns = is;
+                    self.begin_part(coder)?;
+                    CoreCall::Rest { learns: is }
+                }
                 Kind::Region => CoreCall::Region(match flags {
                     0 => Event::Region(false),
                     1 => Event::Region(true),

@@ -1,49 +1,96 @@
 //! Calls become numbers.
 
 use commit_trace::Event;
-use isa::{MemKind, Privilege, Run};
+use isa::{MemKind, PathSegment, Privilege, Run};
 use timing::CoreCall;
 
-use super::{
-    ACCESSES, Codec, DIVIDES, KIND_BITS, Kind, MOST_SEGMENTS, Mode, Result, TRAPS, access_bits,
-};
+use super::{ACCESSES, Codec, DIVIDES, KIND_BITS, Kind, Mode, Result, TRAPS, access_bits};
 use crate::columns::{Coder, Column};
 use crate::reader::UnitsError;
 
 impl Codec {
-    /// Writes a call; returns as how many it will be read.
-    pub fn write<C: Coder>(&mut self, coder: &mut C, call: &CoreCall<'_>) -> Result<u64> {
-        use Column::{Calls, Counts, Rest};
-        let begin = |coder: &mut C, kind: Kind, flags: u64| {
-            coder.number(Calls, kind as u64 | flags << KIND_BITS).map(drop)
-        };
+    /// Begins to write a call.
+    #[inline]
+    fn begin<C: Coder>(&mut self, coder: &mut C, kind: Kind, flags: u64) -> Result<()> {
+        self.calls += 1;
+        self.path.calls += 1;
+        self.call(coder, kind as u64 | flags << KIND_BITS).map(drop)
+    }
+
+    /// Ends the columns of a chunk.
+    pub fn end_chunk<C: Coder>(&mut self, coder: &mut C) -> Result<()> {
+        if self.path.learns {
+            coder.number(Column::PathCounts, std::mem::take(&mut self.path.segments))?;
+            coder.number(Column::PathCounts, std::mem::take(&mut self.path.calls))?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether predictors learn from a path, so that how much of it was written depends on when the hart gives its log.
+    pub fn learns(&self) -> bool {
+        self.path.learns
+    }
+
+    /// Writes segments of the path, joined where one follows the other in memory, but for the last one.
+    fn write_path<C: Coder>(&mut self, coder: &mut C, segments: &[PathSegment]) -> Result<()> {
+        if !self.path.learns && !segments.is_empty() {
+            return Err(UnitsError::Damaged("a path from which nothing learns"));
+        }
+        for segment in segments.iter().filter(|segment| segment.lengths.count() > 0) {
+            let next = match &mut self.path.last {
+                Some(last) => last.join(*segment),
+                None => Some(*segment),
+            };
+            if let Some(next) = next {
+                self.end_path(coder)?;
+                self.path.last = Some(next);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the path: writes its last segment.
+    pub fn end_path<C: Coder>(&mut self, coder: &mut C) -> Result<()> {
+        let Some(mut last) = self.path.last.take() else { return Ok(()) };
+        if last.kind().is_none() {
+            last.target_and_tag = 0;
+        }
+        self.segment(coder, &last)?;
+        self.path.segments += 1;
+        Ok(())
+    }
+
+    /// Writes that a rest begins, or that the core wakes.
+    fn switch<C: Coder>(&mut self, coder: &mut C, kind: Kind, learns: bool) -> Result<()> {
+        self.end_path(coder)?;
+        self.end_chunk(coder)?;
+        self.begin(coder, kind, learns.into())?;
+        self.path.learns = learns;
+        self.path.calls = 0;
+        Ok(())
+    }
+
+    /// Writes a call.
+    pub fn write<C: Coder>(&mut self, coder: &mut C, call: &CoreCall<'_>) -> Result<()> {
+        use Column::Rest;
         match *call {
             CoreCall::Run(ref run) => {
                 self.write_mode(coder, run.privilege, run.translated)?;
-                begin(coder, Kind::Run, u64::from(!run.operands.is_empty()))?;
+                self.begin(coder, Kind::Run, u64::from(!run.operands.is_empty()))?;
                 self.run(coder, run)?;
             }
             CoreCall::WarmAccess { ref access, translated } => {
-                let stores = u64::from(access.kind() != MemKind::Load);
-                begin(coder, Kind::WarmAccess, stores | u64::from(translated) << 1)?;
-                self.warm(coder, false, access.va, access.pa())?;
+                self.begin(coder, Kind::WarmAccess, translated.into())?;
+                let stores = access.kind() != MemKind::Load;
+                self.warm(coder, false, (access.va, access.pa(), stores))?;
             }
             CoreCall::WarmFetch { pc, pa, translated } => {
-                begin(coder, Kind::WarmFetch, translated.into())?;
-                self.warm(coder, true, pc, pa)?;
+                self.begin(coder, Kind::WarmFetch, translated.into())?;
+                self.warm(coder, true, (pc, pa, false))?;
             }
-            CoreCall::Path(segments) => {
-                for segments in segments.chunks(MOST_SEGMENTS) {
-                    begin(coder, Kind::Path, 0)?;
-                    coder.number(Counts, segments.len() as u64)?;
-                    for segment in segments {
-                        self.segment(coder, segment)?;
-                    }
-                }
-                return Ok(segments.len().div_ceil(MOST_SEGMENTS) as u64);
-            }
+            CoreCall::Path(segments) => self.write_path(coder, segments)?,
             CoreCall::Fetch { id, pa, translated, .. } => {
-                begin(coder, Kind::Fetch, translated.into())?;
+                self.begin(coder, Kind::Fetch, translated.into())?;
                 self.fetch(coder, id, pa)?;
             }
             CoreCall::Retire(ref executed) => {
@@ -53,54 +100,56 @@ impl Codec {
                 let flags = flag(access_bits(&executed.mem) != 0 || executed.mem.va != 0, ACCESSES)
                     | flag(operand.dividend_bits != 0 || operand.divisor_bits != 0, DIVIDES)
                     | flag(executed.trap.is_some(), TRAPS);
-                begin(coder, Kind::Retire, flags)?;
+                self.begin(coder, Kind::Retire, flags)?;
                 let fetched = (executed.id, executed.fetch_pa);
                 self.executed(coder, fetched, flags, Some(executed))?;
                 self.fetched = None;
             }
             CoreCall::Define(ref inst) => {
-                begin(coder, Kind::Define, 0)?;
+                self.begin(coder, Kind::Define, 0)?;
                 self.define(coder, Some(inst))?;
             }
             CoreCall::Translated { va, ref walk } => {
-                begin(coder, Kind::Translated, 0)?;
+                self.begin(coder, Kind::Translated, 0)?;
                 self.walk(coder, va, walk)?;
             }
-            CoreCall::Interrupt => begin(coder, Kind::Interrupt, 0)?,
+            CoreCall::Interrupt => self.begin(coder, Kind::Interrupt, 0)?,
             CoreCall::IdleUntil(cycle) => {
-                begin(coder, Kind::IdleUntil, 0)?;
+                self.begin(coder, Kind::IdleUntil, 0)?;
                 self.cycle(coder, cycle)?;
             }
-            CoreCall::FlushTlb => begin(coder, Kind::FlushTlb, 0)?,
-            CoreCall::FenceI => begin(coder, Kind::FenceI, 0)?,
+            CoreCall::FlushTlb => self.begin(coder, Kind::FlushTlb, 0)?,
+            CoreCall::FenceI => self.begin(coder, Kind::FenceI, 0)?,
             CoreCall::Note { kind, bytes } => {
-                begin(coder, Kind::Note, kind.into())?;
+                self.begin(coder, Kind::Note, kind.into())?;
                 coder.number(Rest, bytes.len() as u64)?;
                 for byte in bytes {
                     coder.number(Rest, (*byte).into())?;
                 }
             }
-            CoreCall::Privilege(privilege) => begin(coder, Kind::Privilege, privilege as u64)?,
+            CoreCall::Privilege(privilege) => {
+                self.begin(coder, Kind::Privilege, privilege as u64)?
+            }
             CoreCall::Wake { cycle } => {
-                begin(coder, Kind::Wake, 0)?;
+                self.switch(coder, Kind::Wake, false)?;
                 self.cycle(coder, cycle)?;
             }
-            CoreCall::Rest { learns } => begin(coder, Kind::Rest, learns.into())?,
+            CoreCall::Rest { learns } => self.switch(coder, Kind::Rest, learns)?,
             CoreCall::Region(ref event) => {
                 let event = match event {
                     Event::Region(false) => 0,
                     Event::Region(true) => 1,
                     Event::RegionAnew => 2,
                     Event::Weight(_) => 3,
-                    _ => return Ok(0),
+                    _ => return Ok(()),
                 };
-                begin(coder, Kind::Region, event)?;
+                self.begin(coder, Kind::Region, event)?;
                 if let CoreCall::Region(Event::Weight(weight)) = *call {
                     coder.number(Rest, weight.into())?;
                 }
             }
         }
-        Ok(1)
+        Ok(())
     }
 
     /// Writes that privilege or address translation has changed, if it has.
@@ -113,7 +162,7 @@ impl Codec {
         let mode = Mode { privilege, translated };
         if mode != self.mode {
             self.mode = mode;
-            coder.number(Column::Calls, Kind::Mode as u64 | mode.number() << KIND_BITS)?;
+            self.call(coder, Kind::Mode as u64 | mode.number() << KIND_BITS)?;
         }
         Ok(())
     }
