@@ -27,7 +27,7 @@ fn units_that_are_decided_while_the_program_runs_weigh_what_they_stand_for() {
     let known = numbers("strata_instructions");
     assert!(at.is_sorted_by(|a, b| a < b) && at.iter().all(|at| at % 5000 == 0), "{at:?}");
     assert!(weights.iter().all(|weight| weight.is_power_of_two() && *weight <= 16), "{weights:?}");
-    assert!(weights.iter().any(|weight| *weight == 1) && weights.iter().any(|weight| *weight > 4));
+    assert!(weights.contains(&1) && weights.iter().any(|weight| *weight > 4));
     assert_eq!(known.iter().sum::<u64>(), all);
     assert!(known.len() > 1 && strata.iter().all(|stratum| known[*stratum as usize] > 0));
     // Weights alone say about as much: an interval is as long as two units.

@@ -385,7 +385,7 @@ mod tests {
         // The first interval of each long stretch is rare in its stratum, and intervals know little of it.
         assert!((920..=970).contains(&held_95), "{held_95} of 1000");
         assert!(held_99_7 >= 990, "{held_99_7} of 1000");
-        // As many units as were asked for.
+        // There are about as many units as were asked for.
         let asked_for = program.cpi.len() * seeds as usize / 8;
         assert!((count as f64 / asked_for as f64 - 1.0).abs() < 0.1, "{count} {asked_for}");
         let equal: Vec<_> = program.cpi.iter().step_by(8).map(|cpi| (*cpi, 1.0)).collect();
