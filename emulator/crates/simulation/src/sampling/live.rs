@@ -272,7 +272,7 @@ fn signature(misses: MissCounts, instructions: u64) -> Signature {
 
 #[cfg(test)]
 mod tests {
-    use profile::{Estimate, StratumUnit};
+    use profile::Estimate;
 
     use super::*;
 
@@ -421,8 +421,6 @@ mod tests {
         }
         let known: u64 = live.phases.iter().map(|phase| phase.intervals * live.interval()).sum();
         assert_eq!(known, all);
-        let unit = |stands_for| StratumUnit { stratum: 0, stands_for, part: 1.0, whole: 1.0 };
-        assert_eq!(Estimate::of_strata(&[unit(1.0), unit(3.0)]).unwrap().value, 1.0);
     }
 
     #[test]
@@ -440,9 +438,15 @@ mod tests {
             })
             .collect();
         assert_eq!(decisions, [0, 500, 5500, 10_500]);
-        let absurd = SamplingPlan { unit: u64::MAX, warm_up: u64::MAX, every: u64::MAX, ..plan };
+        // A spec has no longer ones.
+        let most = i64::MAX as u64;
+        let absurd = SamplingPlan { unit: most, warm_up: most, every: most, ..plan };
         let mut live = LivePlanner::new(&absurd);
-        live.decide(0, MissCounts::default());
-        assert!(live.next_decision() < u64::MAX || live.stratum_instructions(5) == [5]);
+        let decisions = [0, 0, most].map(|place| {
+            assert_eq!(live.next_decision(), place);
+            live.decide(place, MissCounts::default())
+        });
+        assert_eq!(decisions[0].map(|unit| unit.at), Some(0));
+        assert!(live.next_decision() > most);
     }
 }
