@@ -124,7 +124,7 @@ impl Estimate {
                     1f64.max((drawn - 1.0) * FREEDOM_OF_DIFFERENCES),
                 ),
             };
-            // One of the units for which it stands is known: itself.
+            // What is known of the units for which one stands is that one.
             let unknown =
                 units.iter().map(|unit| unit.stands_for * (unit.stands_for - 1.0).max(0.0));
             let of_stratum = of_one * unknown.sum::<f64>();

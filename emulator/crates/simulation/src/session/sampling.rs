@@ -28,7 +28,7 @@ impl Session {
     /// Goes on to the phase of sampling that is due, if one is.
     pub(super) fn sample(&mut self) -> Result<(), SimulationError> {
         let retired = self.system.harts.instructions();
-        if self.sampler.as_ref().is_some_and(|sampler| sampler.is_to_decide(retired)) {
+        while self.sampler.as_ref().is_some_and(|sampler| sampler.is_to_decide(retired)) {
             let now = self.progress();
             self.sampler.iter_mut().for_each(|sampler| sampler.decide(now));
         }
