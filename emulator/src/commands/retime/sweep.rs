@@ -132,7 +132,7 @@ fn candidates(args: &RetimeArgs, recorded: &Preset) -> Result<Vec<Candidate>, Ba
             )));
         }
         let with_each = |set: &Vec<String>| -> Vec<Vec<String>> {
-            values.iter().map(|value| [&set[..], &[value.clone()]].concat()).collect()
+            values.iter().map(|value| [&set[..], std::slice::from_ref(value)].concat()).collect()
         };
         sets = sets.iter().flat_map(with_each).collect();
     }
