@@ -234,20 +234,23 @@ fn runs(phases: &[u32]) -> Vec<PhaseRun> {
 /// Characters for phases, in order; later ones are `+`.
 const PHASE_CHARACTERS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// Returns the phases over the region as so many characters: of each part the phase that most of its intervals are of.
-fn phase_line(runs: &[PhaseRun], width: usize) -> String {
+/// Returns the phases of so many parts of the region: of each part the one that most of its intervals are of.
+fn phases_of_parts(runs: &[PhaseRun], parts: usize) -> Vec<u32> {
     let all: Vec<u32> =
         runs.iter().flat_map(|run| std::iter::repeat_n(run.phase, run.intervals)).collect();
-    let width = width.min(all.len());
-    let part = |at: usize| &all[at * all.len() / width..(at + 1) * all.len() / width];
-    let mark = |part: &[u32]| {
+    let parts = parts.min(all.len());
+    let most = |part: &[u32]| {
         let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
         part.iter().for_each(|phase| *counts.entry(*phase).or_default() += 1);
         let most = counts.into_iter().max_by_key(|(phase, count)| (*count, u32::MAX - phase));
-        let mark = most.and_then(|(phase, _)| PHASE_CHARACTERS.get(phase as usize));
-        mark.map_or('+', |mark| char::from(*mark))
+        most.map_or(0, |(phase, _)| phase)
     };
-    (0..width).map(|at| mark(part(at))).collect()
+    (0..parts).map(|at| most(&all[at * all.len() / parts..(at + 1) * all.len() / parts])).collect()
+}
+
+/// Returns a character for a phase.
+fn phase_character(phase: u32) -> char {
+    PHASE_CHARACTERS.get(phase as usize).map_or('+', |mark| char::from(*mark))
 }
 
 /// Returns the units that have instructions, in order of the region.
@@ -334,7 +337,8 @@ impl Section for UnitReport {
             )?;
         }
         if !self.over_region.is_empty() {
-            let phases = phase_line(&self.over_region, self.stretches.len());
+            let phases = phases_of_parts(&self.over_region, self.stretches.len());
+            let phases: String = phases.into_iter().map(phase_character).collect();
             writeln!(out, "  {:<30}{phases}", "phase")?;
         }
         if let Some(words) = self.weakest_in_words() {
@@ -345,7 +349,7 @@ impl Section for UnitReport {
         }
         writeln!(
             out,
-            "{:>7}{:>10}{:>8}{:>10}{:>10}{:>10}{:>14}{:>18}",
+            "{:>7}{:>10}{:>8}{:>10}{:>10}{:>10}{:>14}{:>20}",
             "phase",
             "share, %",
             "units",
@@ -360,7 +364,7 @@ impl Section for UnitReport {
         for phase in self.phases.iter().take(LISTED_PHASES) {
             writeln!(
                 out,
-                "{:>7}{:>10}{:>8}{:>10}{:>10}{:>10}{:>14}{:>18.1}",
+                "{:>7}{:>10}{:>8}{:>10}{:>10}{:>10}{:>14}{:>20.1}",
                 phase.number,
                 fixed(phase.share),
                 phase.sums.units,

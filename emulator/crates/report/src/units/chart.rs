@@ -1,8 +1,10 @@
 //! Units as an SVG image: cycles for each instruction over the instructions of the region.
 
+use std::borrow::Cow;
+
 use maud::{Markup, html};
 
-use super::{Mark, UnitReport};
+use super::{Mark, UnitReport, phases_of_parts, runs};
 
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 240.0;
@@ -19,8 +21,10 @@ const STRIP_TOP: f64 = BOTTOM + 26.0;
 const STRIP_HEIGHT: f64 = 22.0;
 /// Dots that a page has at most.
 const MOST_DOTS: usize = 2000;
-/// Runs of intervals of one phase that the strip shows apart.
+/// Runs of intervals of one phase that the strip shows as they are; of more it shows parts of the region.
 const MOST_RUNS: usize = 5000;
+/// These parts.
+const STRIP_PARTS: usize = 1000;
 /// Colours of the page that phases have in turn.
 const COLORS: usize = 7;
 
@@ -37,7 +41,8 @@ pub(super) fn chart(report: &UnitReport) -> Markup {
     let radius = |mark: &Mark| (2.0 * mark.weight.sqrt()).clamp(1.5, 9.0);
     let every = report.marks.len().div_ceil(MOST_DOTS).max(1);
     let lines = (0..=(top / step).round() as usize).map(|number| number as f64 * step);
-    let edges = (0..=4).map(|quarter| report.instructions / 4 * quarter);
+    let edges = [(0, "start"), (1, "middle"), (2, "middle"), (3, "middle"), (4, "end")];
+    let edges = edges.map(|(quarter, anchor)| (report.instructions / 4 * quarter, anchor));
     let most = report.stretches.iter().filter_map(|of| of.sums.variance).fold(0.0, f64::max);
     html! {
         div class="chart" {
@@ -47,8 +52,8 @@ pub(super) fn chart(report: &UnitReport) -> Markup {
                     line class="grid" x1=(LEFT) x2=(RIGHT) y1=(short(y(cpi))) y2=(short(y(cpi))) {}
                     text class="axis" x=(LEFT - 6.0) y=(short(y(cpi) + 4.0)) text-anchor="end" { (short(cpi)) }
                 }
-                @for at in edges {
-                    text class="axis" x=(short(x(at))) y=(BOTTOM + 16.0) text-anchor=(if at == 0 { "start" } else { "middle" }) { (format!("{:.0} M", at as f64 / 1e6)) }
+                @for (at, anchor) in edges {
+                    text class="axis" x=(short(x(at))) y=(BOTTOM + 16.0) text-anchor=(anchor) { (format!("{:.0} M", at as f64 / 1e6)) }
                 }
                 @for mark in report.marks.iter().step_by(every) {
                     circle cx=(short(x(mark.at))) cy=(short(y(mark.cpi))) r=(short(radius(mark))) style={ "fill:var(--c" (color(mark)) ");fill-opacity:.65" } {
@@ -74,10 +79,14 @@ pub(super) fn chart(report: &UnitReport) -> Markup {
 
 /// Returns the strip of phases over the region.
 fn phases(report: &UnitReport) -> Markup {
-    let all: usize = report.over_region.iter().map(|run| run.intervals).sum();
+    let shown = match report.over_region.len() {
+        0..=MOST_RUNS => Cow::Borrowed(&report.over_region[..]),
+        _ => Cow::Owned(runs(&phases_of_parts(&report.over_region, STRIP_PARTS))),
+    };
+    let all: usize = shown.iter().map(|run| run.intervals).sum();
     let x = |interval: usize| LEFT + (RIGHT - LEFT) * interval as f64 / all.max(1) as f64;
     let mut begins = 0;
-    let places = report.over_region.iter().take(MOST_RUNS).map(|run| {
+    let places = shown.iter().map(|run| {
         let from = begins;
         begins += run.intervals;
         (run, from, begins)
@@ -85,7 +94,7 @@ fn phases(report: &UnitReport) -> Markup {
     html! {
         @for (run, from, to) in places {
             rect x=(short(x(from))) y=(-PHASES_ROOM + 2.0) height=(PHASES_HEIGHT) width=(short(x(to) - x(from))) style={ "fill:var(--c" (run.phase as usize % COLORS) ")" } {
-                title { (format!("phase {}, {} intervals", run.phase, run.intervals)) }
+                title { "phase " (run.phase) }
             }
         }
     }

@@ -51,8 +51,9 @@ fn chosen_units_stand_for_phases() {
     let report = UnitReport::new(&inputs).unwrap();
     let runs: Vec<_> = report.over_region.iter().map(|run| (run.phase, run.intervals)).collect();
     assert_eq!(runs, [(2, 400), (7, 100), (2, 500)]);
-    assert_eq!(phase_line(&report.over_region, 10), "2222722222");
-    assert_eq!(chart::chart(&report).into_string().matches("phase 2, 500 intervals").count(), 1);
+    assert_eq!(phases_of_parts(&report.over_region, 10), [2, 2, 2, 2, 7, 2, 2, 2, 2, 2]);
+    assert_eq!([0, 7, 10, 61, 62].map(phase_character), ['0', '7', 'a', 'Z', '+']);
+    assert_eq!(chart::chart(&report).into_string().matches("<title>phase 2</title>").count(), 2);
     let chosen = UnitReport::new(&UnitInputs { tell_chance: false, ..inputs }).unwrap();
     assert!(chosen.phases.iter().all(|phase| phase.sums.variance.is_none()));
     assert_eq!(chosen.weakest(), None);
