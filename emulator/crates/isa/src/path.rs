@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn segments_are_joined_as_far_as_there_is_room() {
         let lengths = |from: usize, to: usize| {
-            let len = |n: usize| if n % 3 == 0 { 4 } else { 2 };
+            let len = |n: usize| if n.is_multiple_of(3) { 4 } else { 2 };
             (from..to).fold(SegmentLengths::default(), |all, n| all.with(len(n)))
         };
         for (first, second) in [(1, 63), (40, 60), (62, 2), (63, 5)] {

@@ -63,7 +63,17 @@ fn static_inst(id: u32) -> StaticInst {
 #[derive(Default)]
 struct Words {
     calls: Vec<String>,
-    path: Vec<(u64, u8, Option<(TransferKind, u64)>, bool)>,
+    path: Vec<PathInstruction>,
+}
+
+/// An instruction of a path, as words show it.
+#[derive(Debug)]
+#[allow(dead_code, reason = "shown as text alone")]
+struct PathInstruction {
+    pc: u64,
+    len: u8,
+    transfer: Option<(TransferKind, u64)>,
+    taken: bool,
 }
 
 impl Words {
@@ -86,7 +96,8 @@ impl Words {
             let kind = segment.kind().filter(|_| number + 1 == count);
             let transfer = kind.map(|kind| (kind, segment.target()));
             let taken = transfer.is_some() && segment.taken();
-            self.path.push((pc, segment.lengths.len_at(number), transfer, taken));
+            let len = segment.lengths.len_at(number);
+            self.path.push(PathInstruction { pc, len, transfer, taken });
         }
     }
 
@@ -295,7 +306,7 @@ fn what_is_written_is_read() {
             assert!(found == expected, "call {n} of seed {seed}:\n{found}\n{expected}");
         }
         assert_eq!(found.calls.len(), expected.len());
-        assert!(calls < 1000 || expected.iter().any(|words| words.starts_with("[(")));
+        assert!(calls < 1000 || expected.iter().any(|words| words.starts_with("[PathInstruction")));
     }
 }
 
