@@ -23,7 +23,7 @@ const STRIP_HEIGHT: f64 = 22.0;
 const MOST_DOTS: usize = 2000;
 /// Runs of intervals of one phase that the strip shows as they are; of more it shows parts of the region.
 const MOST_RUNS: usize = 5000;
-/// These parts.
+/// Parts of the region that the strip shows instead of very many runs.
 const STRIP_PARTS: usize = 1000;
 /// Colours of the page that phases have in turn.
 const COLORS: usize = 7;
