@@ -4,7 +4,7 @@ mod sweep;
 
 pub use sweep::SweepFile;
 
-use std::io::{BufReader, IsTerminal as _};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -22,7 +22,7 @@ use super::run::{STATUS_OF_INTERRUPT, stop_on_signal};
 use super::trace::fingerprint;
 use crate::cli::RetimeArgs;
 use crate::failure::{BadInput, bad_input};
-use crate::host::terminal::{rewrite_line, say_json};
+use crate::host::terminal::{ProgressLine, say_json};
 use crate::run_folder::run_json::{RetimedRun, RunJson};
 use crate::run_folder::{RUN, Results, STORED_UNITS, UNITS, Work};
 use crate::spec::{Spec, samplers::samplers};
@@ -115,7 +115,7 @@ fn on_one_core(args: &RetimeArgs, of: StoredRun, stored: StoredUnits) -> anyhow:
     let stop = stop_on_signal()?;
     let mut work = Work::begin(&out)?;
     let begun = Instant::now();
-    let mut progress = Progress::new("units", units.at.len());
+    let mut progress = ProgressLine::new("units", units.at.len());
     let retimed = retime_units(
         stored,
         RetimeOptions {
@@ -342,37 +342,5 @@ fn run_json(
         what_if: Value::Null,
         what_if_others: Vec::new(),
         ..recorded
-    }
-}
-
-/// How much is done, on a terminal.
-struct Progress {
-    /// What is counted.
-    things: &'static str,
-    all: usize,
-    shown: Instant,
-    /// Characters of the line that is shown.
-    width: usize,
-    is_terminal: bool,
-}
-
-impl Progress {
-    fn new(things: &'static str, all: usize) -> Self {
-        let is_terminal = std::io::stderr().is_terminal();
-        Self { things, all, shown: Instant::now(), width: 0, is_terminal }
-    }
-
-    fn show(&mut self, done: usize) {
-        if self.is_terminal && self.shown.elapsed().as_secs_f64() > 0.5 {
-            self.shown = Instant::now();
-            let line = format!("{done} of {} {}", self.all, self.things);
-            rewrite_line(std::mem::replace(&mut self.width, line.len()), format_args!("{line}"));
-        }
-    }
-
-    fn end(&self) {
-        if self.width > 0 {
-            rewrite_line(self.width, format_args!(""));
-        }
     }
 }

@@ -10,7 +10,7 @@ use simulation::{SampledUnits, SamplingPlan, Scheme, TimedRegion, Trial};
 use super::phases::PhasesFile;
 use crate::cli::SchemesArgs;
 use crate::failure::bad_input;
-use crate::host::terminal::say_json;
+use crate::host::terminal::{ProgressLine, say_json};
 use crate::run_folder::{PHASES, Results, UNITS};
 
 /// What `tipsim schemes` found.
@@ -54,6 +54,8 @@ pub fn schemes(args: &SchemesArgs) -> anyhow::Result<u8> {
     })?;
     let survey = args.phases.as_deref().map(read_survey).transpose()?;
     let mut trials = Vec::new();
+    let all = args.unit.iter().map(|unit| SCHEMES.len() * sizes(args, &region, *unit).len());
+    let (mut progress, mut done) = (ProgressLine::new("trials", all.sum()), 0);
     for unit in &args.unit {
         let survey = match (&args.phases, &survey) {
             (Some(dir), Some(survey)) => Some(joined(survey, *unit, dir)?),
@@ -61,6 +63,8 @@ pub fn schemes(args: &SchemesArgs) -> anyhow::Result<u8> {
         };
         for (asked, budget) in sizes(args, &region, *unit) {
             for scheme in SCHEMES {
+                progress.show(done);
+                done += 1;
                 let plan = plan(scheme, *unit, asked, &region);
                 let seeds = match plan.surveys() {
                     Some(_) if survey.is_none() || asked > MOST_CHOSEN => continue,
@@ -77,6 +81,7 @@ pub fn schemes(args: &SchemesArgs) -> anyhow::Result<u8> {
             }
         }
     }
+    progress.end();
     let found = SchemesFile {
         format: FORMAT,
         instructions: region.instructions(),

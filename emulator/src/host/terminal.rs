@@ -2,12 +2,12 @@
 
 use std::fmt::{Arguments, Display};
 use std::fs::File;
-use std::io::{Error, ErrorKind, Read, Write};
+use std::io::{Error, ErrorKind, IsTerminal as _, Read, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use devices::Input;
 use report::{printable, printable_json, printable_lines};
@@ -89,6 +89,41 @@ pub fn warn(text: Arguments<'_>) {
 pub fn rewrite_line(width: usize, line: Arguments<'_>) {
     let line = line.to_string();
     let _ = write!(std::io::stderr(), "\r{:width$}\r{}", "", printable(&line));
+}
+
+/// How much is done, on a terminal.
+pub struct ProgressLine {
+    /// What is counted.
+    things: &'static str,
+    all: usize,
+    shown: Instant,
+    /// Characters of the line that is shown.
+    width: usize,
+    is_terminal: bool,
+}
+
+impl ProgressLine {
+    /// Begins to count `all` things.
+    pub fn new(things: &'static str, all: usize) -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        Self { things, all, shown: Instant::now(), width: 0, is_terminal }
+    }
+
+    /// Shows that so many are done, twice a second.
+    pub fn show(&mut self, done: usize) {
+        if self.is_terminal && self.shown.elapsed().as_secs_f64() > 0.5 {
+            self.shown = Instant::now();
+            let line = format!("{done} of {} {}", self.all, self.things);
+            rewrite_line(std::mem::replace(&mut self.width, line.len()), format_args!("{line}"));
+        }
+    }
+
+    /// Takes the line away.
+    pub fn end(&self) {
+        if self.width > 0 {
+            rewrite_line(self.width, format_args!(""));
+        }
+    }
 }
 
 const ESCAPE: u8 = 1; // Ctrl-A

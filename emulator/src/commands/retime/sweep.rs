@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use simulation::{RetimeOptions, Threads, retime as retime_units};
 use timing::Preset;
 
-use super::{Progress, StoredRun, check_out, core, default_out, ratio, smaller};
+use super::{StoredRun, check_out, core, default_out, ratio, smaller};
 use crate::cli::RetimeArgs;
 use crate::commands::run::{STATUS_OF_INTERRUPT, stop_on_signal};
 use crate::failure::{BadInput, bad_input};
-use crate::host::terminal::{say, say_json};
+use crate::host::terminal::{ProgressLine, say, say_json};
 use crate::run_folder::{STORED_UNITS, SWEEP, Work};
 
 /// Most cores of one sweep.
@@ -157,7 +157,7 @@ fn time_all(
     let jobs = jobs.map_or(1, NonZeroUsize::get).min(candidates.len());
     let (next, units_done, failed) =
         (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
-    let progress = Mutex::new(Progress::new("units", candidates.len() * of.units.at.len()));
+    let progress = Mutex::new(ProgressLine::new("units", candidates.len() * of.units.at.len()));
     let rows = Mutex::new(Vec::new());
     let after_unit = || {
         let done = units_done.fetch_add(1, Relaxed) + 1;
