@@ -49,8 +49,28 @@ pub struct StratumUnit {
     pub whole: f64,
 }
 
-/// Degrees of freedom of a variance by successive differences, for each of these.
+/// Degrees of freedom of a variance by successive differences, for each difference.
 const FREEDOM_OF_DIFFERENCES: f64 = 2.0 / 3.0;
+
+/// What the variance of a stratum's units is computed from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deviations {
+    /// From how far each unit is off the stratum's mean. A drift within the stratum makes the interval wider than it need be, which suits strata of few units.
+    FromMean,
+    /// From how much units differ that follow each other, if each was drawn of as many that follow each other (*successive differences*: Wolter, *Introduction to Variance Estimation*, 8.2).
+    /// A slow drift within the stratum adds nothing.
+    Successive,
+}
+
+impl Deviations {
+    /// Returns the degrees of freedom for each unit but one.
+    fn freedom(self) -> f64 {
+        match self {
+            Self::FromMean => 1.0,
+            Self::Successive => FREEDOM_OF_DIFFERENCES,
+        }
+    }
+}
 
 /// An interval around an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -91,9 +111,8 @@ impl Estimate {
     /// Returns the ratio of two sums over strata, of each of which some units were drawn (Cochran, *Sampling Techniques*, 5.5 and 6.11). `None` without two units, or if no stratum
     /// has two of them. Where a stratum has one unit that stands for more than itself, the others' variance is taken for its own.
     ///
-    /// `units` are in the order in which their strata's units are, and each was drawn of as many that follow each other: so the variance is that of successive differences (Wolter, *Introduction to Variance
-    /// Estimation*, 8.2), to which a slow drift within a stratum adds nothing.
-    pub fn of_strata(units: &[StratumUnit]) -> Option<Self> {
+    /// `units` are in the order in which their strata's units are.
+    pub fn of_strata(units: &[StratumUnit], deviations: Deviations) -> Option<Self> {
         let (part, whole) = units.iter().fold((0.0, 0.0), |sums, unit| {
             (sums.0 + unit.stands_for * unit.part, sums.1 + unit.stands_for * unit.whole)
         });
@@ -104,9 +123,15 @@ impl Estimate {
         let mut strata: BTreeMap<u64, Vec<&StratumUnit>> = BTreeMap::new();
         units.iter().for_each(|unit| strata.entry(unit.stratum).or_default().push(unit));
         let off = |unit: &StratumUnit| unit.part - value * unit.whole;
-        let squares = |units: &[&StratumUnit]| {
-            let pairs = units.windows(2).map(|pair| (off(pair[1]) - off(pair[0])).powi(2));
-            pairs.sum::<f64>() / 2.0
+        let squares = |units: &[&StratumUnit]| match deviations {
+            Deviations::FromMean => {
+                let mean = units.iter().map(|unit| off(unit)).sum::<f64>() / units.len() as f64;
+                units.iter().map(|unit| (off(unit) - mean).powi(2)).sum::<f64>()
+            }
+            Deviations::Successive => {
+                let pairs = units.windows(2).map(|pair| (off(pair[1]) - off(pair[0])).powi(2));
+                pairs.sum::<f64>() / 2.0
+            }
         };
         let pooled: f64 = strata.values().map(|units| squares(units)).sum();
         let freedom = (units.len() - strata.len()) as f64;
@@ -119,10 +144,9 @@ impl Estimate {
             let drawn = units.len() as f64;
             let (of_one, freedom) = match units.len() {
                 1 => (pooled / freedom, freedom),
-                _ => (
-                    squares(units) / (drawn - 1.0),
-                    1f64.max((drawn - 1.0) * FREEDOM_OF_DIFFERENCES),
-                ),
+                _ => {
+                    (squares(units) / (drawn - 1.0), 1f64.max((drawn - 1.0) * deviations.freedom()))
+                }
             };
             // What is known of the units for which one stands is that one.
             let unknown =
@@ -231,7 +255,9 @@ mod tests {
         ];
         let truth = strata.iter().flatten().sum::<f64>() / 1000.0;
         let (mut held_95, mut held_99_7, mut unstratified) = (0, 0, 0);
-        for _ in 0..2000 {
+        for number in 0..2000 {
+            let deviations =
+                [Deviations::FromMean, Deviations::Successive][usize::from(number % 2 == 0)];
             let mut units = Vec::new();
             for (stratum, all) in (0..).zip(&strata) {
                 for block in all.chunks(all.len() / 10) {
@@ -240,7 +266,7 @@ mod tests {
                     units.push(StratumUnit { stratum, stands_for, part, whole: 1.0 });
                 }
             }
-            let estimate = Estimate::of_strata(&units).unwrap();
+            let estimate = Estimate::of_strata(&units, deviations).unwrap();
             let error = (estimate.value - truth).abs();
             held_95 += usize::from(error <= estimate.margin().within_95);
             held_99_7 += usize::from(error <= estimate.margin().within_99_7);
@@ -255,21 +281,46 @@ mod tests {
     }
 
     #[test]
+    fn a_drift_within_a_stratum_widens_one_interval_alone() {
+        // A stratum in ten parts, of each of which one unit was drawn: it drifts from 1 to 10 cycles, and units differ by a tenth beside that.
+        let units: Vec<StratumUnit> = (0..10)
+            .map(|at| StratumUnit {
+                stratum: 0,
+                stands_for: 100.0,
+                part: 1.0 + f64::from(at) + if at % 2 == 0 { 0.1 } else { 0.0 },
+                whole: 1.0,
+            })
+            .collect();
+        let width = |deviations| {
+            Estimate::of_strata(&units, deviations).unwrap().margin().within_99_7
+                / student(0.997, 9.0 * Deviations::freedom(deviations))
+        };
+        let mean = units.iter().map(|unit| unit.part).sum::<f64>() / 10.0;
+        let squares: f64 = units.iter().map(|unit| (unit.part - mean).powi(2)).sum();
+        let expected = (squares / 9.0 / 10.0 * 0.99).sqrt();
+        assert!((width(Deviations::FromMean) / expected - 1.0).abs() < 1e-9);
+        let pairs = 5.0 * 0.9f64.powi(2) + 4.0 * 1.1f64.powi(2);
+        let expected = (pairs / 2.0 / 9.0 / 10.0 * 0.99).sqrt();
+        assert!((width(Deviations::Successive) / expected - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
     fn strata_of_one_unit_borrow_the_variance_of_others() {
         let unit =
             |stratum, stands_for, part| StratumUnit { stratum, stands_for, part, whole: 1.0 };
-        assert_eq!(Estimate::of_strata(&[unit(0, 3.0, 1.0), unit(1, 2.0, 1.0)]), None);
-        assert_eq!(Estimate::of_strata(&[]), None);
+        let single = [unit(0, 3.0, 1.0), unit(1, 2.0, 1.0)];
+        assert_eq!(Estimate::of_strata(&single, Deviations::Successive), None);
+        assert_eq!(Estimate::of_strata(&[], Deviations::Successive), None);
         // All units of the second stratum are known.
         let known = [unit(0, 5.0, 1.0), unit(0, 5.0, 3.0), unit(1, 1.0, 9.0)];
-        let estimate = Estimate::of_strata(&known).unwrap();
+        let estimate = Estimate::of_strata(&known, Deviations::Successive).unwrap();
         assert!((estimate.value - 29.0 / 11.0).abs() < 1e-12);
         // s² = 2; 10² · (1 - 2/10) · 2 / 2 = 80.
         let expected = 12.706 * 80f64.sqrt() / 11.0;
         assert!((estimate.margin().within_95 / expected - 1.0).abs() < 1e-3);
         let mut borrowed = known;
         borrowed[2].stands_for = 4.0;
-        let wider = Estimate::of_strata(&borrowed).unwrap();
+        let wider = Estimate::of_strata(&borrowed, Deviations::Successive).unwrap();
         assert!(wider.margin().within_95 * 14.0 > estimate.margin().within_95 * 11.0 * 0.5);
     }
 

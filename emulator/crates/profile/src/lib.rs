@@ -59,7 +59,7 @@ pub use error::{
     ErrorSums, ErrorTotals, OracleLevel, OracleWeights, mean_deviation, profile_error,
     sampling_error,
 };
-pub use estimate::{Estimate, Interval, Margin, RatioSums, StratumUnit};
+pub use estimate::{Deviations, Estimate, Interval, Margin, RatioSums, StratumUnit};
 pub use evaluate::{Evaluator, Region};
 pub use evaluation::{Evaluation, Sample, SamplerResult, ThreadPart};
 pub use events::{Misplaced, Signatures};

@@ -1,6 +1,6 @@
 //! What became of the sampling of a region.
 
-use profile::{Estimate, StratumUnit};
+use profile::{Deviations, Estimate, StratumUnit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -120,8 +120,11 @@ impl Sampled {
                     units.iter().map(|unit| (unit.cycles as f64, unit.instructions as f64));
                 Estimate::of_ratio(ratios, rest)
             }
-            Scheme::Stratified | Scheme::Live => {
-                Estimate::of_strata(&stratum_units(plan, units, strata))
+            Scheme::Stratified => {
+                Estimate::of_strata(&stratum_units(plan, units, strata), Deviations::FromMean)
+            }
+            Scheme::Live => {
+                Estimate::of_strata(&stratum_units(plan, units, strata), Deviations::Successive)
             }
             Scheme::Simpoint => None,
         };
