@@ -41,8 +41,6 @@ mod report;
 mod results;
 mod runs;
 mod sampled;
-mod sampled_harts;
-mod sampled_live;
 mod samples;
 mod sampling;
 mod session;

@@ -205,8 +205,8 @@ which units begin is off by units that were timed twice (more of them: --set run
 differences of the shares of the 20 hottest instructions of the program's hottest process, "function" the largest difference of a
 function's share. The second table has what each scheme would have said of the programs, by units that are added up from those of the run
 that times everything: "mean" is the error over seeds and programs, "program" the mean error of the worst program, "largest" that of any
-seed. It is what chance alone does. curves.svg in the folder of results has the errors over the part that is timed. A program takes some
-three minutes.
+seed. It is what chance alone does. curves.html in the folder of results has the errors over the part that is timed. A program takes some
+ten minutes, most of them for schemes that choose units (fewer with --choosing-seeds 5).
 Example: workloads/sampling/run --only xz,perl""", formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--format", choices=["text", "json"], default="text", help="json: everything as JSON")
     parser.add_argument("--only", metavar="NAME,…", help="these programs of workloads/study")
@@ -220,7 +220,7 @@ Example: workloads/sampling/run --only xz,perl""", formatter_class=argparse.RawD
     args = parser.parse_args()
     rows = [judged(args, name) for name in chosen(parser.prog, args.only, programs)]
     if args.seeds:
-        (args.out / "curves.svg").write_text(curves(of_schemes(rows)))
+        (args.out / "curves.html").write_text(curves(of_schemes(rows)))
     print(json.dumps(rows, indent=2) if args.format == "json" else text(rows))
 
 

@@ -1,8 +1,11 @@
-"""The errors of schemes of sampling over the part of programs that is timed, as an SVG image with logarithmic axes."""
+"""The errors of schemes of sampling over the part of programs that is timed, as a page with a chart on logarithmic axes."""
 
 import math
 from typing import Any
 
+from pages import POLICY
+
+TITLE = "Error of the cycles, in the mean of seeds and programs"
 WIDTH, HEIGHT = 760, 420
 # Edges of the plot.
 LEFT, RIGHT, TOP, BOTTOM = 60, 560, 16, 370
@@ -39,7 +42,7 @@ def label(x: float, y: float, text: str, anchor: str = "start") -> str:
 
 
 def curves(summary: list[dict[str, Any]]) -> str:
-    """Returns the image; `summary` has a row for each scheme, unit and part that is timed."""
+    """Returns the page; `summary` has a row for each scheme, unit and part that is timed."""
     parts = []
     for error in (0.1, 1, 10):
         y = down(error)
@@ -48,7 +51,7 @@ def curves(summary: list[dict[str, Any]]) -> str:
         x = across(timed)
         parts.append(f'<path class="grid" d="M{x:.1f} {TOP}V{BOTTOM}"/>' + label(x, BOTTOM + 16, f"{timed} %", "middle"))
     parts.append(label((LEFT + RIGHT) / 2, BOTTOM + 36, "part of the program in units", "middle"))
-    parts.append(label(LEFT, TOP - 4, "error of the cycles, in the mean of seeds and programs"))
+    parts.append(label(LEFT, TOP - 4, TITLE))
     for text, error in PUBLISHED.items():
         y = down(error)
         parts.append(f'<path class="published" d="M{LEFT} {y:.1f}H{RIGHT}"/>' + label(RIGHT + 6, y + 4, text))
@@ -63,4 +66,5 @@ def curves(summary: list[dict[str, Any]]) -> str:
         parts.append(f'<polyline class="curve" points="{path}" {style}/><path class="curve" d="M{RIGHT + 6} {y}h24" {style}/>'
                      + label(RIGHT + 36, y + 4, f"{scheme}, {unit // 1000}k"))
     style = "text{font:11px sans-serif}.grid{stroke:#ddd}.published{stroke:#999;stroke-dasharray:1 3}.curve{fill:none;stroke-width:2}"
-    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}"><style>{style}</style>{"".join(parts)}</svg>\n'
+    chart = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{TITLE}">{"".join(parts)}</svg>'
+    return f'<!doctype html>\n<html lang="en"><meta charset="utf-8">{POLICY}<title>{TITLE}</title><style>{style}</style>{chart}</html>\n'

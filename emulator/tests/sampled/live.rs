@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use super::{run, run_recorded};
 use crate::common::{json, scratch, succeed, tipsim};
-use crate::sampled::{run, run_recorded};
 
 #[test]
 fn units_that_are_decided_while_the_program_runs_weigh_what_they_stand_for() {
