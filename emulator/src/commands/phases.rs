@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use phases::{Phases, Survey};
+use report::{most_frequent_phase, phase_character};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -190,8 +191,6 @@ fn text(found: &PhasesFile, out: &Path) -> String {
 /// Pages of 4 KiB in 1 MiB.
 const PAGES_OF_A_MIB: f64 = 256.0;
 
-/// Characters for phases, in order; later ones are `+`.
-const PHASE_CHARACTERS: &[u8] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 /// Characters of a line of phases over time.
 const LINE_CHARACTERS: usize = 100;
 
@@ -202,14 +201,9 @@ fn line_step(found: &PhasesFile) -> usize {
 
 /// Returns the phase of each stretch of time: the one that most of its intervals have.
 fn over_time(found: &PhasesFile) -> String {
-    let mark = |intervals: &[usize]| {
-        let mut counts = vec![0; found.phases.phases.len()];
-        intervals.iter().for_each(|phase| counts[*phase] += 1);
-        let most = (0..counts.len()).max_by_key(|phase| (counts[*phase], usize::MAX - phase));
-        most.and_then(|phase| PHASE_CHARACTERS.get(phase)).map_or('+', |mark| char::from(*mark))
-    };
-    let line: String = found.phases.of.chunks(line_step(found)).map(mark).collect();
-    line + "\n"
+    let of: Vec<u32> = found.phases.of.iter().map(|phase| *phase as u32).collect();
+    let marks = of.chunks(line_step(found)).map(most_frequent_phase).map(phase_character);
+    marks.collect::<String>() + "\n"
 }
 
 #[cfg(test)]

@@ -24,6 +24,8 @@ pub struct SchemesFile {
     pub cycles: u64,
     /// What each scheme says, by unit and number of units.
     pub trials: Vec<SchemeTrial>,
+    /// What was asked for and could not be tried, a sentence each.
+    pub left_out: Vec<String>,
 }
 
 /// What a scheme says with so many units.
@@ -52,8 +54,11 @@ pub fn schemes(args: &SchemesArgs) -> anyhow::Result<u8> {
         let expected = "expected units that follow each other without a gap, as of a run with run.sampling.every equal to run.sampling.unit and run.sampling.warm_up = 0; found others";
         bad_input(&args.dir.join(UNITS), expected)
     })?;
-    let survey = args.phases.as_deref().map(read_survey).transpose()?;
-    let mut trials = Vec::new();
+    let survey = args.phases.as_deref().map(|dir| read_survey(dir, &region)).transpose()?;
+    let (mut trials, mut left_out) = (Vec::new(), Vec::new());
+    if survey.is_none() {
+        left_out.push("Schemes that choose units by what is executed need --phases.".to_owned());
+    }
     let all = args.unit.iter().map(|unit| SCHEMES.len() * sizes(args, &region, *unit).len());
     let (mut progress, mut done) = (ProgressLine::new("trials", all.sum()), 0);
     for unit in &args.unit {
@@ -61,7 +66,13 @@ pub fn schemes(args: &SchemesArgs) -> anyhow::Result<u8> {
             (Some(dir), Some(survey)) => Some(joined(survey, *unit, dir)?),
             _ => None,
         };
+        left_out.extend(impossible_sizes(args, &region, *unit));
         for (asked, budget) in sizes(args, &region, *unit) {
+            if asked > MOST_CHOSEN && survey.is_some() {
+                left_out.push(format!(
+                    "Schemes that choose units are tried with {MOST_CHOSEN} units at most, and not with {asked} of {unit} instructions."
+                ));
+            }
             for scheme in SCHEMES {
                 progress.show(done);
                 done += 1;
@@ -71,9 +82,6 @@ pub fn schemes(args: &SchemesArgs) -> anyhow::Result<u8> {
                     Some(_) => args.seeds.min(args.choosing_seeds),
                     None => args.seeds,
                 };
-                if plan.fault().is_some() {
-                    continue;
-                }
                 let none = Survey::new(*unit);
                 let trial = region.trial(&plan, survey.as_ref().unwrap_or(&none), seeds);
                 let trial = trial.map_err(|e| bad_input(&args.dir.join(UNITS), e))?;
@@ -87,6 +95,7 @@ pub fn schemes(args: &SchemesArgs) -> anyhow::Result<u8> {
         instructions: region.instructions(),
         cycles: region.cycles(),
         trials,
+        left_out,
     };
     match args.json {
         true => say_json(&serde_json::to_string_pretty(&found)?),
@@ -114,16 +123,45 @@ fn plan(scheme: Scheme, unit: u64, asked: u64, region: &TimedRegion) -> Sampling
 
 /// Returns how many units of a length are tried, and of which budget each number is. Two units are the least.
 fn sizes(args: &SchemesArgs, region: &TimedRegion, unit: u64) -> Vec<(u64, Option<f64>)> {
-    let all = region.instructions() as f64 / unit as f64;
-    let of_budgets =
-        args.budget.iter().map(|budget| ((all * budget / 100.0).round() as u64, Some(*budget)));
-    let of_numbers = args.units.iter().map(|units| (*units, None));
-    let sizes = of_budgets.chain(of_numbers);
-    sizes.filter(|(asked, _)| *asked >= 2 && *asked as f64 <= all).collect()
+    let sizes = asked_sizes(args, region, unit);
+    sizes.filter(|(asked, _)| fits(*asked, region, unit)).collect()
 }
 
-/// Reads the survey that `tipsim phases` left.
-fn read_survey(dir: &Path) -> anyhow::Result<Survey> {
+/// Says which sizes that are asked for have fewer than two units, or more than the region has.
+fn impossible_sizes(
+    args: &SchemesArgs,
+    region: &TimedRegion,
+    unit: u64,
+) -> impl Iterator<Item = String> {
+    let sizes =
+        asked_sizes(args, region, unit).filter(move |(asked, _)| !fits(*asked, region, unit));
+    sizes.map(move |(asked, budget)| match budget {
+        Some(budget) => {
+            format!("{budget} % of the region is {asked} units of {unit} instructions, of which two are the least.")
+        }
+        None => format!("The region has no {asked} units of {unit} instructions."),
+    })
+}
+
+fn asked_sizes(
+    args: &SchemesArgs,
+    region: &TimedRegion,
+    unit: u64,
+) -> impl Iterator<Item = (u64, Option<f64>)> {
+    let all = region.instructions() as f64 / unit as f64;
+    let of_budgets = args
+        .budget
+        .iter()
+        .map(move |budget| ((all * budget / 100.0).round() as u64, Some(*budget)));
+    of_budgets.chain(args.units.iter().map(|units| (*units, None)))
+}
+
+fn fits(units: u64, region: &TimedRegion, unit: u64) -> bool {
+    units >= 2 && units.saturating_mul(unit) <= region.instructions()
+}
+
+/// Reads the survey that `tipsim phases` left of a region.
+fn read_survey(dir: &Path, region: &TimedRegion) -> anyhow::Result<Survey> {
     let found: PhasesFile = Results::open(dir)?.json(PHASES)?;
     let file = dir.join(PHASES);
     if found.format != PhasesFile::FORMAT {
@@ -135,6 +173,14 @@ fn read_survey(dir: &Path) -> anyhow::Result<Survey> {
         return Err(
             bad_input(&file, "survey: expected a vector for each interval, found others").into()
         );
+    }
+    // Timer interrupts come elsewhere in a functional pass.
+    let (found, expected) = (survey.total(), region.instructions());
+    if found.abs_diff(expected) > expected / 100 {
+        let expected = format!(
+            "survey: expected phases of the same program, of about {expected} instructions, found {found}"
+        );
+        return Err(bad_input(&file, expected).into());
     }
     Ok(survey)
 }
@@ -183,7 +229,7 @@ fn text(found: &SchemesFile) -> String {
     for SchemeTrial { scheme, unit, trial, .. } in &found.trials {
         text += &format!(
             "{:<12}{:>8}k{:>8.0}{:>9}{:>8.2}%{:>9}{:>9}{:>9}{:>8}{:>8}{:>7}\n",
-            scheme.name().trim_matches('"'),
+            scheme.name(),
             unit / 1000,
             trial.units,
             percent(Some(trial.timed)),
@@ -196,5 +242,6 @@ fn text(found: &SchemesFile) -> String {
             trial.seeds
         );
     }
+    found.left_out.iter().for_each(|words| text += &format!("{words}\n"));
     text + "error of the cycles over seeds: bias, mean and largest size; ± 95 %: the interval, and how often that and the one of 99.7 % hold\n"
 }

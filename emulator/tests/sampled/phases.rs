@@ -291,6 +291,10 @@ fn schemes_are_judged_by_a_run_that_times_everything() {
             assert!(budget < 10.0 || number("mean_error") < 0.05, "{trial}");
         }
     }
-    let text = stdout(&of("out", &["--unit", "40k", "--units", "30", "--budget", "1"]));
+    let text = stdout(&of("out", &["--unit", "40k", "--units", "30,9999", "--budget", "0.001"]));
+    for left_out in ["need --phases", "0.001 % of the region is 0 units", "no 9999 units of 40000"]
+    {
+        assert!(text.contains(left_out), "{text}");
+    }
     assert!(text.contains("\nsystematic        40k      30"), "{text}");
 }

@@ -54,7 +54,10 @@ def curves(summary: list[dict[str, Any]]) -> str:
     parts.append(label(LEFT, TOP - 4, TITLE))
     for text, error in PUBLISHED.items():
         y = down(error)
-        parts.append(f'<path class="published" d="M{LEFT} {y:.1f}H{RIGHT}"/>' + label(RIGHT + 6, y + 4, text))
+        parts.append(f'<path class="published" d="M{LEFT} {y:.1f}H{RIGHT}"/>' + label(LEFT + 4, y - 3, text))
+    # Means of fewer programs are no part of the same curve.
+    programs = max((row["programs"] for row in summary), default=0)
+    summary = [row for row in summary if row["programs"] == programs]
     order = list(COLORS)
     known = sorted({(row["unit"], order.index(row["scheme"]) if row["scheme"] in order else len(order), row["scheme"]) for row in summary})
     for number, (unit, _, scheme) in enumerate(known):
@@ -62,7 +65,7 @@ def curves(summary: list[dict[str, Any]]) -> str:
         points = sorted((100 * row["timed"], 100 * row["mean_error"]) for row in rows)
         path = " ".join(f"{across(timed):.1f},{down(error):.1f}" for timed, error in points)
         style = f'stroke="{COLORS.get(scheme, "#000")}" stroke-dasharray="{DASHES.get(unit, "2 2")}"'
-        y = float(TOP + 150 + 16 * number)
+        y = float(TOP + 16 + 16 * number)
         parts.append(f'<polyline class="curve" points="{path}" {style}/><path class="curve" d="M{RIGHT + 6} {y}h24" {style}/>'
                      + label(RIGHT + 36, y + 4, f"{scheme}, {unit // 1000}k"))
     style = "text{font:11px sans-serif}.grid{stroke:#ddd}.published{stroke:#999;stroke-dasharray:1 3}.curve{fill:none;stroke-width:2}"

@@ -38,7 +38,7 @@ pub struct BlockCounter {
 
 /// An access to a page of 4 KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PageTouch {
+pub struct PageAccess {
     /// Number of the physical page.
     pub page: u64,
     /// The access was a store.
@@ -86,7 +86,7 @@ impl BlockCounter {
     }
 
     /// Ends an interval of so many instructions, which accessed `pages`, each once or several times.
-    pub fn end_interval(&mut self, instructions: u64, pages: Vec<PageTouch>) {
+    pub fn end_interval(&mut self, instructions: u64, pages: Vec<PageAccess>) {
         if let Some((block, executed)) = self.open.take() {
             self.add(block, executed);
             // What follows is still of the same block.
@@ -110,7 +110,7 @@ impl BlockCounter {
     }
 
     /// Counts the pages of the interval that ends, whose blocks are those in `executed`.
-    fn count_pages(&mut self, mut data: Vec<PageTouch>) -> IntervalPages {
+    fn count_pages(&mut self, mut data: Vec<PageAccess>) -> IntervalPages {
         data.sort_unstable();
         // A store to a page comes after all loads from it.
         let accesses = data.chunk_by(|one, next| one.page == next.page);
@@ -225,7 +225,7 @@ mod tests {
         whole.lengths = whole.lengths.with(2).with(4);
         counter.count(&[whole]);
         counter.count(&[one(None, 0x100), one(None, 0x104), one(BRANCH, 0x108), one(None, 0x10c)]);
-        let touch = |page, written| PageTouch { page, written };
+        let touch = |page, written| PageAccess { page, written };
         counter.end_interval(7, vec![touch(9, true), touch(8, false), touch(9, false)]);
         // The block goes on in the next interval.
         counter.count(&[one(BRANCH, 0x110), one(BRANCH, 0x114)]);

@@ -17,9 +17,9 @@ mod stratified;
 mod survey;
 
 pub use cluster::{MeanPages, Phase, Phases};
-pub use count::{BlockCounter, PageTouch};
+pub use count::{BlockCounter, PageAccess};
 pub use mean::Random;
 pub use points::{Point, PointsError, points};
 pub use ranked_set::ranked_set;
-pub use stratified::{Choice, ChosenInterval, representatives, stratified};
+pub use stratified::{ChosenInterval, ChosenIntervals, representatives, stratified};
 pub use survey::{DIMENSIONS, IntervalPages, MOST_DIMENSIONS, Survey, Vector};

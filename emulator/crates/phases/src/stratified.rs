@@ -22,7 +22,7 @@ pub struct ChosenInterval {
 
 /// Intervals that were chosen by phases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Choice {
+pub struct ChosenIntervals {
     /// The intervals, in ascending order.
     pub intervals: Vec<ChosenInterval>,
     /// Phase of each interval of the region; empty if intervals were not chosen by phases.
@@ -33,7 +33,7 @@ pub struct Choice {
 /// Bayesian information criterion says.
 ///
 /// Sherwood et al., *Automatically Characterizing Large Scale Program Behavior*, ASPLOS 2002.
-pub fn representatives(survey: &Survey, count: Option<usize>, seed: u64) -> Choice {
+pub fn representatives(survey: &Survey, count: Option<usize>, seed: u64) -> ChosenIntervals {
     let phases = match count {
         Some(count) => Phases::with_count(survey, count, seed),
         None => Phases::of(survey, MOST_PHASES, seed),
@@ -47,18 +47,18 @@ pub fn representatives(survey: &Survey, count: Option<usize>, seed: u64) -> Choi
     // An interval that the region's end has cut is no unit.
     let mut chosen: Vec<ChosenInterval> = chosen.filter(|chosen| chosen.interval < whole).collect();
     chosen.sort_unstable_by_key(|chosen| chosen.interval);
-    Choice { intervals: chosen, phases: phases.of }
+    ChosenIntervals { intervals: chosen, phases: phases.of }
 }
 
 /// Chooses about `count` whole intervals at random, in ascending order; all, if there are no more. Phases are strata, each of which has as large a part of the sample as
 /// of the region, and two intervals at least. The intervals of a stratum are divided into stretches, from each of which one is drawn that stands for it.
 ///
 /// Ekman, *CPU Simulation Using Two-Phase Stratified Sampling*, arXiv 2603.22605, has such samples of processors.
-pub fn stratified(survey: &Survey, count: usize, seed: u64) -> Choice {
+pub fn stratified(survey: &Survey, count: usize, seed: u64) -> ChosenIntervals {
     let whole = survey.whole().len();
     if whole <= count {
         let all = (0..whole).map(|interval| ChosenInterval { interval, stands_for: 1, phase: 0 });
-        return Choice { intervals: all.collect(), phases: Vec::new() };
+        return ChosenIntervals { intervals: all.collect(), phases: Vec::new() };
     }
     let strata = (count / UNITS_PER_STRATUM).clamp(1, MOST_PHASES);
     let phases = Phases::of(survey, strata, seed);
@@ -79,7 +79,7 @@ pub fn stratified(survey: &Survey, count: usize, seed: u64) -> Choice {
         }
     }
     chosen.sort_unstable_by_key(|chosen| chosen.interval);
-    Choice { intervals: chosen, phases: phases.of }
+    ChosenIntervals { intervals: chosen, phases: phases.of }
 }
 
 #[cfg(test)]

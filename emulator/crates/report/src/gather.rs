@@ -32,12 +32,12 @@ pub(super) struct Summary {
     pub oracle_total: u64,
     pub columns: Vec<Totals>,
     /// Totals of each column, and of the Oracle, in each subsample of a sampled region; none if the column has no subsamples.
-    pub by_subsample: Vec<Vec<ColumnAndOracle>>,
+    pub by_subsample: Vec<Vec<ComparedUnits>>,
 }
 
 /// What a subsample has of a process.
 #[derive(Clone, Copy)]
-pub(super) struct ColumnAndOracle {
+pub(super) struct ComparedUnits {
     /// Units by the column.
     pub column: u64,
     /// Units by the Oracle.
@@ -238,7 +238,7 @@ impl<'a> Gathered<'a> {
                 .collect();
             let by_subsample = |column: &Weights| {
                 let totals = column.subsample_totals.iter().zip(&oracle);
-                let of = |(column, oracle): (&u64, &u64)| ColumnAndOracle {
+                let of = |(column, oracle): (&u64, &u64)| ComparedUnits {
                     column: *column,
                     oracle: *oracle,
                 };

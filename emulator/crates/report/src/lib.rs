@@ -107,7 +107,10 @@ pub use tables::{
 pub use tea::{EventStack, TeaColumn, TeaInstruction, TeaProcess, TeaReport};
 pub use threads::ThreadRow;
 pub use topdown::{TopDownReport, TopDownRow, TopDownWindow};
-pub use units::{PhaseRun, UnitInputs, UnitPhase, UnitReport, UnitStretch, UnitSums};
+pub use units::{
+    PhaseRun, UnitInputs, UnitPhase, UnitReport, UnitStretch, UnitSums, most_frequent_phase,
+    phase_character,
+};
 pub use verdict::{Cause, Place, Verdict};
 pub use waiting::{
     CallerRow, FutexRow, PairRow, PlaceRow, ProgramWaiting, ThreadWaiting, Time, WaitRow,

@@ -62,7 +62,7 @@ pub struct UnitReport {
     pub over_region: Vec<PhaseRun>,
     /// The units, for the chart.
     #[serde(skip)]
-    marks: Vec<Mark>,
+    dots: Vec<UnitDot>,
 }
 
 /// Units of which a part of the region has several.
@@ -117,7 +117,7 @@ pub struct PhaseRun {
 
 /// A unit in the chart.
 #[derive(Clone, Copy, Debug)]
-struct Mark {
+struct UnitDot {
     at: u64,
     cpi: f64,
     /// Part of the region that the unit stands for, relative to the mean of all.
@@ -177,7 +177,7 @@ impl UnitReport {
             .collect();
         phases.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.number.cmp(&b.number)));
         let mean_weight = sum(|unit| unit.weight) / parts.len() as f64;
-        let mark = |unit: &UnitPart| Mark {
+        let mark = |unit: &UnitPart| UnitDot {
             at: unit.at,
             cpi: unit.cycles / unit.instructions,
             weight: unit.weight / mean_weight,
@@ -190,7 +190,7 @@ impl UnitReport {
             stretches: (0..count).map(stretch).collect(),
             phases,
             over_region: runs(&inputs.phases_over_region),
-            marks: parts.iter().map(mark).collect(),
+            dots: parts.iter().map(mark).collect(),
         })
     }
 
@@ -239,17 +239,20 @@ fn phases_of_parts(runs: &[PhaseRun], parts: usize) -> Vec<u32> {
     let all: Vec<u32> =
         runs.iter().flat_map(|run| std::iter::repeat_n(run.phase, run.intervals)).collect();
     let parts = parts.min(all.len());
-    let most = |part: &[u32]| {
-        let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
-        part.iter().for_each(|phase| *counts.entry(*phase).or_default() += 1);
-        let most = counts.into_iter().max_by_key(|(phase, count)| (*count, u32::MAX - phase));
-        most.map_or(0, |(phase, _)| phase)
-    };
-    (0..parts).map(|at| most(&all[at * all.len() / parts..(at + 1) * all.len() / parts])).collect()
+    let part = |at: usize| &all[at * all.len() / parts..(at + 1) * all.len() / parts];
+    (0..parts).map(|at| most_frequent_phase(part(at))).collect()
+}
+
+/// Returns the phase that most of some intervals are of, and the first of several.
+pub fn most_frequent_phase(intervals: &[u32]) -> u32 {
+    let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+    intervals.iter().for_each(|phase| *counts.entry(*phase).or_default() += 1);
+    let most = counts.into_iter().max_by_key(|(phase, count)| (*count, u32::MAX - phase));
+    most.map_or(0, |(phase, _)| phase)
 }
 
 /// Returns a character for a phase.
-fn phase_character(phase: u32) -> char {
+pub fn phase_character(phase: u32) -> char {
     PHASE_CHARACTERS.get(phase as usize).map_or('+', |mark| char::from(*mark))
 }
 

@@ -23,7 +23,7 @@ use crate::sampling::{PlannedUnit, Sampled, SampledUnits, SamplingPlan, Unit};
 use crate::system::System;
 
 /// zstd level of stored units. Higher levels make them hardly shorter and take several times as long.
-const LEVEL: i32 = 6;
+const COMPRESSION_LEVEL: i32 = 6;
 
 /// What stored units say of the run that stored them.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -96,8 +96,9 @@ pub(crate) fn writer(
     let Some(tip) = system.first_tip().cloned() else { return Ok(None) };
     let recording = |why: String| SimulationError::Recording(format!("stored units: {why}"));
     let metadata = serde_json::to_string(metadata).map_err(|e| recording(e.to_string()))?;
-    let (writer, handle) = UnitWriter::new(out, &metadata, LEVEL, system.on_core_thread())
-        .map_err(|e| recording(e.to_string()))?;
+    let (writer, handle) =
+        UnitWriter::new(out, &metadata, COMPRESSION_LEVEL, system.on_core_thread())
+            .map_err(|e| recording(e.to_string()))?;
     // What was written before the core's first cycle is for the stream, too.
     tip.change(|tip| tip.copies = Some(tip.side_band.clone()));
     Ok(Some((Box::new(UnitTap { writer, tip, begins: true }), handle)))

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use commit_trace::Event;
 use isa::{PathLog, Privilege, TimingModel};
-use phases::{BlockCounter, PageTouch, Survey};
+use phases::{BlockCounter, PageAccess, Survey};
 
 use crate::error::SimulationError;
 use crate::options::Threads;
@@ -31,7 +31,7 @@ pub(crate) struct Surveyor {
     interval: u64,
     log: PathLog,
     /// Data pages that the present interval touched, some of them several times.
-    pages: Vec<PageTouch>,
+    pages: Vec<PageAccess>,
     counting: CounterHost,
     is_open: bool,
     /// Instructions that the machine had retired when the open stretch began, or the present interval in it.
@@ -160,7 +160,7 @@ impl TimingModel for Surveyor {
     /// A hart begins each run without translations, and no interval ends within a run: the first access of an interval to a page is among these.
     fn touch_page(&mut self, pa: u64, written: bool) {
         if self.is_open {
-            self.pages.push(PageTouch { page: pa >> 12, written });
+            self.pages.push(PageAccess { page: pa >> 12, written });
         }
     }
 
@@ -174,7 +174,7 @@ enum CounterMessage {
     /// What was executed.
     Log(PathLog),
     /// An interval ended.
-    Interval { instructions: u64, pages: Vec<PageTouch> },
+    Interval { instructions: u64, pages: Vec<PageAccess> },
     /// The region was left for a while.
     Interruption,
     /// The region began anew.

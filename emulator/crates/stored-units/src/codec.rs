@@ -71,7 +71,7 @@ impl Kind {
 }
 
 /// Most calls in succession that are alike and are counted as such, so that a damaged file cannot have endless ones.
-const MOST_ALIKE: u32 = 1 << 12;
+const MAX_REPEATS: u32 = 1 << 12;
 /// Bits of a call's first number that say its [`Kind`]; those above are its flags.
 const KIND_BITS: u32 = 5;
 const KIND_MASK: u64 = (1 << KIND_BITS) - 1;
@@ -88,15 +88,15 @@ struct Known {
     va: u64,
     stride: u64,
     /// How far that is from the access of the instruction before it.
-    beside: u64,
-    /// Which of both distances foresees the next address, as a counter: that from the instruction before from [`PREFERS_BESIDE`] on.
-    prefers: u8,
+    distance_from_last: u64,
+    /// Counter of two bits that chooses which of both distances foresees the next address, as in a tournament predictor: that from the last access from [`CHOOSER_THRESHOLD`] on.
+    chooser: u8,
     /// Kind, size and device register of what it accessed ([`access_bits`]).
     access: u64,
 }
 
 /// Half of the values of a counter of two bits.
-const PREFERS_BESIDE: u8 = 2;
+const CHOOSER_THRESHOLD: u8 = 2;
 
 /// Address translation and privilege, which rarely change.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -225,9 +225,9 @@ impl Codec {
     #[inline]
     fn call<C: Coder>(&mut self, coder: &mut C, number: u64) -> Result<u64> {
         let (last, alike) = self.call;
-        let foreseen = number == last && alike < MOST_ALIKE;
+        let foreseen = number == last && alike < MAX_REPEATS;
         self.call = match coder.foreseen(Column::Calls, foreseen)? {
-            true if alike < MOST_ALIKE => (last, alike + 1),
+            true if alike < MAX_REPEATS => (last, alike + 1),
             true => return Err(UnitsError::Damaged("too many calls that are alike")),
             false => (coder.number(Column::Calls, number)?, 0),
         };
@@ -271,10 +271,10 @@ impl Codec {
             .get_mut(id as usize)
             .ok_or(UnitsError::Damaged("an access of no instruction"))?;
         let by_stride = known.va.wrapping_add(known.stride);
-        let beside = self.last_va.wrapping_add(known.beside);
-        let (mut va, other) = match known.prefers < PREFERS_BESIDE {
-            true => (by_stride, beside),
-            false => (beside, by_stride),
+        let by_distance = self.last_va.wrapping_add(known.distance_from_last);
+        let (mut va, other) = match known.chooser < CHOOSER_THRESHOLD {
+            true => (by_stride, by_distance),
+            false => (by_distance, by_stride),
         };
         if !coder.foreseen(Column::Addresses, access.va == va)? {
             va = other;
@@ -282,13 +282,13 @@ impl Codec {
                 va = coder.near(Column::OtherAddresses, known.va, access.va)?;
             }
         }
-        known.prefers = match (va == by_stride, va == beside) {
-            (true, false) => known.prefers.saturating_sub(1),
-            (false, true) => (known.prefers + 1).min(3),
-            _ => known.prefers,
+        known.chooser = match (va == by_stride, va == by_distance) {
+            (true, false) => known.chooser.saturating_sub(1),
+            (false, true) => (known.chooser + 1).min(3),
+            _ => known.chooser,
         };
         known.stride = va.wrapping_sub(known.va);
-        known.beside = va.wrapping_sub(self.last_va);
+        known.distance_from_last = va.wrapping_sub(self.last_va);
         (known.va, self.last_va) = (va, va);
         let slot = self.data_pages.slot(va >> 12);
         let bits = access_bits(access);
@@ -442,8 +442,8 @@ impl Codec {
             next_pc,
             va: 0,
             stride: 0,
-            beside: 0,
-            prefers: 0,
+            distance_from_last: 0,
+            chooser: 0,
             access: 0,
         });
         Ok(inst)

@@ -57,7 +57,7 @@ pub enum Column {
 impl Column {
     pub const COUNT: usize = Self::Directions as usize + 1;
     /// Columns of bytes, in which nothing is repeated that is worth looking for.
-    pub const OF_BYTES: [Self; 6] = [
+    pub const BYTE_COLUMNS: [Self; 6] = [
         Self::WarmPages,
         Self::RecentPages,
         Self::WarmLines,

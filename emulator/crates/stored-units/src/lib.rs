@@ -33,7 +33,7 @@ const MAX_METADATA: u32 = 1 << 24;
 /// Bytes of columns from which on a chunk is written.
 const CHUNK_BYTES: usize = 1 << 20;
 /// Bytes of columns from which on a chunk is written while predictors learn. Only rests of some million instructions have more.
-const LONG_REST_BYTES: usize = 1 << 23;
+const LEARNING_CHUNK_BYTES: usize = 1 << 23;
 /// Bytes of all columns of a chunk that a reader accepts at most.
 const MAX_CHUNK: usize = 1 << 26;
 /// Static instructions of a file at most.

@@ -14,10 +14,10 @@ use zstd::zstd_safe::CParameter;
 use crate::codec::Codec;
 use crate::columns::{Column, Columns};
 use crate::reader::UnitsError;
-use crate::{CHUNK_BYTES, LONG_REST_BYTES, MAGIC, VERSION};
+use crate::{CHUNK_BYTES, LEARNING_CHUNK_BYTES, MAGIC, VERSION};
 
 /// zstd level of columns of bytes. Higher levels make them longer, as what seems to be repeated there costs more than it saves.
-const LEVEL_OF_BYTES: i32 = 1;
+const BYTE_COLUMN_LEVEL: i32 = 1;
 /// Chunks that are encoded, wait, or are written.
 const CHUNKS: usize = 3;
 
@@ -84,7 +84,7 @@ impl UnitWriter {
     fn write(&mut self, call: &CoreCall<'_>) -> Result<(), UnitsError> {
         self.codec.write(&mut self.columns, call)?;
         // Where a chunk ends does not depend on when a hart gives its log of the path, unless that is very long.
-        let least = if self.codec.learns() { LONG_REST_BYTES } else { CHUNK_BYTES };
+        let least = if self.codec.learns() { LEARNING_CHUNK_BYTES } else { CHUNK_BYTES };
         if self.columns.len() >= least {
             self.codec.end_chunk(&mut self.columns)?;
             self.send();
@@ -172,8 +172,8 @@ fn write(
         compressor.set_parameter(CParameter::ChecksumFlag(true))?;
         Ok(compressor)
     };
-    let (mut of_numbers, mut of_bytes) = (compressor(level)?, compressor(LEVEL_OF_BYTES)?);
-    let columns_of_bytes = Column::OF_BYTES.map(|column| column as usize);
+    let (mut of_numbers, mut of_bytes) = (compressor(level)?, compressor(BYTE_COLUMN_LEVEL)?);
+    let columns_of_bytes = Column::BYTE_COLUMNS.map(|column| column as usize);
     let mut frames = Vec::new();
     for (mut columns, calls) in chunks {
         let mut header = Vec::with_capacity(8 * Column::COUNT);

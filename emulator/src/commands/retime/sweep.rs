@@ -68,7 +68,7 @@ pub struct SweepRow {
 }
 
 /// A core that is asked for.
-struct Candidate {
+struct RequestedCore {
     name: String,
     set: Vec<String>,
     core: Preset,
@@ -76,7 +76,7 @@ struct Candidate {
 
 /// Times the stored units of a run on each of several cores; prints and writes how they compare.
 pub fn retime(args: &RetimeArgs, of: &StoredRun, recorded: &Preset) -> anyhow::Result<u8> {
-    let candidates = candidates(args, recorded)?;
+    let requested_cores = requested_cores(args, recorded)?;
     let out = match &args.out {
         Some(out) => out.clone(),
         None => default_out(&args.dir, &["sweep"])?,
@@ -84,7 +84,7 @@ pub fn retime(args: &RetimeArgs, of: &StoredRun, recorded: &Preset) -> anyhow::R
     check_out(&out, &args.dir)?;
     let stop = stop_on_signal()?;
     let mut work = Work::begin(&out)?;
-    let Some(cores) = time_all(&candidates, of, recorded, args.jobs, &stop)? else {
+    let Some(cores) = time_all(&requested_cores, of, recorded, args.jobs, &stop)? else {
         eprintln!("tipsim: interrupted: there are no results");
         return Ok(STATUS_OF_INTERRUPT);
     };
@@ -111,7 +111,7 @@ pub fn retime(args: &RetimeArgs, of: &StoredRun, recorded: &Preset) -> anyhow::R
 }
 
 /// Returns the cores that are asked for: each of `--core`, or that of the run, with each combination of the values of `--sweep`.
-fn candidates(args: &RetimeArgs, recorded: &Preset) -> Result<Vec<Candidate>, BadInput> {
+fn requested_cores(args: &RetimeArgs, recorded: &Preset) -> Result<Vec<RequestedCore>, BadInput> {
     let names: Vec<Option<&str>> = match args.core.is_empty() {
         true => vec![None],
         false => args.core.iter().map(|name| Some(name.as_str())).collect(),
@@ -140,24 +140,25 @@ fn candidates(args: &RetimeArgs, recorded: &Preset) -> Result<Vec<Candidate>, Ba
     all.map(|(name, set)| {
         let core = core(name, set, recorded)?;
         let name = name.unwrap_or(&core.name).to_owned();
-        Ok(Candidate { name, set: set.clone(), core })
+        Ok(RequestedCore { name, set: set.clone(), core })
     })
     .collect()
 }
 
 /// Has each core time the units, `jobs` cores at once or as many as the host has processors. Returns `None` if `stop` was set before all were done.
 fn time_all(
-    candidates: &[Candidate],
+    requested_cores: &[RequestedCore],
     of: &StoredRun,
     recorded: &Preset,
     jobs: Option<NonZeroUsize>,
     stop: &AtomicBool,
 ) -> anyhow::Result<Option<Vec<SweepRow>>> {
     let jobs = jobs.or_else(|| thread::available_parallelism().ok());
-    let jobs = jobs.map_or(1, NonZeroUsize::get).min(candidates.len());
+    let jobs = jobs.map_or(1, NonZeroUsize::get).min(requested_cores.len());
     let (next, units_done, failed) =
         (AtomicUsize::new(0), AtomicUsize::new(0), AtomicBool::new(false));
-    let progress = Mutex::new(ProgressLine::new("units", candidates.len() * of.units.at.len()));
+    let progress =
+        Mutex::new(ProgressLine::new("units", requested_cores.len() * of.units.at.len()));
     let rows = Mutex::new(Vec::new());
     let after_unit = || {
         let done = units_done.fetch_add(1, Relaxed) + 1;
@@ -169,8 +170,8 @@ fn time_all(
     let work = || -> Result<(), BadInput> {
         loop {
             let number = next.fetch_add(1, Relaxed);
-            let Some(candidate) = candidates.get(number) else { return Ok(()) };
-            match time(candidate, of, recorded, &after_unit) {
+            let Some(requested) = requested_cores.get(number) else { return Ok(()) };
+            match time(requested, of, recorded, &after_unit) {
                 Ok(Some(row)) => {
                     rows.lock().unwrap_or_else(PoisonError::into_inner).push((number, row));
                 }
@@ -192,7 +193,7 @@ fn time_all(
     progress.into_inner().unwrap_or_else(PoisonError::into_inner).end();
     ended.into_iter().collect::<Result<(), BadInput>>()?;
     let mut rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
-    if rows.len() < candidates.len() {
+    if rows.len() < requested_cores.len() {
         return Ok(None);
     }
     rows.sort_by_key(|(number, _)| *number);
@@ -201,13 +202,13 @@ fn time_all(
 
 /// Has a core time the units. Returns `None` if `after_unit` returned false.
 fn time(
-    candidate: &Candidate,
+    requested: &RequestedCore,
     of: &StoredRun,
     recorded: &Preset,
     after_unit: &dyn Fn() -> bool,
 ) -> Result<Option<SweepRow>, BadInput> {
     let options = RetimeOptions {
-        core: &candidate.core,
+        core: &requested.core,
         profilers: None,
         excerpts: false,
         all_events: false,
@@ -223,14 +224,14 @@ fn time(
     let ratio = ratio(&of.units, &retimed);
     let sampled = &retimed.sampled;
     Ok(Some(SweepRow {
-        core: candidate.name.clone(),
-        set: candidate.set.clone(),
+        core: requested.name.clone(),
+        set: requested.set.clone(),
         cpi: sampled.point.map(|point| point.cpi),
         cycles: sampled.point.map(|point| point.cycles),
         cpi_estimate: sampled.cpi,
         ratio: ratio.map(|(ratio, _)| ratio),
         ratio_estimate: ratio.and_then(|(_, estimate)| estimate),
-        smaller: smaller(&candidate.core, recorded).into_iter().map(str::to_owned).collect(),
+        smaller: smaller(&requested.core, recorded).into_iter().map(str::to_owned).collect(),
         unit_cycles: retimed.units.cycles,
     }))
 }
@@ -293,9 +294,9 @@ mod tests {
 
     fn named(more: &[&str]) -> Result<Vec<String>, String> {
         let recorded = Preset::load("boom-4w").unwrap();
-        let found = candidates(&args(more), &recorded).map_err(|BadInput(error)| error)?;
+        let found = requested_cores(&args(more), &recorded).map_err(|BadInput(error)| error)?;
         let describe =
-            |c: &Candidate| format!("{} {} {}", c.name, c.set.join(" "), c.core.rob.entries);
+            |c: &RequestedCore| format!("{} {} {}", c.name, c.set.join(" "), c.core.rob.entries);
         Ok(found.iter().map(describe).collect())
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use maud::{Markup, html};
 
-use super::{Mark, UnitReport, phases_of_parts, runs};
+use super::{UnitDot, UnitReport, phases_of_parts, runs};
 
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 240.0;
@@ -22,7 +22,7 @@ const STRIP_HEIGHT: f64 = 22.0;
 /// Dots that a page has at most.
 const MOST_DOTS: usize = 2000;
 /// Runs of intervals of one phase that the strip shows as they are; of more it shows parts of the region.
-const MOST_RUNS: usize = 5000;
+const MAX_PHASE_RUNS: usize = 5000;
 /// Parts of the region that the strip shows instead of very many runs.
 const STRIP_PARTS: usize = 1000;
 /// Colours of the page that phases have in turn.
@@ -30,16 +30,16 @@ const COLORS: usize = 7;
 
 /// Returns the chart of all units.
 pub(super) fn chart(report: &UnitReport) -> Markup {
-    let highest = report.marks.iter().map(|mark| mark.cpi).fold(0.0, f64::max);
+    let highest = report.dots.iter().map(|mark| mark.cpi).fold(0.0, f64::max);
     let step = step(highest);
     let top = (highest / step).ceil().max(1.0) * step;
     let x = |at: u64| LEFT + (RIGHT - LEFT) * at as f64 / report.instructions as f64;
     let y = |cpi: f64| BOTTOM - (BOTTOM - TOP) * cpi / top;
     let has_phases = !report.phases.is_empty();
-    let color = |mark: &Mark| if has_phases { mark.phase as usize % COLORS } else { 4 };
+    let color = |mark: &UnitDot| if has_phases { mark.phase as usize % COLORS } else { 4 };
     let room = if report.over_region.is_empty() { 0.0 } else { PHASES_ROOM };
-    let radius = |mark: &Mark| (2.0 * mark.weight.sqrt()).clamp(1.5, 9.0);
-    let every = report.marks.len().div_ceil(MOST_DOTS).max(1);
+    let radius = |mark: &UnitDot| (2.0 * mark.weight.sqrt()).clamp(1.5, 9.0);
+    let every = report.dots.len().div_ceil(MOST_DOTS).max(1);
     let lines = (0..=(top / step).round() as usize).map(|number| number as f64 * step);
     let edges = [(0, "start"), (1, "middle"), (2, "middle"), (3, "middle"), (4, "end")];
     let edges = edges.map(|(quarter, anchor)| (report.instructions / 4 * quarter, anchor));
@@ -55,7 +55,7 @@ pub(super) fn chart(report: &UnitReport) -> Markup {
                 @for (at, anchor) in edges {
                     text class="axis" x=(short(x(at))) y=(BOTTOM + 16.0) text-anchor=(anchor) { (format!("{:.0} M", at as f64 / 1e6)) }
                 }
-                @for mark in report.marks.iter().step_by(every) {
+                @for mark in report.dots.iter().step_by(every) {
                     circle cx=(short(x(mark.at))) cy=(short(y(mark.cpi))) r=(short(radius(mark))) style={ "fill:var(--c" (color(mark)) ");fill-opacity:.65" } {
                         title { (title(mark, has_phases)) }
                     }
@@ -80,7 +80,7 @@ pub(super) fn chart(report: &UnitReport) -> Markup {
 /// Returns the strip of phases over the region.
 fn phases(report: &UnitReport) -> Markup {
     let shown = match report.over_region.len() {
-        0..=MOST_RUNS => Cow::Borrowed(&report.over_region[..]),
+        0..=MAX_PHASE_RUNS => Cow::Borrowed(&report.over_region[..]),
         _ => Cow::Owned(runs(&phases_of_parts(&report.over_region, STRIP_PARTS))),
     };
     let all: usize = shown.iter().map(|run| run.intervals).sum();
@@ -100,7 +100,7 @@ fn phases(report: &UnitReport) -> Markup {
     }
 }
 
-fn title(mark: &Mark, has_phases: bool) -> String {
+fn title(mark: &UnitDot, has_phases: bool) -> String {
     let phase = if has_phases { format!(", phase {}", mark.phase) } else { String::new() };
     format!("{:.3} cycles for each instruction, at {:.1} M{phase}", mark.cpi, mark.at as f64 / 1e6)
 }

@@ -113,7 +113,7 @@ impl LivePlanner {
 
     /// Ends a stretch of the region.
     pub fn close(&mut self, misses: MissCounts) {
-        self.misses = self.misses.and(misses.since(self.counted));
+        self.misses = self.misses.plus(misses.since(self.counted));
     }
 
     /// Decides at a place whether the next interval has a unit.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use commit_trace::Event;
-use phases::{Choice, ChosenInterval, MOST_DIMENSIONS, Point, Random, Survey};
+use phases::{ChosenInterval, ChosenIntervals, MOST_DIMENSIONS, Point, Random, Survey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -50,16 +50,21 @@ impl Scheme {
         self != Self::Simpoint
     }
 
-    /// Returns the scheme's name in a run spec, with its quotes.
+    /// Returns the scheme's name in a run spec.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Systematic => "\"systematic\"",
-            Self::Random => "\"random\"",
-            Self::RankedSet => "\"ranked-set\"",
-            Self::Stratified => "\"stratified\"",
-            Self::Simpoint => "\"simpoint\"",
-            Self::Live => "\"live\"",
+            Self::Systematic => "systematic",
+            Self::Random => "random",
+            Self::RankedSet => "ranked-set",
+            Self::Stratified => "stratified",
+            Self::Simpoint => "simpoint",
+            Self::Live => "live",
         }
+    }
+
+    /// Returns the scheme's name as a run spec has it, in quotes.
+    fn quoted(self) -> String {
+        format!("\"{}\"", self.name())
     }
 }
 
@@ -253,13 +258,13 @@ impl SamplingPlan {
             } => fault(
                 "scheme",
                 "\"systematic\", \"random\" or \"live\" with run.sampling.error".to_owned(),
-                &scheme.name(),
+                &scheme.quoted(),
             ),
             Self { scheme: Scheme::Simpoint, units: Some(units), .. } if *units > MOST_PHASES => {
                 fault("units", format!("at most {MOST_PHASES} with scheme = \"simpoint\""), units)
             }
             Self { points: Some(_), scheme, .. } if *scheme != Scheme::Simpoint => {
-                fault("scheme", "\"simpoint\" with run.sampling.points".to_owned(), &scheme.name())
+                fault("scheme", "\"simpoint\" with run.sampling.points".to_owned(), &scheme.quoted())
             }
             Self { points: Some(_), units: Some(units), .. } => {
                 fault("units", "none with run.sampling.points".to_owned(), units)
@@ -293,7 +298,7 @@ impl SamplingPlan {
 
     /// Returns the keys that say nothing in this plan, each with what overrules it, in words that begin with "with".
     pub fn overruled(&self) -> Vec<(&'static str, String)> {
-        let scheme = format!("with scheme = {}", self.scheme.name());
+        let scheme = format!("with scheme = {}", self.scheme.quoted());
         let mut overruled = Vec::new();
         if self.chooses_units() {
             let why = format!("{scheme}, where run.sampling.units says how many units there are");
@@ -365,19 +370,19 @@ impl SamplingPlan {
         let chosen = match self.scheme {
             Scheme::Simpoint if !points.is_empty() => {
                 interval = self.unit;
-                Choice { intervals: Point::chosen(points, intervals), phases: Vec::new() }
+                ChosenIntervals { intervals: Point::chosen(points, intervals), phases: Vec::new() }
             }
-            Scheme::Systematic | Scheme::Random | Scheme::Live => Choice::default(),
+            Scheme::Systematic | Scheme::Random | Scheme::Live => ChosenIntervals::default(),
             Scheme::RankedSet => {
                 let chosen = phases::ranked_set(survey, units, self.seed);
                 let alike = |interval| ChosenInterval { interval, stands_for: 1, phase: 0 };
                 let intervals = chosen.into_iter().map(alike).collect();
-                Choice { intervals, phases: Vec::new() }
+                ChosenIntervals { intervals, phases: Vec::new() }
             }
             Scheme::Stratified => phases::stratified(survey, units, self.seed),
             Scheme::Simpoint => phases::representatives(survey, self.units.map(count), self.seed),
         };
-        let Choice { intervals: chosen, phases } = chosen;
+        let ChosenIntervals { intervals: chosen, phases } = chosen;
         let units = if chosen.is_empty() { units } else { chosen.len() };
         self.every = instructions.div_ceil(units.max(1) as u64).max(self.unit);
         let number = |phase: usize| u32::try_from(phase).unwrap_or(u32::MAX);

@@ -20,7 +20,7 @@ pub struct TimedRegion {
 /// What a plan says of a region whose cycles are known, over seeds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
-    /// Seeds that were tried.
+    /// Seeds that were tried, but for those none of whose units lies in the region.
     pub seeds: u64,
     /// Number of units in the mean.
     pub units: f64,
@@ -48,7 +48,7 @@ impl TimedRegion {
         let first = *units.at.first()?;
         for ((at, count), of_unit) in units.at.iter().zip(&units.instructions).zip(&units.cycles) {
             // A core that times may retire a few instructions more before it stops.
-            if at.checked_sub(first)?.abs_diff(sum) > MOST_LATE {
+            if at.checked_sub(first)?.abs_diff(sum) > MAX_START_DELAY {
                 return None;
             }
             sum = sum.checked_add(*count)?;
@@ -157,7 +157,7 @@ impl TimedRegion {
 }
 
 /// Instructions by which a unit may begin after the last one's end.
-const MOST_LATE: u64 = 1000;
+const MAX_START_DELAY: u64 = 1000;
 
 #[cfg(test)]
 mod tests {

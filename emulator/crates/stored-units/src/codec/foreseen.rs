@@ -8,9 +8,9 @@ const PAGES: usize = 1 << 12;
 /// Pages of lines whose successors are remembered; a power of two.
 const WARM_PAGES: usize = 1 << 14;
 /// Successors that are remembered of such a page.
-const SUCCESSORS: usize = 8;
+const PAGE_SUCCESSORS: usize = 8;
 /// Pages that are remembered which followed another page than before; fewer than a byte has values.
-const RECENT: usize = 250;
+const RECENT_PAGES: usize = 250;
 /// Lines of a page; a power of two.
 const PAGE_LINES: u64 = 1 << (12 - super::LINE_BITS);
 /// Counters of branches; a power of two.
@@ -80,7 +80,7 @@ struct WarmPage {
     /// The line that was accessed last.
     line: u64,
     /// Virtual numbers of the pages that were accessed after it, the last one first.
-    successors: [u64; SUCCESSORS],
+    successors: [u64; PAGE_SUCCESSORS],
 }
 
 /// Lines that are accessed while nothing is timed. Programs go from a page mostly to one of few others, and there near the line of the last access.
@@ -91,16 +91,16 @@ pub struct WarmLines {
     place: u64,
     pages: Box<[WarmPage; WARM_PAGES]>,
     /// Pages that were no successors, the last one first.
-    recent: [u64; RECENT],
+    recent: [u64; RECENT_PAGES],
     columns: WarmColumns,
 }
 
 impl WarmLines {
     pub fn new(columns: WarmColumns) -> Self {
-        let none = WarmPage { vpage: u64::MAX, page: 0, line: 0, successors: [0; SUCCESSORS] };
+        let none = WarmPage { vpage: u64::MAX, page: 0, line: 0, successors: [0; PAGE_SUCCESSORS] };
         let pages = vec![none; WARM_PAGES].try_into();
         let pages = pages.unwrap_or_else(|_| unreachable!("as many as there are"));
-        Self { last: 0, place: 0, pages, recent: [0; RECENT], columns }
+        Self { last: 0, place: 0, pages, recent: [0; RECENT_PAGES], columns }
     }
 
     /// Passes on which line is accessed next.
@@ -108,7 +108,7 @@ impl WarmLines {
         let vpage = self.next_page(coder, next.line / PAGE_LINES)?;
         let slot = &mut self.pages[slot(vpage)];
         if slot.vpage != vpage {
-            *slot = WarmPage { vpage, page: 0, line: 0, successors: [0; SUCCESSORS] };
+            *slot = WarmPage { vpage, page: 0, line: 0, successors: [0; PAGE_SUCCESSORS] };
         }
         let page = next.physical / PAGE_LINES;
         if !coder.foreseen(Column::WarmPlaces, slot.page == page)? {
@@ -116,7 +116,7 @@ impl WarmLines {
             self.place = slot.page;
         }
         let distance = next.line.wrapping_sub(slot.line) % PAGE_LINES;
-        let number = || distance as u8 | u8::from(next.stores) << STORES_BIT;
+        let number = || distance as u8 | u8::from(next.stores) << STORE_BIT;
         let number = coder.byte(self.columns.lines, number)?;
         slot.line = slot.line.wrapping_add(number.into()) % PAGE_LINES;
         self.last = vpage;
@@ -124,7 +124,7 @@ impl WarmLines {
         Ok(WarmLine {
             line: whole(vpage),
             physical: whole(slot.page),
-            stores: number >> STORES_BIT & 1 != 0,
+            stores: number >> STORE_BIT & 1 != 0,
         })
     }
 
@@ -142,14 +142,14 @@ impl WarmLines {
             Some(found) => *found,
             None => coder.near(Column::OtherPages, self.last, vpage)?,
         };
-        to_front(successors, SUCCESSORS - 1, vpage);
-        to_front(&mut self.recent, usize::from(recent).min(RECENT - 1), vpage);
+        to_front(successors, PAGE_SUCCESSORS - 1, vpage);
+        to_front(&mut self.recent, usize::from(recent).min(RECENT_PAGES - 1), vpage);
         Ok(vpage)
     }
 }
 
 /// Bit of a byte of lines that says whether the line is written.
-const STORES_BIT: u32 = 6;
+const STORE_BIT: u32 = 6;
 
 /// Returns where a page is remembered.
 fn slot(vpage: u64) -> usize {

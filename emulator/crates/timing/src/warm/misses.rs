@@ -17,9 +17,9 @@ impl MissCounts {
         Self(std::array::from_fn(|kind| self.0[kind] - before.0[kind]))
     }
 
-    /// Returns these misses and others.
+    /// Returns the sum of these misses and others.
     #[must_use]
-    pub fn and(self, others: Self) -> Self {
+    pub fn plus(self, others: Self) -> Self {
         Self(std::array::from_fn(|kind| self.0[kind] + others.0[kind]))
     }
 
@@ -39,6 +39,6 @@ impl MissCounts {
 impl<S> Core<S> {
     /// Returns running totals of misses, timed or not, between runs.
     pub fn misses(&self) -> MissCounts {
-        MissCounts::of(&self.pipeline).and(self.warm_misses)
+        MissCounts::of(&self.pipeline).plus(self.warm_misses)
     }
 }

@@ -130,7 +130,7 @@ impl<S> Core<S> {
         let lsu = &mut pipeline.lsu;
         lsu.l1d.settle(&mut lsu.lower);
         lsu.walk.settle();
-        *warm_misses = warm_misses.and(MissCounts::of(pipeline).since(state.misses));
+        *warm_misses = warm_misses.plus(MissCounts::of(pipeline).since(state.misses));
         let (front, lsu) = (&mut pipeline.front, &mut pipeline.lsu);
         let counts = &state.counts;
         front.counts = counts.front;
