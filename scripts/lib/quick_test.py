@@ -13,6 +13,7 @@ import unittest
 from pathlib import Path
 from typing import Any
 
+import built_crates
 import comments
 import places
 import report_terms
@@ -165,6 +166,36 @@ class SuitesCommands(unittest.TestCase):
             done = subprocess.run([clone / "scripts/run-spec", clone / "one.toml", "--sampled", "--out", "a folder"],
                                   env={"PATH": f"{clone / 'bin'}:{os.environ['PATH']}"}, check=True, capture_output=True, text=True)
             self.assertEqual(done.stdout.splitlines()[4:], ["--set", 'run.sampling.scheme="systematic"', "--out", "a folder"])
+
+
+class BuiltCrates(unittest.TestCase):
+    """Builds of other people's crates that a fresh clone takes from the cache."""
+
+    def test_own_crates_and_programs_are_built_again_and_the_rest_is_copied(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            built, copy = Path(directory) / "built", Path(directory) / "copy"
+            for unit in ["serde-0a", "tipsim-0b", "serde-json-0c"]:
+                (built / ".fingerprint" / unit).mkdir(parents=True)
+                (built / ".fingerprint" / unit / "lib").write_text(unit)
+            (built / "build/serde-0d/out").mkdir(parents=True)
+            (built / "deps").mkdir()
+            for file in ["libserde-0a.rlib", "serde-0a.d", "libtipsim-0b.rlib", "libserde_json-0c.rmeta", "end_to_end-0e", "main-0e.d"]:
+                (built / "deps" / file).write_text(file)
+            self.assertEqual(built_crates.copy_crates(built, copy, {"tipsim"}), 3)
+            found = {str(path.relative_to(copy)) for path in copy.rglob("*") if path.is_file()}
+            self.assertEqual(found, {".fingerprint/serde-0a/lib", ".fingerprint/serde-json-0c/lib", "deps/libserde-0a.rlib",
+                                     "deps/serde-0a.d", "deps/libserde_json-0c.rmeta"})
+            self.assertTrue((copy / "build/serde-0d/out").is_dir())
+
+    def test_a_target_directory_with_builds_is_left_alone(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            source, into = Path(directory) / "source", Path(directory) / "into"
+            into.mkdir()
+            (source / "deps").mkdir(parents=True)
+            built_crates.transfer(source, into)
+            self.assertEqual(list(into.iterdir()), [])
+            built_crates.transfer(Path(directory) / "missing", Path(directory) / "other")
+            self.assertFalse((Path(directory) / "other").exists())
 
 
 if __name__ == "__main__":
