@@ -90,7 +90,8 @@ def keep(target: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Keeps other people's crates, built, for the next fresh clone.")
     parser.add_argument("what", choices=["restore", "keep"])
-    parser.add_argument("--target", type=Path, default=Path(os.environ.get("CARGO_TARGET_DIR", REPO / "target")), help="target directory of cargo")
+    target = Path(os.environ.get("CARGO_TARGET_DIR", REPO / "target"))
+    parser.add_argument("--target", type=Path, default=target, help="target directory of cargo")
     arguments = parser.parse_args()
     {"restore": restore, "keep": keep}[arguments.what](arguments.target)
 

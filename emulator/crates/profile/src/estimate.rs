@@ -157,9 +157,7 @@ impl Estimate {
         }
         let freedom = if inverse > 0.0 { variance * variance / inverse } else { freedom };
         let error = variance.sqrt() / whole;
-        let interval =
-            |confidence| Interval { half_width: error * student(confidence, freedom.max(1.0)) };
-        Some(Self { value, within_95: interval(0.95), within_99_7: interval(0.997) })
+        Some(Self::of_standard_error(value, error, freedom.max(1.0)))
     }
 
     /// Returns a ratio of two sums over `count` units, the second of which is `whole`, from the sum of the units' squared distances.
@@ -168,9 +166,13 @@ impl Estimate {
             return None;
         }
         let error = (rest * squares / (count - 1.0) / count).sqrt() / (whole / count);
-        let interval =
-            |confidence| Interval { half_width: error * student(confidence, count - 1.0) };
-        Some(Self { value, within_95: interval(0.95), within_99_7: interval(0.997) })
+        Some(Self::of_standard_error(value, error, count - 1.0))
+    }
+
+    /// Returns an estimate with a standard error that is known by so many degrees of freedom.
+    pub(crate) fn of_standard_error(value: f64, error: f64, freedom: f64) -> Self {
+        let interval = |confidence| Interval { half_width: error * student(confidence, freedom) };
+        Self { value, within_95: interval(0.95), within_99_7: interval(0.997) }
     }
 
     /// Returns the estimate of a multiple.

@@ -38,6 +38,7 @@ mod process;
 mod profile;
 mod profilers;
 mod published;
+mod regression;
 mod sampler;
 mod scripts;
 mod stack;
@@ -72,6 +73,7 @@ pub use process::{Mapping, Process, ProcessId, ProcessKey, Thread, ThreadId};
 pub use profile::Profile;
 pub use profilers::Profiler;
 pub use published::{Level, Published};
+pub use regression::{CountedUnit, KnownCounts};
 pub use sampler::{Filter, Privilege, Sampler, Schedule};
 pub use scripts::{
     MIN_KIND as MIN_SCRIPT_KIND, SampleSum, ScriptFrame, ScriptFunction, ScriptFunctionTime,

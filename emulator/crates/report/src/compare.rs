@@ -250,11 +250,15 @@ impl Comparison {
             let total =
                 |process: usize| run.processes.get(process).map_or(0.0, |p| scale * p.cycles);
             let name = |process: usize| today(run.command(process));
-            for process in &run.processes {
+            for (number, process) in run.processes.iter().enumerate() {
                 let cycles = scale * process.cycles;
                 let stack = process.stack.iter().map(|share| share * cycles);
                 let key = (today(process.command()), String::new(), String::new());
-                processes.add(key, "", cycles, stack, sign, margin(&process.margins));
+                let margin = match number {
+                    0 => run.margin_of_all(),
+                    _ => margin(&process.margins),
+                };
+                processes.add(key, "", cycles, stack, sign, margin);
             }
             for row in &run.functions {
                 let module = run.modules.get(row.module).map_or("", |m| &m.path);

@@ -48,6 +48,16 @@ pub(crate) fn sampled_scale(meta: &Value) -> Option<f64> {
     scale.map(|(all, recorded)| all / recorded).filter(|scale| scale.is_finite() && *scale > 0.0)
 }
 
+/// Returns how many times as many cycles a run's region takes as what was recorded of it, as [`sampled_scale`] does, with what the estimate knows beside the units.
+pub(crate) fn sampled_cycles_scale(meta: &Value) -> Option<f64> {
+    let cycles =
+        |key: &str| meta.get("sampling").and_then(|found| found.get(key)?["value"].as_f64());
+    let beside =
+        cycles("cycles").zip(cycles("units_alone")).map_or(1.0, |(all, units)| all / units);
+    let beside = if beside.is_finite() && beside > 0.0 { beside } else { 1.0 };
+    sampled_scale(meta).map(|scale| scale * beside)
+}
+
 /// Returns what says of anything made from a run that it is of units alone; `words`: of [`sampled_words`].
 pub fn sampled_notice(words: &str) -> String {
     format!("SAMPLED: {words}")

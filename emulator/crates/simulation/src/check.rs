@@ -1,8 +1,10 @@
-//! A check of the state in which units begin: a unit is timed after a long timed warm-up, as if all had been timed, and again by a core that was kept
-//! warm as before any other unit.
+//! What is found of a timed stretch beside its cycles, by a fork of the core that was made where the stretch began. Meanwhile all that the core is told is logged
+//! ([`CallLog`]), and the fork is told the same afterwards.
 //!
-//! The first goes into the results. Meanwhile all that the core is told is logged ([`CallLog`]), and a fork of the core, made where the long warm-up
-//! began, is told the same afterwards: first only what keeps it warm.
+//! - How often the stretch would have missed if nothing had been timed: the fork is only kept warm. Functional warming counts misses all over the region, so that units can be compared with
+//!   the region by them ([`profile::Estimate::of_counted`]).
+//! - How far the state is off in which units begin: a unit is timed after a long timed warm-up, as if all had been timed, which goes into the results. The fork is kept warm up to where other units begin
+//!   to be timed, and then times the unit again.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,11 +14,12 @@ use isa::{InstClass, MemAccess, Operand, Run, StaticId, Step, TimingModel};
 use timing::{Ahead, CoreCall, CoreTap, Warming};
 
 use crate::engine::KeptWarm;
+use crate::sampling::Phase;
 
 /// A log with two owners: the tap of a core, and who has the core.
 pub(crate) type SharedLog = Rc<RefCell<CallLog>>;
 
-/// What a core was told since a long warm-up began.
+/// What a core was told since a timed stretch began.
 #[derive(Debug, Default)]
 pub(crate) struct CallLog {
     is_open: bool,
@@ -32,8 +35,8 @@ enum LoggedCall {
     /// A run with so many steps, accesses and operands, which are not in it.
     Run(Run<'static>, [usize; 3]),
     Call(CoreCall<'static>),
-    /// The last stretch before the unit, or the unit, begins in this cycle.
-    Mark(u64),
+    /// A phase begins in this cycle.
+    Mark(Phase, u64),
 }
 
 /// Gives what a core is told to what stores units, if something does, and to the log.
@@ -56,7 +59,7 @@ impl CoreTap for Taps {
 }
 
 /// Where a log is read.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct LogCursor {
     call: usize,
     parts: [usize; 3],
@@ -71,20 +74,29 @@ impl CallLog {
         *self = Self { is_open: true, ..Self::default() };
     }
 
-    /// Notes that another stretch begins in a cycle.
-    pub fn mark(&mut self, cycle: u64) {
+    /// Notes that a phase begins in a cycle.
+    pub fn mark(&mut self, phase: Phase, cycle: u64) {
         if self.is_open {
-            self.calls.push(LoggedCall::Mark(cycle));
+            self.calls.push(LoggedCall::Mark(phase, cycle));
         }
     }
 
-    /// Returns how many instructions there are up to the first mark.
-    pub fn instructions_to_mark(&self) -> u64 {
-        let before = self.calls.iter().take_while(|call| !matches!(call, LoggedCall::Mark(_)));
+    /// Returns the phase with which the log begins, and passes its mark; `None` if nothing was logged.
+    pub fn begin(&self, cursor: &mut LogCursor) -> Option<Phase> {
+        match self.next(cursor) {
+            Err(Some((phase, _))) => Some(phase),
+            _ => None,
+        }
+    }
+
+    /// Returns how many instructions the first phase has.
+    pub fn instructions_of_first(&self) -> u64 {
+        let others = self.calls.iter().skip(1);
+        let before = others.take_while(|call| !matches!(call, LoggedCall::Mark(..)));
         let of_call = |call: &LoggedCall| match call {
             LoggedCall::Run(_, [steps, ..]) => *steps as u64,
             LoggedCall::Call(call) => retired(call),
-            LoggedCall::Mark(_) => 0,
+            LoggedCall::Mark(..) => 0,
         };
         before.map(of_call).sum()
     }
@@ -115,12 +127,12 @@ impl CallLog {
         });
     }
 
-    /// Returns the next call. An error is the cycle of a mark, which is passed, or none at the end.
-    fn next<'l>(&'l self, cursor: &mut LogCursor) -> Result<CoreCall<'l>, Option<u64>> {
+    /// Returns the next call. An error is a mark, which is passed, or none at the end.
+    fn next<'l>(&'l self, cursor: &mut LogCursor) -> Result<CoreCall<'l>, Option<(Phase, u64)>> {
         let call = self.calls.get(cursor.call).ok_or(None)?;
         cursor.call += 1;
         match call {
-            LoggedCall::Mark(cycle) => Err(Some(*cycle)),
+            LoggedCall::Mark(phase, cycle) => Err(Some((*phase, *cycle))),
             LoggedCall::Call(call) => Ok(call.clone()),
             LoggedCall::Run(run, lens) => {
                 let [step, access, operand] = cursor.parts;
@@ -147,7 +159,7 @@ impl CallLog {
         while cursor.instructions < until {
             let call = match self.next(cursor) {
                 Ok(call) => call,
-                Err(Some(cycle)) => return WarmEnd::Mark(cycle),
+                Err(Some((phase, cycle))) => return WarmEnd::Mark(phase, cycle),
                 Err(None) => return WarmEnd::Log,
             };
             cursor.instructions += retired(&call);
@@ -225,8 +237,8 @@ pub(crate) fn tell(
 
 /// Why a core is not kept warm any longer.
 pub(crate) enum WarmEnd {
-    /// A mark with its cycle was passed.
-    Mark(u64),
+    /// The mark of a phase was passed, which began in this cycle.
+    Mark(Phase, u64),
     /// The instructions that were asked for were executed.
     Instructions,
     /// The core has to know of an instruction first.

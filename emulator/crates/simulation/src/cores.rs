@@ -19,7 +19,7 @@ use crate::commit_stage::{SharedTip, Stream, StreamClosed};
 use crate::engine::{BetweenUnits, KeptWarm};
 use crate::options::Threads;
 use crate::recording::SpareWorker;
-use crate::sampling::SamplingPlan;
+use crate::sampling::{Phase, SamplingPlan};
 use crate::stored::{StoredUnits, Switch};
 
 /// Timing cores with their streams, one per hart.
@@ -48,13 +48,12 @@ pub trait TimingCores {
     fn slept_between_units(&self) -> u64;
     /// Has the calls of a single hart's core be logged where that is asked for, and given to what stores units, if something does.
     fn tap(&mut self, store: Option<Box<dyn CoreTap>>);
-    /// Begins to check the state in which the next unit would begin, where the single core begins a long warm-up.
-    fn begin_check(&mut self);
-    /// Notes that the last stretch before the unit that is checked, or the unit itself, begins.
-    fn mark_check(&mut self);
-    /// Ends the check, if one has begun, and returns the cycles that the unit takes from the state that the plan leads to. `None`: there is no plan, as there is
-    /// no whole unit, or nothing was checked.
-    fn end_check(&mut self, plan: Option<&SamplingPlan>) -> Option<u64>;
+    /// Forks the single core, where a timed stretch begins with a phase, so that more is found of the stretch than its cycles.
+    fn fork(&mut self, phase: Phase);
+    /// Notes that the stretch goes on with another phase.
+    fn mark_phase(&mut self, phase: Phase);
+    /// Ends the stretch, and returns what the fork found of it, if there is one; `is_whole`: the stretch ends with a whole unit.
+    fn end_fork(&mut self, plan: &SamplingPlan, is_whole: bool) -> Retold;
     /// Tells the single core what stored units have up to the next event of the region of interest, and returns that; `None` at the end.
     fn replay(&mut self, units: &mut StoredUnits) -> Result<Option<Event>, UnitsError>;
     /// Tells the cores, and what is recorded of every hart, that the region of interest starts, stops or begins anew.
@@ -129,6 +128,24 @@ struct Timing<const STAGES: bool> {
     apart: bool,
 }
 
+/// What a fork of a core found of a timed stretch.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Retold {
+    /// Cycles that the unit takes from the state in which units begin, if the stretch begins long before.
+    pub(crate) cycles: Option<u64>,
+    /// Misses, if the plan knows those of the region.
+    pub(crate) misses: Option<WarmMisses>,
+}
+
+/// Misses of a timed stretch, as they would be if the core were only kept warm.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WarmMisses {
+    /// Misses of all of the stretch.
+    pub stretch: MissCounts,
+    /// Misses of its unit.
+    pub unit: MissCounts,
+}
+
 /// Instructions of a run from which on starting a thread for the core is worth it.
 const WORTH_A_THREAD: u64 = 1 << 16;
 /// Instructions for each time that the hart waits for the core above which a thread for the core is worth it.
@@ -166,43 +183,112 @@ impl<const STAGES: bool> Timing<STAGES> {
         stats.cycles - stats.cycles_idle
     }
 
-    /// Keeps the core warm by what another one was told while it timed, up to the log's first mark, as the plan of sampling says, and then times the rest.
-    /// Returns the cycles that what is behind the second mark takes.
-    fn times_again(
+    /// Returns a core that is as this one, between runs, and whose stream nobody reads; `None` if the core's state cannot be saved.
+    fn fork(&mut self) -> Option<Self> {
+        let Self { core, .. } = self;
+        let width = core.preset().decode.width as usize;
+        let sink = core.sink().unread(core.cycle(), width);
+        core.fork(sink).ok().map(Self::of)
+    }
+
+    /// Goes through what another core was told while it timed a stretch, and returns what there is to be found as the plan of sampling says; `is_whole`: the stretch ends with a whole unit.
+    fn follow(
         mut self,
         log: &CallLog,
         plan: &SamplingPlan,
+        is_whole: bool,
         host: &HostThreads,
-    ) -> Option<u64> {
+    ) -> Retold {
+        let mut found = Retold::default();
         let mut cursor = LogCursor::default();
-        let mark = log.instructions_to_mark();
-        let caches_from = mark.saturating_sub(plan.caches.unwrap_or(u64::MAX));
-        let mut phases = [
-            (caches_from, KeptWarm::Nothing),
-            (mark.saturating_sub(plan.predictors), KeptWarm::Caches),
-            (u64::MAX, KeptWarm::CachesAndPredictors),
-        ]
-        .into_iter();
-        let mut phase = phases.next()?;
-        let since = loop {
-            let learning = match phase.1 {
-                KeptWarm::CachesAndPredictors => Learning::Here,
-                KeptWarm::Nothing | KeptWarm::Caches => Learning::Off,
-            };
-            let mut warming = Warming::new(&mut self.core, 1 << 16, learning);
-            match log.warm(&mut cursor, phase, &mut warming) {
-                WarmEnd::Mark(cycle) => break cycle,
-                WarmEnd::Instructions => phase = phases.next()?,
-                WarmEnd::Define(inst) => self.core.define(&inst),
-                WarmEnd::Log => return None,
+        let Some(mut phase) = log.begin(&mut cursor) else { return found };
+        let mut misses = WarmMisses::default();
+        if phase == Phase::Reference {
+            let before = self.core.misses();
+            let mark = log.instructions_of_first();
+            let caches_from = mark.saturating_sub(plan.caches.unwrap_or(u64::MAX));
+            let end = self.keep_warm(
+                log,
+                &mut cursor,
+                &[
+                    (caches_from, KeptWarm::Nothing),
+                    (mark.saturating_sub(plan.predictors), KeptWarm::Caches),
+                    (u64::MAX, KeptWarm::CachesAndPredictors),
+                ],
+            );
+            let now = self.core.cycle();
+            self.core.end_rest(now);
+            misses.stretch = self.core.misses().since(before);
+            let fork = plan.knows_misses().then(|| self.fork()).flatten();
+            if let (Some((phase, since)), true) = (end, is_whole) {
+                found.cycles = Some(self.times(log, cursor, phase, (since, now), host));
             }
-        };
-        let now = self.core.cycle();
-        self.core.end_rest(now);
-        self.ahead(false, host, |ahead| log.time(&mut cursor, (since, now), ahead));
+            let Some(fork) = fork else { return found };
+            let Some((next, _)) = end else { return Retold { misses: Some(misses), ..found } };
+            (self, phase) = (fork, next);
+        }
+        if !plan.knows_misses() {
+            return found;
+        }
+        let before = self.core.misses();
+        let mut unit_from = before;
+        loop {
+            if phase == Phase::Unit {
+                unit_from = self.core.misses();
+            }
+            match self.keep_warm(log, &mut cursor, &[(u64::MAX, KeptWarm::Caches)]) {
+                Some((next, _)) => phase = next,
+                None => break,
+            }
+        }
+        misses.stretch = misses.stretch.plus(self.core.misses().since(before));
+        if phase == Phase::Unit {
+            misses.unit = self.core.misses().since(unit_from);
+        }
+        found.misses = Some(misses);
+        found
+    }
+
+    /// Keeps the core warm by what another one was told up to the next mark, which is returned, or up to the log's end. `kept` says up to how many instructions what is kept warm.
+    fn keep_warm(
+        &mut self,
+        log: &CallLog,
+        cursor: &mut LogCursor,
+        kept: &[(u64, KeptWarm)],
+    ) -> Option<(Phase, u64)> {
+        for until in kept {
+            loop {
+                let learning = match until.1 {
+                    KeptWarm::CachesAndPredictors => Learning::Here,
+                    KeptWarm::Nothing | KeptWarm::Caches => Learning::Off,
+                };
+                let mut warming = Warming::new(&mut self.core, 1 << 16, learning);
+                match log.warm(cursor, *until, &mut warming) {
+                    WarmEnd::Mark(phase, cycle) => return Some((phase, cycle)),
+                    WarmEnd::Instructions => break,
+                    WarmEnd::Define(inst) => self.core.define(&inst),
+                    WarmEnd::Log => return None,
+                }
+            }
+        }
+        None
+    }
+
+    /// Times what another core was told from a mark on, which was that of a phase and began in cycle `since`, and returns the cycles that the unit takes.
+    fn times(
+        &mut self,
+        log: &CallLog,
+        mut cursor: LogCursor,
+        phase: Phase,
+        (since, now): (u64, u64),
+        host: &HostThreads,
+    ) -> u64 {
+        if phase != Phase::Unit {
+            self.ahead(false, host, |ahead| log.time(&mut cursor, (since, now), ahead));
+        }
         let before = self.awake_cycles();
         self.ahead(false, host, |ahead| log.time(&mut cursor, (since, now), ahead));
-        Some(self.awake_cycles() - before)
+        self.awake_cycles() - before
     }
 
     /// Runs the hart with this core, in one thread or two.
@@ -264,7 +350,7 @@ fn run_paced<T: TimingModel>(
 /// The cores of all harts.
 struct Cores<const STAGES: bool> {
     cores: Vec<Timing<STAGES>>,
-    /// A fork of the single core, and what the core was told since, while a unit's state is checked.
+    /// A fork of the single core, from where a timed stretch began, and what the core was told since.
     fork: Option<Timing<STAGES>>,
     log: SharedLog,
     /// Cycles between units in which all of several harts slept.
@@ -368,28 +454,27 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
         }
     }
 
-    fn begin_check(&mut self) {
+    fn fork(&mut self, phase: Phase) {
         // What the cores of several harts are told does not go by a tap.
-        let [Timing { core, .. }] = &mut self.cores[..] else { return };
-        let width = core.preset().decode.width as usize;
-        let sink = core.sink().unread(core.cycle(), width);
-        // Where state cannot be saved, nothing is checked.
-        self.fork = core.fork(sink).ok().map(Timing::of);
+        let [timing] = &mut self.cores[..] else { return };
+        // Where state cannot be saved, nothing more is found.
+        self.fork = timing.fork();
         if self.fork.is_some() {
             self.log.borrow_mut().open();
+            self.mark_phase(phase);
         }
     }
 
-    fn mark_check(&mut self) {
+    fn mark_phase(&mut self, phase: Phase) {
         if let Some(Timing { core, .. }) = self.cores.first() {
-            self.log.borrow_mut().mark(core.cycle());
+            self.log.borrow_mut().mark(phase, core.cycle());
         }
     }
 
-    fn end_check(&mut self, plan: Option<&SamplingPlan>) -> Option<u64> {
-        let fork = self.fork.take();
+    fn end_fork(&mut self, plan: &SamplingPlan, is_whole: bool) -> Retold {
         let log = std::mem::take(&mut *self.log.borrow_mut());
-        fork?.times_again(&log, plan?, &self.host)
+        let Some(fork) = self.fork.take() else { return Retold::default() };
+        fork.follow(&log, plan, is_whole, &self.host)
     }
 
     fn replay(&mut self, units: &mut StoredUnits) -> Result<Option<Event>, UnitsError> {

@@ -58,8 +58,8 @@ pub use options::{MAX_HARTS, MachineOptions, Mode, Region, Threads, Translator};
 pub use recording::{Profilers, Recorded, Recording, RecordingError, TraceOutput};
 pub use region::{RegionState, RegionSummary, RunPosition, Stretch};
 pub use sampling::{
-    ChosenUnits, PlannedUnit, PointEstimate, RegionPhases, RelativeError, Sampled, SampledUnits,
-    SamplingPlan, Scheme, StateError, TimedRegion, Trial,
+    ChosenUnits, MissesOfUnits, PlannedUnit, PointEstimate, RegionPhases, RelativeError, Sampled,
+    SampledUnits, SamplingPlan, Scheme, StateError, TimedRegion, Trial,
 };
 pub use session::{
     CollectedTruth, Finished, Flow, Goal, NoObserver, Observer, SLICE, Session, Stop,

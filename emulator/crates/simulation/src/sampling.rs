@@ -16,10 +16,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timing::MissCounts;
 
+use crate::cores::WarmMisses;
 pub(crate) use harts::{HartPosition, MachinePosition, SampledHarts};
 use live::LivePlanner;
 pub use plan::{RelativeError, SamplingPlan, Scheme};
-pub use result::{PointEstimate, Sampled, SampledUnits, StateError};
+pub(crate) use result::{Known, RegionMisses};
+pub use result::{MissesOfUnits, PointEstimate, Sampled, SampledUnits, StateError};
 pub use trial::{TimedRegion, Trial};
 
 /// A unit that was timed.
@@ -31,6 +33,8 @@ pub(crate) struct Unit {
     pub instructions: u64,
     /// Cycles of the unit in which the hart was awake, or of several the sum of theirs.
     pub cycles: u64,
+    /// Misses that the unit would have if nothing were timed.
+    pub misses: MissCounts,
 }
 
 /// The phase of each interval of a region.
@@ -73,7 +77,7 @@ impl PlannedUnit {
 
 /// What executes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub enum Phase {
     /// No region is open.
     Outside,
     /// The functional hart, and the timing core's caches stay as they are.
@@ -138,11 +142,20 @@ pub(crate) struct Sampler {
     checks: Option<bool>,
     /// Units that were timed twice, by number, and the cycles that each takes from the state in which units begin.
     checked: Vec<(usize, u64)>,
+    /// Misses of the region so far, if they are counted, as they would be if nothing were timed.
+    misses: Option<RegionMisses>,
+    /// Misses of the present unit.
+    unit_misses: MissCounts,
 }
 
 impl Sampler {
-    /// Returns a sampler that waits for a region. Units are those that a survey has `chosen`, if it chose some.
-    pub fn new(plan: &SamplingPlan, chosen: &ChosenUnits) -> Self {
+    /// Returns a sampler that waits for a region. Units are those that a survey has `chosen`, if it chose some; `latencies`: those of misses ([`MissCounts::latencies`]), if a single core's are counted.
+    pub fn new(
+        plan: &SamplingPlan,
+        chosen: &ChosenUnits,
+        latencies: Option<[u32; MissCounts::KINDS]>,
+    ) -> Self {
+        let misses = latencies.filter(|_| plan.knows_misses()).map(RegionMisses::new);
         let live = plan.scheme == Scheme::Live;
         let mut sampler = Self {
             chosen: chosen.clone(),
@@ -162,6 +175,8 @@ impl Sampler {
             units: Vec::new(),
             checks: None,
             checked: Vec::new(),
+            misses,
+            unit_misses: MissCounts::default(),
             plan: plan.clone(),
         };
         sampler.plan_unit();
@@ -171,6 +186,11 @@ impl Sampler {
     /// Returns the plan.
     pub fn plan(&self) -> &SamplingPlan {
         &self.plan
+    }
+
+    /// Returns whether a fork of the core is to find what timed stretches miss.
+    pub fn asks_for_misses(&self) -> bool {
+        self.misses.is_some() && !self.plan.times_all()
     }
 
     /// Returns what executes.
@@ -260,7 +280,8 @@ impl Sampler {
     /// Forgets all that was sampled, between stretches: the region begins anew.
     pub fn restart(&mut self) {
         // A survey chose places of the region that begins anew.
-        *self = Self { is_anew: true, ..Self::new(&self.plan, &self.chosen) };
+        let latencies = self.misses.as_ref().map(|misses| misses.latencies);
+        *self = Self { is_anew: true, ..Self::new(&self.plan, &self.chosen, latencies) };
     }
 
     /// Goes on to the next phase, at the end of one.
@@ -278,8 +299,19 @@ impl Sampler {
     fn leave(&mut self, now: Progress) {
         let instructions = now.retired - self.since.retired;
         let taken = now.cycles - self.since.cycles;
-        if matches!(self.phase, Phase::Reference | Phase::WarmUp | Phase::Unit) {
+        let is_timed = matches!(self.phase, Phase::Reference | Phase::WarmUp | Phase::Unit);
+        if is_timed {
             self.timed += instructions;
+        }
+        // A fork finds what is missed in timed stretches, but where all is timed.
+        let times_all = self.plan.times_all();
+        let is_open = self.phase != Phase::Outside;
+        if let Some(misses) = self.misses.as_mut().filter(|_| is_open && (times_all || !is_timed)) {
+            let found = now.misses.since(self.since.misses);
+            misses.add(found);
+            if is_timed {
+                self.unit_misses = self.unit_misses.plus(found);
+            }
         }
         if self.phase == Phase::Unit {
             self.partial.retired += instructions;
@@ -335,7 +367,8 @@ impl Sampler {
     fn end_unit(&mut self) {
         let Progress { retired: instructions, cycles, .. } = std::mem::take(&mut self.partial);
         if instructions > 0 {
-            let unit = Unit { planned: self.unit, instructions, cycles };
+            let misses = std::mem::take(&mut self.unit_misses);
+            let unit = Unit { planned: self.unit, instructions, cycles, misses };
             self.live.iter_mut().for_each(|(live, _)| live.learn(&unit));
             self.units.push(unit);
         }
@@ -366,6 +399,25 @@ impl Sampler {
         }
     }
 
+    /// Takes what a fork found of the misses of a timed stretch that has ended; `None`: nothing.
+    pub fn missed(&mut self, found: Option<WarmMisses>) {
+        if !self.asks_for_misses() {
+            return;
+        }
+        let (Some(WarmMisses { stretch, unit }), Some(misses)) = (found, &mut self.misses) else {
+            // All of the region's misses are known, or none.
+            self.misses = None;
+            return;
+        };
+        misses.add(stretch);
+        let of_unit = match self.units.last_mut() {
+            // The unit has ended with the stretch.
+            Some(last) if self.partial.retired == 0 => &mut last.misses,
+            _ => &mut self.unit_misses,
+        };
+        *of_unit = of_unit.plus(unit);
+    }
+
     /// Returns what became of the region, and its units.
     pub fn finish(mut self) -> (Sampled, SampledUnits) {
         let sampled = self.summary();
@@ -373,7 +425,8 @@ impl Sampler {
             Some((live, _)) => Some(live.phases()),
             None => self.chosen.phases.take(),
         };
-        (sampled, SampledUnits::of(&self.units, self.strata(), phases, &self.checked))
+        let strata = self.strata();
+        (sampled, SampledUnits::of(&self.units, phases, self.known(&strata)))
     }
 
     /// Returns the instructions of each stratum of the region, which has ended, if they are known beside the units.
@@ -381,17 +434,17 @@ impl Sampler {
         self.live.as_ref().map_or_else(Vec::new, |(live, _)| live.stratum_instructions(self.before))
     }
 
+    /// Returns what is known of the region, which has ended, beside its units.
+    fn known<'a>(&'a self, strata: &'a [u64]) -> Known<'a> {
+        Known { strata, checked: Some(&self.checked), misses: self.misses.as_ref() }
+    }
+
     /// Returns what became of the region, which has ended.
     pub fn summary(&mut self) -> Sampled {
         self.end_unit();
-        let mut sampled = Sampled::new(
-            &self.plan,
-            self.before,
-            self.timed,
-            &self.units,
-            &self.strata(),
-            Some(&self.checked),
-        );
+        let strata = self.strata();
+        let known = self.known(&strata);
+        let mut sampled = Sampled::new(&self.plan, self.before, self.timed, &self.units, known);
         let weight = |units: &[PlannedUnit]| -> u64 {
             units.iter().map(|unit| u64::from(unit.weight)).sum()
         };

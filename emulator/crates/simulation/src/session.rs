@@ -12,7 +12,7 @@ use commit_trace::{Event, recordings};
 use machine::{DebugStop, Limit, Mark, RunExit};
 use phases::Survey;
 use stored_units::WriterHandle;
-use timing::{Preset, Stats};
+use timing::{MissCounts, Preset, Stats};
 use truth::SharedLines;
 
 use crate::checkpoint::{self, CheckpointContext};
@@ -114,7 +114,10 @@ impl Session {
             lines: SharedLines::new(system.harts.len()),
             follows_marks: false,
             regions: Regions::new(recording.region),
-            sampler: sampling.as_ref().map(|plan| Sampler::new(plan, &recording.chosen)),
+            sampler: sampling.as_ref().map(|plan| {
+                let latencies = (harts == 1).then(|| MissCounts::latencies(preset));
+                Sampler::new(plan, &recording.chosen, latencies)
+            }),
             weight: 1,
             unit_writer: None,
             counts: match recording.sampling {
@@ -584,7 +587,7 @@ impl Session {
             let writer = stored::writer(out, &metadata, &self.system)?;
             (store, self.unit_writer) = writer.unzip();
         }
-        if store.is_some() || plan.check != 0 {
+        if store.is_some() || plan.check != 0 || sampler.asks_for_misses() {
             cores.tap(store);
         }
         Ok(())

@@ -8,7 +8,7 @@ use isa::{SharedCycle, StaticId, TimingModel};
 use sampling_units::SharedUnits;
 use serde::{Deserialize, Serialize};
 use stored_units::{UnitReader, UnitWriter, UnitsError, WriterHandle};
-use timing::{Ahead, CoreCall, CoreTap, Preset, SharedMemory, Stats, Warming};
+use timing::{Ahead, CoreCall, CoreTap, MissCounts, Preset, SharedMemory, Stats, Warming};
 use tip_device::{SideBandRecord, TipUnit};
 
 use crate::check::{retired, tell};
@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::error::SimulationError;
 use crate::options::{Region, Threads};
 use crate::recording::{IN_FLIGHT, Profilers, Recorded, StreamConsumer, core_description};
-use crate::sampling::{PlannedUnit, Sampled, SampledUnits, SamplingPlan, Unit};
+use crate::sampling::{Known, PlannedUnit, Sampled, SampledUnits, SamplingPlan, Unit};
 use crate::system::System;
 
 /// zstd level of stored units. Higher levels make them hardly shorter and take several times as long.
@@ -324,7 +324,12 @@ pub fn retime(
     let mut counts = RegionCounts::new(options.all_events).of_units(plan.scheme.tells_chance());
     let mut retimed = Vec::new();
     let mut expected = options.units.planned();
-    let none = Unit { planned: PlannedUnit::at(0), instructions: 0, cycles: 0 };
+    let none = Unit {
+        planned: PlannedUnit::at(0),
+        instructions: 0,
+        cycles: 0,
+        misses: MissCounts::default(),
+    };
     let mut unit = none;
     let mut opened: Option<(u64, u64)> = None;
     let mut is_whole = true;
@@ -358,7 +363,9 @@ pub fn retime(
             return Err(units(UnitsError::Damaged("another unit than the run had")));
         }
         if unit.instructions == instructions {
-            retimed.push(Unit { planned, ..unit });
+            // What the run's core missed tells units apart for any core.
+            let misses = options.units.unit_misses(retimed.len());
+            retimed.push(Unit { planned, misses, ..unit });
             expected.next();
             unit = none;
             if !(options.after_unit)(retimed.len()) {
@@ -383,7 +390,9 @@ pub fn retime(
         return Err(units(UnitsError::Damaged("fewer units than the run had")));
     }
     let strata = &options.units.strata_instructions;
-    let sampled = Sampled::new(&plan, options.instructions, stored.timed, &retimed, strata, None);
-    let units = SampledUnits::of(&retimed, strata.clone(), options.units.phases.clone(), &[]);
+    let misses = options.units.region_misses();
+    let known = Known { strata, misses: misses.as_ref(), ..Known::default() };
+    let sampled = Sampled::new(&plan, options.instructions, stored.timed, &retimed, known);
+    let units = SampledUnits::of(&retimed, options.units.phases.clone(), known);
     Ok(Some(Retimed { sampled, units, stats, counts, excerpts, recorded }))
 }

@@ -64,6 +64,17 @@ pub trait Snapshot {
     /// # Errors
     /// The archive does not hold such a state. The value is then partly loaded and must not be used.
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> Result;
+
+    /// Saves or loads values that follow each other, as if one by one; of numbers many at once.
+    ///
+    /// # Errors
+    /// The archive does not hold such values, which are then partly loaded and must not be used.
+    fn snapshot_all(values: &mut [Self], archive: &mut Archive<'_>) -> Result
+    where
+        Self: Sized,
+    {
+        values.iter_mut().try_for_each(|value| value.snapshot(archive))
+    }
 }
 
 enum Direction<'a> {

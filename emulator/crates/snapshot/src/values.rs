@@ -7,6 +7,9 @@ use std::rc::Rc;
 
 use crate::{Archive, Result, Snapshot};
 
+/// Bytes of numbers that are saved or loaded at once.
+const PIECE: usize = 4096;
+
 macro_rules! numbers {
     ($($type:ty)*) => {$(
         impl Snapshot for $type {
@@ -15,6 +18,23 @@ macro_rules! numbers {
                 let mut bytes = self.to_le_bytes();
                 archive.bytes(&mut bytes)?;
                 *self = Self::from_le_bytes(bytes);
+                Ok(())
+            }
+
+            fn snapshot_all(values: &mut [Self], archive: &mut Archive<'_>) -> Result {
+                const SIZE: usize = size_of::<$type>();
+                // What fits in a host's cache, and on its stack.
+                for values in values.chunks_mut(PIECE / SIZE) {
+                    let mut bytes = [0; PIECE];
+                    let bytes = &mut bytes[..values.len() * SIZE];
+                    for (bytes, value) in bytes.as_chunks_mut::<SIZE>().0.iter_mut().zip(&*values) {
+                        *bytes = value.to_le_bytes();
+                    }
+                    archive.bytes(bytes)?;
+                    for (value, bytes) in values.iter_mut().zip(bytes.as_chunks::<SIZE>().0) {
+                        *value = Self::from_le_bytes(*bytes);
+                    }
+                }
                 Ok(())
             }
         }
@@ -81,7 +101,7 @@ impl<T: Snapshot + Copy> Snapshot for Rc<Cell<T>> {
 
 impl<T: Snapshot, const N: usize> Snapshot for [T; N] {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> Result {
-        self.iter_mut().try_for_each(|item| item.snapshot(archive))
+        T::snapshot_all(self, archive)
     }
 }
 
@@ -92,7 +112,7 @@ impl<T: Snapshot> Snapshot for [T] {
         archive.check(length == self.len(), || {
             format!("expected {} entries, found {length}", self.len())
         })?;
-        self.iter_mut().try_for_each(|item| item.snapshot(archive))
+        T::snapshot_all(self, archive)
     }
 }
 
@@ -165,6 +185,21 @@ mod tests {
         archive.end().unwrap();
         assert_eq!(state, loaded);
         assert_eq!(saved(&mut state), bytes);
+    }
+
+    #[test]
+    fn many_numbers_are_saved_as_one_by_one() {
+        // More than one piece, and a part of another.
+        let mut numbers: Box<[u32]> = (0..5000).map(|n| n * 0x0101_0107).collect();
+        let mut one_by_one = (numbers.len() as u64).to_le_bytes().to_vec();
+        one_by_one.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        assert_eq!(saved(&mut numbers), one_by_one);
+        let mut loaded: Box<[u32]> = vec![0; 5000].into();
+        loaded.snapshot(&mut Archive::loading(&one_by_one)).unwrap();
+        assert_eq!(loaded, numbers);
+        let cut = &one_by_one[..one_by_one.len() - 1];
+        let short = loaded.snapshot(&mut Archive::loading(cut)).unwrap_err();
+        assert!(matches!(short, SnapshotError::Short { .. }));
     }
 
     #[test]

@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use crate::elapsed::Elapsed;
 use crate::margins::Margins;
-use crate::model::{estimated_line, sampled_line, sampled_scale, sampled_words};
+use crate::model::{
+    estimated_line, sampled_cycles_scale, sampled_line, sampled_scale, sampled_words,
+};
 
 /// What a comparison needs of a run's `report.json`.
 #[derive(Clone, Debug, Deserialize)]
@@ -104,9 +106,9 @@ impl Run {
         Self { folder: folder.to_owned(), when, ..self }
     }
 
-    /// Returns how many times as long the region is as what was recorded of it: more than one time if it was sampled.
+    /// Returns how many times as many cycles the region takes as what was recorded of it: more than one time if it was sampled.
     pub(super) fn scale(&self) -> f64 {
-        sampled_scale(&self.meta).unwrap_or(1.0)
+        sampled_cycles_scale(&self.meta).unwrap_or(1.0)
     }
 
     /// Returns the line that says that the run's cycles are estimates, if its region was sampled.
@@ -120,12 +122,22 @@ impl Run {
 
     /// Returns the margin of what the run says of some code, from the margin in its report: none if all of the region was timed.
     pub(super) fn margin(&self, margins: Option<&Margins>) -> Uncertainty {
-        match (sampled_words(&self.meta), sampled_scale(&self.meta), margins) {
+        match (sampled_words(&self.meta), sampled_cycles_scale(&self.meta), margins) {
             (None, ..) => Uncertainty::None,
             (Some(_), Some(scale), Some(margins)) => {
                 Uncertainty::Within(scale * margins.cycles.within_95)
             }
             _ => Uncertainty::Unknown,
+        }
+    }
+
+    /// Returns the margin of all cycles that are not idle.
+    pub(super) fn margin_of_all(&self) -> Uncertainty {
+        let sampling = &self.meta["sampling"];
+        let known = sampling["cycles"]["within_95"]["half_width"].as_f64();
+        match known.filter(|_| sampling["units_alone"].is_object()) {
+            Some(margin) => Uncertainty::Within(margin),
+            None => self.margin(self.processes.first().and_then(|all| all.margins.as_ref())),
         }
     }
 
@@ -211,7 +223,7 @@ impl Run {
 
     pub(super) fn totals(&self) -> Totals {
         let ReportTotals { cycles, idle, instructions } = self.totals;
-        let scaled = |count: u64| match self.scale() {
+        let scaled = |count: u64, scale: f64| match scale {
             1.0 => count,
             scale => (count as f64 * scale).round() as u64,
         };
@@ -221,9 +233,9 @@ impl Run {
                 Some(_) => None,
                 None => Elapsed::of(&self.meta),
             },
-            cycles: scaled(cycles),
-            idle: scaled(idle),
-            instructions: scaled(instructions),
+            cycles: scaled(cycles, self.scale()),
+            idle: scaled(idle, self.scale()),
+            instructions: scaled(instructions, sampled_scale(&self.meta).unwrap_or(1.0)),
         }
     }
 }

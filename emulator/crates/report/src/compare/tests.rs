@@ -281,6 +281,20 @@ fn cycles_of_sampled_runs_are_estimates_of_the_region() {
     assert_eq!(several.functions[0].within_chance, [1]);
     assert!(several.text(10).contains("~-16.7 %"), "{}", several.text(10));
 
+    // What the estimate of all cycles knows beside the units holds for all code alike, and for the margin of all cycles.
+    let mut known = sampled(3e6, 3e5);
+    let of_cycles = |value: f64, half_width: f64| {
+        let interval = json!({ "half_width": half_width });
+        json!({ "value": value, "within_95": interval, "within_99_7": interval })
+    };
+    known.meta["sampling"]["units_alone"] = of_cycles(4e6, 3e5);
+    known.meta["sampling"]["cycles"] = of_cycles(4.2e6, 1e5);
+    let comparison = Comparison::new(&sampled(3e6, 3e5), &known, &[]).unwrap();
+    let main = comparison.functions.iter().find(|row| row.name == "main").unwrap();
+    assert_eq!((main.before.round(), main.after.round()), (3e6, 3.15e6));
+    assert!((comparison.margin.unwrap() - f64::hypot(3e5, 1e5)).abs() < 1.0);
+    assert_eq!(comparison.after.instructions, 10_000);
+
     // A run that was timed from end to end is beside them as it is.
     let comparison = Comparison::new(&run(3e6, Some(1e6)), &sampled(3e6, 3e5), &[]).unwrap();
     assert!(comparison.functions.iter().all(|row| row.delta().abs() < 1.0));

@@ -320,7 +320,8 @@ mod tests {
                     assert!((place..place + live.interval()).contains(&planned.at));
                     assert_eq!(planned.at % UNIT, 0);
                     let cycles = (cpi * UNIT as f64) as u64;
-                    let unit = Unit { planned, instructions: UNIT, cycles };
+                    let misses = MissCounts::default();
+                    let unit = Unit { planned, instructions: UNIT, cycles, misses };
                     live.learn(&unit);
                     units.push(unit);
                 }
@@ -378,8 +379,7 @@ mod tests {
                 program.instructions(&live),
                 0,
                 &units,
-                &strata,
-                None,
+                super::super::Known { strata: &strata, ..Default::default() },
             );
             let cpi = sampled.cpi.unwrap();
             let error = (cpi.value - truth).abs();

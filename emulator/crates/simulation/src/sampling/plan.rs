@@ -15,7 +15,7 @@ const COUNTING_INTERVAL: u64 = 1 << 22;
 const DEFAULT_UNITS: u64 = 100;
 /// Phases that SimPoint's scheme may be asked for: looking for more takes longer than timing them.
 const MOST_PHASES: u64 = 1000;
-/// Fewest and most instructions that are timed before the warm-up of a unit that is timed twice: what they tell the core is kept in the host's memory, some 15
+/// Fewest and most instructions that are timed before the warm-up of a unit that is timed twice, and most of a unit whose misses are counted: what they tell the core is kept in the host's memory, some 15
 /// bytes for each.
 const REFERENCE: u64 = 1_000_000;
 const MAX_REFERENCE: u64 = 16_000_000;
@@ -324,6 +324,21 @@ impl SamplingPlan {
     /// Returns the numbers that basic-block vectors are projected to.
     pub fn dimensions(&self) -> usize {
         self.dimensions.map_or(phases::DIMENSIONS, |dimensions| dimensions as usize)
+    }
+
+    /// Returns whether misses of the region and of its units are counted, so that estimates of cycles use them: caches are always kept warm, and units are drawn as if from all of the region.
+    pub(crate) fn knows_misses(&self) -> bool {
+        let is_drawn_of_all =
+            matches!(self.scheme, Scheme::Systematic | Scheme::Random | Scheme::RankedSet);
+        // What a unit tells the core is kept in the host's memory.
+        let is_short = self.unit.saturating_add(self.warm_up) <= MAX_REFERENCE;
+        self.caches.is_none() && is_drawn_of_all && is_short
+    }
+
+    /// Returns whether units follow each other without a gap.
+    pub(crate) fn times_all(&self) -> bool {
+        let in_each_interval = matches!(self.scheme, Scheme::Systematic | Scheme::Random);
+        in_each_interval && self.units.is_none() && self.unit == self.every && self.warm_up == 0
     }
 
     /// Returns how many instructions before the warm-up of a unit that is timed twice are timed, too; `None`: no unit can be.

@@ -1,8 +1,9 @@
 //! What became of the sampling of a region.
 
-use profile::{Deviations, Estimate, StratumUnit};
+use profile::{CountedUnit, Deviations, Estimate, KnownCounts, StratumUnit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use timing::MissCounts;
 
 use super::harts::HartEstimates;
 use super::{PlannedUnit, RegionPhases, SamplingPlan, Scheme, Unit};
@@ -32,6 +33,9 @@ pub struct Sampled {
     pub cycles: Option<Estimate>,
     /// Cycles for each instruction; `None` without two units, or if the scheme says nothing of chance.
     pub cpi: Option<Estimate>,
+    /// Cycles as the units alone have them, where `cycles` and `cpi` use the misses of all of the region, too; `None` where they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units_alone: Option<Estimate>,
     /// The estimate without intervals; `None` without a unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point: Option<PointEstimate>,
@@ -62,6 +66,53 @@ pub struct StateError {
     pub units: u64,
     /// Cycles from the state in which units begin, relative to those after a long timed warm-up.
     pub ratio: Estimate,
+}
+
+/// What is known of a region beside its units.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known<'a> {
+    /// Instructions of each stratum, if these are known beside the units.
+    pub strata: &'a [u64],
+    /// Numbers of the units that were timed twice, and what they took then, if any were to be.
+    pub checked: Option<&'a [(usize, u64)]>,
+    /// Misses, if they were counted.
+    pub misses: Option<&'a RegionMisses>,
+}
+
+/// Misses of a region, as they would be if nothing were timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RegionMisses {
+    /// Cycles that a miss of each kind takes if nothing hides it.
+    pub latencies: [u32; MissCounts::KINDS],
+    /// Misses of all of the region.
+    pub misses: MissCounts,
+}
+
+impl RegionMisses {
+    /// Returns the misses of a region that has none yet.
+    pub fn new(latencies: [u32; MissCounts::KINDS]) -> Self {
+        Self { latencies, misses: MissCounts::default() }
+    }
+
+    /// Adds the misses of a part of the region.
+    pub fn add(&mut self, misses: MissCounts) {
+        self.misses = self.misses.plus(misses);
+    }
+
+    /// Returns what units say of a region of so many instructions whose misses are these: nearer to the truth than the units alone, where the cycles of units go with what they miss.
+    fn estimate(&self, units: &[Unit], instructions: u64, rest: f64) -> Option<Estimate> {
+        let known = KnownCounts {
+            whole: instructions as f64,
+            counts: self.misses.0.map(|misses| misses as f64),
+            costs: self.latencies.map(f64::from),
+        };
+        let counted = |unit: &Unit| CountedUnit {
+            part: unit.cycles as f64,
+            whole: unit.instructions as f64,
+            counts: unit.misses.0.map(|misses| misses as f64),
+        };
+        Estimate::of_counted(&units.iter().map(counted).collect::<Vec<_>>(), &known, rest)
+    }
 }
 
 impl PointEstimate {
@@ -101,20 +152,19 @@ impl Sampled {
         serde_json::from_value(metadata.get("sampling")?.clone()).ok()
     }
 
-    /// Returns what `units` say of a region of so many instructions, of which some were timed; `strata`: instructions of each stratum, if these are known beside the units; `checked`: the numbers of units that were timed twice, and what they
-    /// took then, if any were to be.
+    /// Returns what `units` say of a region of so many instructions, of which some were timed.
     pub(crate) fn new(
         plan: &SamplingPlan,
         instructions: u64,
         timed_instructions: u64,
         units: &[Unit],
-        strata: &[u64],
-        checked: Option<&[(usize, u64)]>,
+        known: Known<'_>,
     ) -> Self {
+        let Known { strata, checked, misses } = known;
         let unit_instructions: u64 = units.iter().map(|unit| unit.instructions).sum();
         let rest =
             1.0 - unit_instructions as f64 / instructions.max(unit_instructions).max(1) as f64;
-        let cpi = match plan.scheme {
+        let units_alone = match plan.scheme {
             Scheme::Systematic | Scheme::Random | Scheme::RankedSet => {
                 let ratios =
                     units.iter().map(|unit| (unit.cycles as f64, unit.instructions as f64));
@@ -128,6 +178,9 @@ impl Sampled {
             }
             Scheme::Simpoint => None,
         };
+        let by_misses = misses.and_then(|misses| misses.estimate(units, instructions, rest));
+        let cpi = by_misses.or(units_alone);
+        let units_alone = by_misses.and(units_alone);
         let mut sampled = Self {
             in_words: String::new(),
             instructions,
@@ -141,6 +194,7 @@ impl Sampled {
             units: units.len() as u64,
             cycles: cpi.map(|cpi| cpi.times(instructions as f64)),
             cpi,
+            units_alone: units_alone.map(|cpi| cpi.times(instructions as f64)),
             point: match cpi {
                 Some(Estimate { value: cpi, .. }) => {
                     Some(PointEstimate { cycles: cpi * instructions as f64, cpi })
@@ -304,6 +358,22 @@ pub struct SampledUnits {
     /// Cycles of each of these from the state in which units begin; `cycles` has those after a long timed warm-up.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checked_cycles: Vec<u64>,
+    /// Misses of the region and of each unit, by what was missed; empty if they were not counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub misses: Vec<MissesOfUnits>,
+}
+
+/// Misses of one kind, as they would be if the core were kept warm and nothing were timed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct MissesOfUnits {
+    /// What was missed: `l1i`, `l1d`, `l2`, `llc`, or `tlb` for both TLBs of the first level.
+    pub kind: String,
+    /// Cycles that such a miss takes if nothing hides it.
+    pub latency: u32,
+    /// Misses of all of the region.
+    pub region: u64,
+    /// Misses of each unit.
+    pub units: Vec<u64>,
 }
 
 impl SampledUnits {
@@ -321,12 +391,26 @@ impl SampledUnits {
         })
     }
 
-    pub(crate) fn of(
-        units: &[Unit],
-        strata: Vec<u64>,
-        phases: Option<RegionPhases>,
-        checked: &[(usize, u64)],
-    ) -> Self {
+    /// Returns the misses of a unit, by its number.
+    pub(crate) fn unit_misses(&self, number: usize) -> MissCounts {
+        MissCounts(std::array::from_fn(|kind| {
+            self.misses.get(kind).and_then(|of| of.units.get(number)).copied().unwrap_or(0)
+        }))
+    }
+
+    /// Returns the misses of the region, if they were counted, of each unit too.
+    pub(crate) fn region_misses(&self) -> Option<RegionMisses> {
+        let are_counted = self.misses.len() == MissCounts::KINDS
+            && self.misses.iter().zip(MissCounts::NAMES).all(|(of, name)| of.kind == name)
+            && self.misses.iter().all(|of| of.units.len() == self.at.len());
+        are_counted.then(|| RegionMisses {
+            latencies: std::array::from_fn(|kind| self.misses[kind].latency),
+            misses: MissCounts(std::array::from_fn(|kind| self.misses[kind].region)),
+        })
+    }
+
+    pub(crate) fn of(units: &[Unit], phases: Option<RegionPhases>, known: Known<'_>) -> Self {
+        let checked = known.checked.unwrap_or_default();
         let column = |field: fn(&Unit) -> u64| units.iter().map(field).collect();
         let planned = |field: fn(&PlannedUnit) -> u32, usual| {
             let column: Vec<u32> = units.iter().map(|unit| field(&unit.planned)).collect();
@@ -339,10 +423,19 @@ impl SampledUnits {
             cycles: column(|unit| unit.cycles),
             weights: planned(|unit| unit.weight, 1),
             strata: planned(|unit| unit.stratum, 0),
-            strata_instructions: strata,
+            strata_instructions: known.strata.to_vec(),
             phases,
             checked: checked.iter().map(|(number, _)| *number as u64).collect(),
             checked_cycles: checked.iter().map(|(_, cycles)| *cycles).collect(),
+            misses: known.misses.map_or_else(Vec::new, |known| {
+                let of_kind = |kind: usize| MissesOfUnits {
+                    kind: MissCounts::NAMES[kind].to_owned(),
+                    latency: known.latencies[kind],
+                    region: known.misses.0[kind],
+                    units: units.iter().map(|unit| unit.misses.0[kind]).collect(),
+                };
+                (0..MissCounts::KINDS).map(of_kind).collect()
+            }),
         }
     }
 }

@@ -2,7 +2,7 @@ use super::*;
 
 /// Lets a sampler go through stretches of some instructions, each of which takes as many cycles as `cpi` says at its place.
 fn sampled(plan: &SamplingPlan, stretches: &[u64], cpi: impl Fn(u64) -> u64) -> Sampler {
-    let mut sampler = Sampler::new(plan, &ChosenUnits::default());
+    let mut sampler = Sampler::new(plan, &ChosenUnits::default(), None);
     let (mut retired, mut cycles, mut place) = (500, 0, 0);
     let now = |retired: u64, cycles: u64| Progress { retired, cycles, ..Progress::default() };
     for stretch in stretches {
@@ -70,7 +70,7 @@ fn units_lie_one_in_each_interval() {
 
 /// Returns the phases of some instructions, and how long each is.
 fn phases(plan: &SamplingPlan, instructions: u64) -> Vec<(Phase, u64)> {
-    let mut sampler = Sampler::new(plan, &ChosenUnits::default());
+    let mut sampler = Sampler::new(plan, &ChosenUnits::default(), None);
     let now = |retired: u64| Progress { retired, ..Progress::default() };
     sampler.open(now(0));
     let (mut retired, mut phases) = (0, Vec::new());
@@ -182,7 +182,7 @@ fn a_region_that_ends_in_a_unit_cuts_it() {
 #[test]
 fn time_goes_on_as_in_recent_units() {
     let plan = SamplingPlan { unit: 1000, warm_up: 0, every: 1000, ..SamplingPlan::default() };
-    assert_eq!(Sampler::new(&plan, &ChosenUnits::default()).rate(), 1 << 16);
+    assert_eq!(Sampler::new(&plan, &ChosenUnits::default(), None).rate(), 1 << 16);
     let changes = |at| if at < 20_000 { 100 } else { 3 };
     assert_eq!(sampled(&plan, &[30_000], changes).rate(), 3 << 16);
 }
@@ -228,10 +228,10 @@ fn units_lie_where_a_survey_chose() {
     };
     let places = [0, 7000, 8000, 60_000];
     let chosen = places.map(|at| PlannedUnit { weight: 1 + at as u32, ..PlannedUnit::at(at) });
-    let mut sampler = Sampler::new(&plan, &chosen_of(&chosen, 100_900));
+    let mut sampler = Sampler::new(&plan, &chosen_of(&chosen, 100_900), None);
     run(&mut sampler);
     // What the region did before it began anew is forgotten, and the places are those of the region that begins then.
-    sampler = Sampler::new(&plan, &chosen_of(&chosen, 100_900));
+    sampler = Sampler::new(&plan, &chosen_of(&chosen, 100_900), None);
     sampler.restart();
     run(&mut sampler);
     let (sampled, units) = sampler.finish();
@@ -243,7 +243,7 @@ fn units_lie_where_a_survey_chose() {
     }
     let far =
         [0, 7000, 200_000, 300_000].map(|at| PlannedUnit { weight: 2, ..PlannedUnit::at(at) });
-    sampler = Sampler::new(&plan, &chosen_of(&far, 90_000));
+    sampler = Sampler::new(&plan, &chosen_of(&far, 90_000), None);
     run(&mut sampler);
     let words = sampler.finish().0.in_words;
     assert!(
@@ -275,4 +275,92 @@ fn intervals_become_shorter_until_the_error_is_met() {
     // All is timed: there is nothing shorter.
     let all = SamplingPlan { every: 1000, ..plan("0.01 %") };
     assert_eq!(all.narrower(&told), None);
+}
+
+#[test]
+fn misses_of_all_of_the_region_bring_the_estimate_near() {
+    // Some thousands of instructions miss the L1 data cache each time, which takes eight cycles.
+    let misses = |place: u64| u64::from(place / 1000 * 7919 % 101 < 15);
+    let cpi = |place: u64| 1 + 8 * misses(place);
+    let total = 1_000_000;
+    let missed_in = |from: u64, to: u64| {
+        let mut missed = MissCounts::default();
+        missed.0[1] = (from..to).map(misses).sum();
+        missed
+    };
+    let plan = SamplingPlan {
+        unit: 1000,
+        warm_up: 700,
+        predictors: 0,
+        every: 10_000,
+        seed: 5,
+        ..SamplingPlan::default()
+    };
+    for stretch in [total, 800] {
+        let mut sampler = Sampler::new(&plan, &ChosenUnits::default(), Some([12; 5]));
+        let mut now = Progress::default();
+        let mut place = 0;
+        // Where the timed stretch began that is open, and its unit.
+        let (mut stretch_from, mut unit_from) = (0, None);
+        while place < total {
+            sampler.open(now);
+            let end = (place + stretch).min(total);
+            while place < end {
+                let before = sampler.phase();
+                let step = sampler.left(now.retired).min(end - place);
+                let is_timed = matches!(before, Phase::WarmUp | Phase::Unit);
+                if before == Phase::Unit {
+                    unit_from = unit_from.or(Some(place));
+                }
+                if is_timed {
+                    now.cycles += (place..place + step).map(cpi).sum::<u64>();
+                } else {
+                    now.misses = now.misses.plus(missed_in(place, place + step));
+                    stretch_from = place + step;
+                }
+                (now.retired, place) = (now.retired + step, place + step);
+                let is_cut = place == end;
+                match is_cut {
+                    true => sampler.close(now),
+                    false => sampler.advance(now),
+                }
+                if before == Phase::Unit || is_timed && is_cut {
+                    let unit = unit_from
+                        .take()
+                        .map_or(MissCounts::default(), |unit_from| missed_in(unit_from, place));
+                    let stretch = missed_in(std::mem::replace(&mut stretch_from, place), place);
+                    sampler.missed(Some(WarmMisses { stretch, unit }));
+                }
+                stretch_from = if is_cut { place } else { stretch_from };
+            }
+        }
+        let truth = (0..total).map(cpi).sum::<u64>() as f64;
+        let sampled = sampler.summary();
+        let known = sampler.misses.as_ref().unwrap();
+        assert_eq!(known.misses, missed_in(0, total));
+        for unit in &sampler.units {
+            assert_eq!(unit.misses, missed_in(unit.planned.at, unit.planned.at + 1000));
+        }
+        let plain = sampler.units.iter().map(|unit| (unit.cycles as f64, unit.instructions as f64));
+        let plain = profile::Estimate::of_ratio(plain, 0.9).unwrap();
+        let cycles = sampled.cycles.unwrap();
+        let off = (cycles.value / truth - 1.0).abs();
+        assert!(off < 0.002, "{off}");
+        assert!(cycles.margin().within_95 < 0.1 * plain.margin().within_95 * total as f64);
+        // Units keep their misses in the file, from which another core's estimate is made.
+        let (sampled, units) = sampler.finish();
+        assert_eq!(units.misses[1].kind, "l1d");
+        assert_eq!(units.region_misses().unwrap().misses, missed_in(0, total));
+        assert_eq!(units.unit_misses(3).0[1], units.misses[1].units[3]);
+        assert_eq!(sampled.cycles, Some(cycles));
+    }
+    // Where a fork found nothing, units alone say what there is.
+    let mut sampler = Sampler::new(&plan, &ChosenUnits::default(), Some([12; 5]));
+    assert!(sampler.asks_for_misses());
+    sampler.missed(None);
+    assert!(!sampler.asks_for_misses() && sampler.misses.is_none());
+    // Windows in which caches are warm say nothing of the rest.
+    let windows = SamplingPlan { caches: Some(5000), ..plan };
+    let sampler = Sampler::new(&windows, &ChosenUnits::default(), Some([12; 5]));
+    assert!(!sampler.asks_for_misses());
 }

@@ -4,7 +4,9 @@ use phases::Survey;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{PlannedUnit, Sampled, SampledUnits, SamplingPlan, Unit};
+use timing::MissCounts;
+
+use super::{Known, PlannedUnit, RegionMisses, Sampled, SampledUnits, SamplingPlan, Unit};
 
 /// A region that was timed in units which follow each other without a gap.
 #[derive(Clone, Debug)]
@@ -13,6 +15,10 @@ pub struct TimedRegion {
     instructions: Vec<u64>,
     /// Cycles before each unit, and those of all.
     cycles: Vec<u64>,
+    /// Misses before each unit, and those of all.
+    misses: Vec<MissCounts>,
+    /// Misses of the region, if they were counted.
+    known: Option<RegionMisses>,
     /// Instructions of a unit.
     grain: u64,
 }
@@ -45,8 +51,11 @@ impl TimedRegion {
     pub fn new(units: &SampledUnits) -> Option<Self> {
         let (mut instructions, mut cycles) = (vec![0], vec![0]);
         let (mut sum, mut taken) = (0u64, 0u64);
+        let mut misses = vec![MissCounts::default()];
+        let mut missed = MissCounts::default();
         let first = *units.at.first()?;
-        for ((at, count), of_unit) in units.at.iter().zip(&units.instructions).zip(&units.cycles) {
+        let counted = units.at.iter().zip(&units.instructions).zip(&units.cycles);
+        for (number, ((at, count), of_unit)) in counted.enumerate() {
             // A core that times may retire a few instructions more before it stops.
             if at.checked_sub(first)?.abs_diff(sum) > MAX_START_DELAY {
                 return None;
@@ -55,9 +64,12 @@ impl TimedRegion {
             taken = taken.checked_add(*of_unit)?;
             instructions.push(sum);
             cycles.push(taken);
+            missed = missed.plus(units.unit_misses(number));
+            misses.push(missed);
         }
         let grain = *units.instructions.iter().max()?;
-        (sum > 0 && taken > 0).then_some(Self { instructions, cycles, grain })
+        let known = units.region_misses();
+        (sum > 0 && taken > 0).then_some(Self { instructions, cycles, misses, known, grain })
     }
 
     /// Returns the instructions of the region.
@@ -91,6 +103,7 @@ impl TimedRegion {
             planned,
             instructions: self.instructions[to] - self.instructions[from],
             cycles: self.cycles[to] - self.cycles[from],
+            misses: self.misses[to].since(self.misses[from]),
         }
     }
 
@@ -122,7 +135,9 @@ impl TimedRegion {
             let units = places.into_iter().map(|planned| self.unit(planned, plan.unit));
             // The region's end may cut the last.
             let units: Vec<Unit> = units.filter(|unit| unit.instructions > 0).collect();
-            let sampled = Sampled::new(&plan, self.instructions(), 0, &units, &[], None);
+            let misses = self.known.as_ref().filter(|_| plan.knows_misses());
+            let known = Known { misses, ..Known::default() };
+            let sampled = Sampled::new(&plan, self.instructions(), 0, &units, known);
             let Some(point) = sampled.point else { continue };
             trial.seeds += 1;
             trial.units += units.len() as f64;

@@ -58,24 +58,14 @@ impl Session {
         if before == Phase::Unit {
             self.record_region(&Event::Region(false), self.position())?;
         }
-        self.check(before, phase);
+        self.end_timed_stretch(before, phase);
         match phase {
             Phase::FastForward => self.rest_between_units(KeptWarm::Nothing),
             Phase::Outside | Phase::Warming => self.rest_between_units(KeptWarm::Caches),
             Phase::Learning => self.rest_between_units(KeptWarm::CachesAndPredictors),
-            Phase::Reference => {
-                self.timing()?;
-                self.engine.cores_mut().into_iter().for_each(|cores| cores.begin_check());
-                Ok(())
-            }
-            Phase::WarmUp => {
-                self.timing()?;
-                self.engine.cores_mut().into_iter().for_each(|cores| cores.mark_check());
-                Ok(())
-            }
+            Phase::Reference | Phase::WarmUp => self.begin_timed_phase(before, phase),
             Phase::Unit => {
-                self.timing()?;
-                self.engine.cores_mut().into_iter().for_each(|cores| cores.mark_check());
+                self.begin_timed_phase(before, phase)?;
                 self.weigh_unit();
                 self.record_region(&Event::Region(true), self.position())?;
                 match is_anew {
@@ -106,19 +96,33 @@ impl Session {
         }
     }
 
-    /// Begins, goes on with, or ends a check of the state in which a unit begins, at a change of phases.
-    fn check(&mut self, before: Phase, phase: Phase) {
+    /// Lets the timing cores execute from now on. Where a timed stretch begins of which more is to be found than its cycles, the core is forked.
+    fn begin_timed_phase(&mut self, before: Phase, phase: Phase) -> Result<(), SimulationError> {
+        self.timing()?;
+        let asks_for_misses = self.sampler.as_ref().is_some_and(Sampler::asks_for_misses);
+        let Some(cores) = self.engine.cores_mut() else { return Ok(()) };
+        match before {
+            Phase::Reference | Phase::WarmUp => cores.mark_phase(phase),
+            _ if asks_for_misses || phase == Phase::Reference => cores.fork(phase),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Ends a timed stretch, if one has ended with a change of phases, and takes what was found of it beside its cycles.
+    fn end_timed_stretch(&mut self, before: Phase, phase: Phase) {
         let (Some(sampler), Some(cores)) = (&mut self.sampler, self.engine.cores_mut()) else {
             return;
         };
         let was_timed = matches!(before, Phase::Reference | Phase::WarmUp | Phase::Unit);
         if before == Phase::Unit || was_timed && phase == Phase::Outside {
-            // A unit that a stretch of the region cuts is not checked.
+            // A unit that a stretch of the region cuts is not timed twice.
             let is_whole = before == Phase::Unit && phase != Phase::Outside;
-            let plan = is_whole.then(|| sampler.plan());
-            if let Some(cycles) = cores.end_check(plan) {
+            let found = cores.end_fork(sampler.plan(), is_whole);
+            if let Some(cycles) = found.cycles {
                 sampler.checked(cycles);
             }
+            sampler.missed(found.misses);
         }
     }
 

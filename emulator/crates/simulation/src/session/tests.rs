@@ -4,7 +4,7 @@ use machine::ResetState;
 use super::*;
 use crate::MachineOptions;
 use crate::options::Region;
-use crate::sampling::SamplingPlan;
+use crate::sampling::{Phase, SamplingPlan};
 
 /// A session over a program of these instructions, which records counts of the marked region.
 fn session(program: &[u32], mode: Mode) -> Session {
@@ -75,15 +75,15 @@ fn a_fork_that_is_told_the_same_takes_the_same_cycles() {
         let cores = |session: &mut Session, act: &mut dyn FnMut(&mut dyn crate::TimingCores)| {
             act(session.engine.cores_mut().unwrap());
         };
-        cores(session, &mut |cores| cores.begin_check());
+        cores(session, &mut |cores| cores.fork(Phase::Reference));
         run(session, &Goal::instructions(warm));
-        cores(session, &mut |cores| cores.mark_check());
+        cores(session, &mut |cores| cores.mark_phase(Phase::WarmUp));
         run(session, &Goal::instructions(3000));
-        cores(session, &mut |cores| cores.mark_check());
+        cores(session, &mut |cores| cores.mark_phase(Phase::Unit));
         let before = session.awake_cycles();
         run(session, &Goal::instructions(20_000));
         let mut found = None;
-        cores(session, &mut |cores| found = cores.end_check(Some(plan)));
+        cores(session, &mut |cores| found = cores.end_fork(plan, true).cycles);
         (found.unwrap() as f64, (session.awake_cycles() - before) as f64)
     };
     session.engine.cores_mut().unwrap().tap(None);
@@ -101,7 +101,57 @@ fn a_fork_that_is_told_the_same_takes_the_same_cycles() {
     }
     let plan = SamplingPlan::default();
     let cores = session.engine.cores_mut().unwrap();
-    assert_eq!(cores.end_check(Some(&plan)), None, "none has begun");
+    assert_eq!(cores.end_fork(&plan, true).cycles, None, "none has begun");
+}
+
+#[test]
+fn a_fork_misses_what_a_core_misses_that_is_only_kept_warm() {
+    let session = || {
+        let mut session = session_of(&MIXED, Mode::Timing, true);
+        session.engine.cores_mut().unwrap().tap(None);
+        run(&mut session, &Goal::instructions(40));
+        session
+    };
+    let misses = |session: &Session| session.engine.cores().unwrap().misses();
+    let mut warm = session();
+    warm.functional();
+    let begin = misses(&warm);
+    run(&mut warm, &Goal::instructions(100));
+    let unit_from = misses(&warm);
+    run(&mut warm, &Goal::instructions(300));
+    let expected = (misses(&warm).since(begin), misses(&warm).since(unit_from));
+    let plan = SamplingPlan { predictors: 0, ..SamplingPlan::default() };
+    for reference in [false, true] {
+        let mut timed = session();
+        let cores = |session: &mut Session, act: &mut dyn FnMut(&mut dyn crate::TimingCores)| {
+            act(session.engine.cores_mut().unwrap());
+        };
+        // A long warm-up belongs to the stretch, and to no unit.
+        let first = if reference { 60 } else { 0 };
+        cores(&mut timed, &mut |cores| {
+            cores.fork(if reference { Phase::Reference } else { Phase::WarmUp });
+        });
+        run(&mut timed, &Goal::instructions(first));
+        if reference {
+            cores(&mut timed, &mut |cores| cores.mark_phase(Phase::WarmUp));
+        }
+        run(&mut timed, &Goal::instructions(100 - first));
+        cores(&mut timed, &mut |cores| cores.mark_phase(Phase::Unit));
+        run(&mut timed, &Goal::instructions(300));
+        let mut found = crate::cores::Retold::default();
+        cores(&mut timed, &mut |cores| found = cores.end_fork(&plan, true));
+        let misses = found.misses.unwrap();
+        assert_eq!((misses.stretch, misses.unit), expected);
+        assert!(misses.unit.0[1] > 10, "{misses:?}");
+        assert_eq!(found.cycles.is_some(), reference);
+    }
+    // A stretch that is cut before its unit has none.
+    let mut cut = session();
+    let cores = cut.engine.cores_mut().unwrap();
+    cores.fork(Phase::WarmUp);
+    run(&mut cut, &Goal::instructions(100));
+    let misses = cut.engine.cores_mut().unwrap().end_fork(&plan, false).misses.unwrap();
+    assert_eq!((misses.stretch, misses.unit), (unit_from.since(begin), Default::default()));
 }
 
 /// Returns the cycles that the next 3000 instructions of a session take.

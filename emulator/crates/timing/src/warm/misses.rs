@@ -1,7 +1,8 @@
 //! Misses of a core's caches and TLBs, whether it timed them or was kept warm: a cheap sign of what a program does.
 
-use crate::Core;
 use crate::pipeline::Pipeline;
+use crate::preset::DramModel;
+use crate::{Core, Preset};
 
 /// Running totals of the misses of a core: of the L1I, the L1D, the L2, the last-level cache, and both TLBs together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -10,6 +11,26 @@ pub struct MissCounts(pub [u64; MissCounts::KINDS]);
 impl MissCounts {
     /// Number of kinds of misses.
     pub const KINDS: usize = 5;
+
+    /// Names of the kinds, in their order.
+    pub const NAMES: [&'static str; MissCounts::KINDS] = ["l1i", "l1d", "l2", "llc", "tlb"];
+
+    /// Returns how many cycles a miss of each kind takes in a core if nothing hides it: until the next level has the line, or an entry of the second-level TLB or of a page table is read.
+    pub fn latencies(preset: &Preset) -> [u32; Self::KINDS] {
+        let dram = &preset.dram;
+        let memory = match dram.model {
+            DramModel::Fixed => dram.latency,
+            DramModel::Ddr => {
+                let cycles =
+                    u64::from(dram.rcd + dram.cas + dram.burst) * u64::from(preset.clock.mhz);
+                dram.controller.saturating_add(
+                    (cycles / u64::from(dram.mhz.max(1))).min(u64::from(u32::MAX)) as u32,
+                )
+            }
+        };
+        let l2 = preset.l2.latency;
+        [l2, l2, preset.llc.latency, memory, preset.l2tlb.latency + preset.l2tlb.step]
+    }
 
     /// Returns the misses since `before`.
     #[must_use]
@@ -20,7 +41,7 @@ impl MissCounts {
     /// Returns the sum of these misses and others.
     #[must_use]
     pub fn plus(self, others: Self) -> Self {
-        Self(std::array::from_fn(|kind| self.0[kind] + others.0[kind]))
+        Self(std::array::from_fn(|kind| self.0[kind].saturating_add(others.0[kind])))
     }
 
     /// Returns the misses that a core has counted, which [`Core::end_warming`] sets back.

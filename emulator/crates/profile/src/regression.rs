@@ -1,0 +1,297 @@
+//! Estimates that use what is counted of all there is, not of units alone.
+//!
+//! Where a part goes with counts whose sums over all are known, what units have too much or too little of the counts says what their part is off by: the *regression estimator* (Cochran, *Sampling
+//! Techniques*, chapter 7). The fewer units there are, the more what a count should add to the part counts for, which is known beforehand: the coefficients are those of a Bayesian linear regression (Gelman et al., *Bayesian
+//! Data Analysis*, 14.8).
+
+use crate::Estimate;
+
+/// Share of a count's cost that is expected to add to the part: nothing may hide it, or all of it may be hidden.
+const EXPECTED_SHARE: f64 = 0.5;
+/// Standard deviation of that share, as it is expected.
+const SHARE_DEVIATION: f64 = 0.5;
+/// Times that the variance which the counts leave is computed from coefficients that follow from it.
+const ROUNDS: usize = 4;
+/// Fewer units say nothing of coefficients.
+const LEAST_UNITS: usize = 3;
+
+/// A unit with counts whose sums over all are known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CountedUnit<const KINDS: usize> {
+    /// What the unit has of the first sum.
+    pub part: f64,
+    /// What the unit has of the second sum.
+    pub whole: f64,
+    /// The unit's counts.
+    pub counts: [f64; KINDS],
+}
+
+/// What is known of all there is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KnownCounts<const KINDS: usize> {
+    /// The second sum.
+    pub whole: f64,
+    /// The sum of each kind of count.
+    pub counts: [f64; KINDS],
+    /// What one of a kind adds to the part if nothing hides it.
+    pub costs: [f64; KINDS],
+}
+
+impl Estimate {
+    /// Returns the ratio of two sums over units as [`Self::of_ratio`] does, nearer to the truth the more the part goes with the counts. Units are as long as each other, or nearly so.
+    ///
+    /// The variance is that of residuals, each of which is what the unit is off a line through the others (*HC3*: `MacKinnon` and White, 1985), so that few units do not promise too much.
+    pub fn of_counted<const KINDS: usize>(
+        units: &[CountedUnit<KINDS>],
+        known: &KnownCounts<KINDS>,
+        rest: f64,
+    ) -> Option<Self> {
+        let plain = || Self::of_ratio(units.iter().map(|unit| (unit.part, unit.whole)), rest);
+        if units.len() < LEAST_UNITS || known.whole <= 0.0 {
+            return plain();
+        }
+        Regression::of(units, known).and_then(|found| found.estimate(units, rest)).or_else(plain)
+    }
+}
+
+/// Coefficients, and what they leave.
+struct Regression<const KINDS: usize> {
+    /// Each unit's excess of counts over what all have, times the counts' costs, less the mean excess.
+    excess: Vec<[f64; KINDS]>,
+    mean_excess: [f64; KINDS],
+    mean_whole: f64,
+    /// Ratio of the sums of units whose counts are as those of all.
+    value: f64,
+    residuals: Vec<f64>,
+    /// Inverse of the matrix of the coefficients' normal equations, and what was added to its diagonal for what is expected of them.
+    inverse: [[f64; KINDS]; KINDS],
+    expected: f64,
+}
+
+impl<const KINDS: usize> Regression<KINDS> {
+    /// Returns `None` if units do not differ.
+    fn of(units: &[CountedUnit<KINDS>], known: &KnownCounts<KINDS>) -> Option<Self> {
+        let count = units.len() as f64;
+        let mean_whole = units.iter().map(|unit| unit.whole).sum::<f64>() / count;
+        let ratio = units.iter().map(|unit| unit.part).sum::<f64>() / (mean_whole * count);
+        let excess = |unit: &CountedUnit<KINDS>| -> [f64; KINDS] {
+            std::array::from_fn(|kind| {
+                let expected = known.counts[kind] / known.whole * unit.whole;
+                known.costs[kind] * (unit.counts[kind] - expected)
+            })
+        };
+        let mut excess: Vec<[f64; KINDS]> = units.iter().map(excess).collect();
+        let mean_excess: [f64; KINDS] =
+            std::array::from_fn(|kind| excess.iter().map(|of| of[kind]).sum::<f64>() / count);
+        for (excess, unit) in excess.iter_mut().zip(units) {
+            for (excess, mean) in excess.iter_mut().zip(mean_excess) {
+                *excess -= mean * unit.whole / mean_whole;
+            }
+        }
+        // What is left where each count adds the share of its cost that is expected.
+        let off = |unit: &CountedUnit<KINDS>| unit.part - ratio * unit.whole;
+        let left = |(excess, unit): (&[f64; KINDS], &CountedUnit<KINDS>)| {
+            off(unit) - EXPECTED_SHARE * excess.iter().sum::<f64>()
+        };
+        let left: Vec<f64> = excess.iter().zip(units).map(left).collect();
+        let squares = |of: &mut dyn Iterator<Item = f64>| of.map(|off| off * off).sum::<f64>();
+        let mut variance = squares(&mut units.iter().map(off))
+            .min(squares(&mut left.iter().copied()))
+            / (count - 1.0);
+        let mut products = [[0.0; KINDS]; KINDS];
+        let mut with_left = [0.0; KINDS];
+        for (excess, left) in excess.iter().zip(&left) {
+            for row in 0..KINDS {
+                with_left[row] += excess[row] * left;
+                for column in 0..KINDS {
+                    products[row][column] += excess[row] * excess[column];
+                }
+            }
+        }
+        let mut found = None;
+        for _ in 0..ROUNDS {
+            let mut sums = products;
+            let expected = variance / SHARE_DEVIATION.powi(2);
+            for (kind, row) in sums.iter_mut().enumerate() {
+                row[kind] += expected;
+            }
+            // Counts that all units have alike, of a part that they have alike, say nothing.
+            let Some(inverse) = inverse(sums) else { break };
+            let beyond = times(&inverse, &with_left);
+            let residual = |(excess, left): (&[f64; KINDS], &f64)| left - product(excess, &beyond);
+            let residuals: Vec<f64> = excess.iter().zip(&left).map(residual).collect();
+            let leverage: f64 =
+                excess.iter().map(|excess| product(excess, &times(&inverse, excess))).sum();
+            variance = squares(&mut residuals.iter().copied()) / (count - 1.0 - leverage).max(1.0);
+            let coefficients: [f64; KINDS] = beyond.map(|beyond| EXPECTED_SHARE + beyond);
+            let value = ratio - product(&coefficients, &mean_excess) / mean_whole;
+            found = Some((value, residuals, inverse, expected));
+        }
+        let (value, residuals, inverse, expected) = found?;
+        Some(Self { excess, mean_excess, mean_whole, value, residuals, inverse, expected })
+    }
+
+    /// Returns the estimate, if it is one of something that there is.
+    fn estimate(&self, units: &[CountedUnit<KINDS>], rest: f64) -> Option<Estimate> {
+        let count = units.len() as f64;
+        let mut variance = 0.0;
+        let mut freedom = count - 1.0;
+        for (excess, residual) in self.excess.iter().zip(&self.residuals) {
+            let turned = times(&self.inverse, excess);
+            let leverage = product(excess, &turned);
+            freedom -= leverage;
+            let weight = 1.0 / count - product(&self.mean_excess, &turned);
+            let without_itself = residual / (1.0 - 1.0 / count - leverage).max(f64::EPSILON);
+            variance += (weight * without_itself).powi(2);
+        }
+        // What units do not tell of a coefficient is as uncertain as what was expected of it.
+        let untold = times(&self.inverse, &self.mean_excess).map(|turned| self.expected * turned);
+        variance += SHARE_DEVIATION.powi(2) * product(&untold, &untold);
+        let error = (rest.max(0.0) * variance).sqrt() / self.mean_whole;
+        let is_sound = self.value.is_finite() && self.value > 0.0 && error.is_finite();
+        is_sound.then(|| Estimate::of_standard_error(self.value, error, freedom.max(1.0)))
+    }
+}
+
+fn product<const N: usize>(left: &[f64; N], right: &[f64; N]) -> f64 {
+    left.iter().zip(right).map(|(left, right)| left * right).sum()
+}
+
+fn times<const N: usize>(matrix: &[[f64; N]; N], vector: &[f64; N]) -> [f64; N] {
+    matrix.map(|row| product(&row, vector))
+}
+
+/// Returns the inverse of a symmetric matrix none of whose eigenvalues is negative, by Gauss and Jordan; `None` if it has none.
+fn inverse<const N: usize>(mut matrix: [[f64; N]; N]) -> Option<[[f64; N]; N]> {
+    let mut inverse: [[f64; N]; N] =
+        std::array::from_fn(|row| std::array::from_fn(|column| f64::from(row == column)));
+    for at in 0..N {
+        let pivot = matrix[at][at];
+        if pivot <= 0.0 || !pivot.is_finite() {
+            return None;
+        }
+        matrix[at] = matrix[at].map(|value| value / pivot);
+        inverse[at] = inverse[at].map(|value| value / pivot);
+        let (own, own_inverse) = (matrix[at], inverse[at]);
+        for row in (0..N).filter(|row| *row != at) {
+            let factor = matrix[row][at];
+            for column in 0..N {
+                matrix[row][column] -= factor * own[column];
+                inverse[row][column] -= factor * own_inverse[column];
+            }
+        }
+    }
+    Some(inverse)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A source of numbers from 0 to 1.
+    struct Random(u64);
+
+    impl Random {
+        fn share(&mut self) -> f64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (self.0 >> 33) as f64 / f64::from(1u32 << 31)
+        }
+    }
+
+    /// Returns a population of units with two counts, of which one misses rarely and much. Each adds to the part with a noise of its own.
+    fn population(shares: [f64; 2], noise: f64) -> Vec<CountedUnit<2>> {
+        let mut random = Random(9);
+        let unit = |_| {
+            let rare = if random.share() < 0.1 { 40.0 * random.share() } else { 0.0 };
+            let counts = [100.0 * random.share(), rare];
+            let part = 800.0 + noise * random.share() + shares[0] * 10.0 * counts[0];
+            CountedUnit { part: part + shares[1] * 100.0 * counts[1], whole: 1000.0, counts }
+        };
+        (0..20_000).map(unit).collect()
+    }
+
+    fn known(all: &[CountedUnit<2>]) -> KnownCounts<2> {
+        let counts = std::array::from_fn(|kind| all.iter().map(|unit| unit.counts[kind]).sum());
+        let whole = all.iter().map(|unit| unit.whole).sum();
+        KnownCounts { whole, counts, costs: [10.0, 100.0] }
+    }
+
+    #[test]
+    fn counts_that_tell_the_part_make_estimates_near_and_intervals_narrow_that_hold() {
+        let all = population([0.3, 0.8], 40.0);
+        let known = known(&all);
+        let truth = all.iter().map(|unit| unit.part).sum::<f64>() / known.whole;
+        for (count, nearer) in [(100, 5.0), (20, 3.0)] {
+            let mut random = Random(count);
+            let (mut held_95, mut held_99_7, mut off, mut plain_off) = (0, 0, 0.0, 0.0);
+            for _ in 0..1000 {
+                let unit = |_| all[(random.share() * all.len() as f64) as usize];
+                let units: Vec<_> = (0..count).map(unit).collect();
+                let found = Estimate::of_counted(&units, &known, 1.0).unwrap();
+                let plain = units.iter().map(|unit| (unit.part, unit.whole));
+                let plain = Estimate::of_ratio(plain, 1.0).unwrap();
+                let error = (found.value - truth).abs();
+                held_95 += usize::from(error <= found.margin().within_95);
+                held_99_7 += usize::from(error <= found.margin().within_99_7);
+                off += error;
+                plain_off += (plain.value - truth).abs();
+            }
+            assert!((935..=990).contains(&held_95), "{count}: {held_95} of 1000");
+            assert!(held_99_7 >= 985, "{count}: {held_99_7} of 1000");
+            assert!(plain_off / off > nearer, "{count}: {off} {plain_off}");
+        }
+    }
+
+    #[test]
+    fn counts_that_tell_nothing_do_little_harm() {
+        let all = population([0.0, 0.0], 400.0);
+        let known = known(&all);
+        let truth = all.iter().map(|unit| unit.part).sum::<f64>() / known.whole;
+        let mut random = Random(4);
+        let (mut off, mut plain_off) = (0.0, 0.0);
+        for _ in 0..1000 {
+            let unit = |_| all[(random.share() * all.len() as f64) as usize];
+            let units: Vec<_> = (0..40).map(unit).collect();
+            off += (Estimate::of_counted(&units, &known, 1.0).unwrap().value - truth).abs();
+            let plain = units.iter().map(|unit| (unit.part, unit.whole));
+            plain_off += (Estimate::of_ratio(plain, 1.0).unwrap().value - truth).abs();
+        }
+        assert!(off < 1.2 * plain_off, "{off} {plain_off}");
+    }
+
+    #[test]
+    fn what_says_nothing_leaves_the_plain_estimate() {
+        let unit = |part, count| CountedUnit { part, whole: 1000.0, counts: [count] };
+        let known = KnownCounts { whole: 1e6, counts: [5000.0], costs: [10.0] };
+        let plain = |units: &[CountedUnit<1>]| {
+            Estimate::of_ratio(units.iter().map(|unit| (unit.part, unit.whole)), 0.9)
+        };
+        // All is as all else.
+        let same = [unit(700.0, 5.0); 4];
+        assert_eq!(Estimate::of_counted(&same, &known, 0.9), plain(&same));
+        // Two units have no line.
+        let two = [unit(700.0, 5.0), unit(900.0, 8.0)];
+        assert_eq!(Estimate::of_counted(&two, &known, 0.9), plain(&two));
+        assert_eq!(Estimate::of_counted(&two[..1], &known, 0.9), None);
+        // Where no unit misses and all others do not either, the count says nothing.
+        let none = KnownCounts { counts: [0.0], ..known };
+        let units = [unit(700.0, 0.0), unit(900.0, 0.0), unit(800.0, 0.0)];
+        let (found, plain) =
+            (Estimate::of_counted(&units, &none, 0.9).unwrap(), plain(&units).unwrap());
+        assert!((found.value - plain.value).abs() < 1e-12);
+        assert!(found.margin().within_95 >= plain.margin().within_95);
+        assert!(found.margin().within_95 < 1.3 * plain.margin().within_95);
+    }
+
+    #[test]
+    fn an_exact_line_is_found() {
+        let known = KnownCounts { whole: 1e6, counts: [5000.0], costs: [10.0] };
+        let unit =
+            |count: f64| CountedUnit { part: 500.0 + 7.0 * count, whole: 1000.0, counts: [count] };
+        let units = [2.0, 9.0, 4.0, 30.0, 8.0].map(unit);
+        let found = Estimate::of_counted(&units, &known, 1.0).unwrap();
+        // Five misses in a thousand instructions, of seven cycles each.
+        assert!((found.value - 0.535).abs() < 1e-3, "{found:?}");
+        assert!(found.margin().within_95 < 5e-3, "{found:?}");
+    }
+}
