@@ -98,6 +98,17 @@ fn a_program_takes_as_long_as_when_all_of_it_is_timed() {
     for column in ["at", "instructions", "cycles"] {
         assert_eq!(units_of(column), found["units"].as_u64().unwrap(), "{column}");
     }
+    // What all of the region misses explains much of how units differ.
+    let alone = found["units_alone"]["within_99_7"]["half_width"].as_f64().unwrap() / cycles;
+    assert!(within < 0.8 * alone, "{within} {alone}");
+    let misses = units["misses"].as_array().unwrap();
+    assert_eq!(misses.len(), 5);
+    for of in misses {
+        let counted: u64 =
+            of["units"].as_array().unwrap().iter().map(|misses| misses.as_u64().unwrap()).sum();
+        let region = of["region"].as_u64().unwrap();
+        assert!((1..region).contains(&counted), "{}: {counted} of {region}", of["kind"]);
+    }
     // What is recorded is of the units alone, and the report says so.
     let recorded = part["oracle_cycles"].as_f64().unwrap();
     let in_units: f64 =

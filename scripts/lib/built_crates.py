@@ -32,7 +32,8 @@ def key() -> str:
 def own_crates() -> set[str]:
     """Returns the names of the workspace's packages."""
     command = ["cargo", "metadata", "--no-deps", "--format-version", "1", "--locked"]
-    return {package["name"] for package in json.loads(subprocess.run(command, check=True, capture_output=True, cwd=REPO).stdout)["packages"]}
+    metadata = json.loads(subprocess.run(command, check=True, capture_output=True, cwd=REPO).stdout)
+    return {package["name"] for package in metadata["packages"]}
 
 
 def copy_crates(source: Path, into: Path, own: set[str]) -> int:
