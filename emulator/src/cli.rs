@@ -18,23 +18,25 @@ use user_net::Forward;
 use crate::spec::epoch::Epoch;
 use crate::spec::{Mode, Net, Threads, Translator};
 
-pub use format::{
+pub(crate) use format::{
     CoreFormat, EventsFormat, ExpandFormat, Format, ReportFormat, SamplesFormat, TablesFormat,
 };
-pub use phases::PhasesArgs;
-pub use profile::ProfileArgs;
-pub use report::ReportArgs;
-pub use retime::RetimeArgs;
-pub use schemes::SchemesArgs;
-pub use tables::TablesArgs;
-pub use trace::{Address, DumpArgs, EvaluateArgs, ExpandArgs, PartArgs, TraceArgs, TraceCommand};
-pub use what_if::WhatIfArgs;
+pub(crate) use phases::PhasesArgs;
+pub(crate) use profile::ProfileArgs;
+pub(crate) use report::ReportArgs;
+pub(crate) use retime::RetimeArgs;
+pub(crate) use schemes::SchemesArgs;
+pub(crate) use tables::TablesArgs;
+pub(crate) use trace::{
+    Address, DumpArgs, EvaluateArgs, ExpandArgs, PartArgs, TraceArgs, TraceCommand,
+};
+pub(crate) use what_if::WhatIfArgs;
 
 /// Boots real Linux under an out-of-order timing core, profiles it with a TIP unit that the guest
 /// programs, and judges every profiler by an Oracle.
 #[derive(Debug, Parser)]
 #[command(version = env!("TIPSIM_VERSION"), max_term_width = 100)]
-pub struct Cli {
+pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -42,7 +44,7 @@ pub struct Cli {
 
 /// Commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Run a whole experiment: boot, run, record, evaluate, report.
     #[command(
         after_help = "Example:\n  tipsim run workloads/quickstart.toml --out out/quickstart\n  \
@@ -198,7 +200,7 @@ Schemas are of draft 2020-12. Their descriptions say what each key holds, and in
 
 /// `tipsim run`.
 #[derive(Debug, Args)]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// Run spec (TOML).
     pub spec: PathBuf,
     /// Set one key of the spec, e.g. `core.rob.entries=128`.
@@ -235,7 +237,7 @@ pub struct RunArgs {
 
 impl RunArgs {
     /// Returns the arguments that have a spec run without a terminal.
-    pub fn of_spec(
+    pub(crate) fn of_spec(
         spec: PathBuf,
         set: Vec<String>,
         out: PathBuf,
@@ -258,7 +260,7 @@ impl RunArgs {
 
 /// What `tipsim profile` and `tipsim exec` make of their arguments; it is written among the results.
 #[derive(Debug)]
-pub struct Made {
+pub(crate) struct Made {
     /// Text of the spec, which gets the name of [`RunArgs::spec`].
     pub spec: String,
     /// What the command has as its standard input, if it has any.
@@ -271,7 +273,7 @@ pub struct Made {
 
 /// `tipsim boot`.
 #[derive(Debug, Args)]
-pub struct BootArgs {
+pub(crate) struct BootArgs {
     /// Directory of the built guest, as printed by `guest-sw/build`; the options below replace its parts. Without it
     /// and --firmware, the guest that was built last.
     #[arg(long, value_name = "DIR", env = "TIPSIM_GUEST")]
@@ -354,7 +356,7 @@ pub struct BootArgs {
 
 /// `tipsim exec`.
 #[derive(Debug, Args)]
-pub struct ExecArgs {
+pub(crate) struct ExecArgs {
     /// ELF file.
     pub elf: PathBuf,
     /// Write the memory between `begin_signature` and `end_signature`, one word a line.
@@ -415,7 +417,7 @@ pub struct ExecArgs {
 
 /// Granularity of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Level {
+pub(crate) enum Level {
     /// Functions.
     Function,
     /// Basic blocks.
@@ -426,7 +428,7 @@ pub enum Level {
 
 /// `tipsim samples`.
 #[derive(Debug, Args)]
-pub struct SamplesArgs {
+pub(crate) struct SamplesArgs {
     /// A file of `perf record`, neither compressed nor streamed. In the output folder of a run, the run's symbols are used.
     pub file: PathBuf,
     /// Format.
@@ -445,14 +447,14 @@ pub struct SamplesArgs {
 
 /// `tipsim schema`.
 #[derive(Debug, Args)]
-pub struct SchemaArgs {
+pub(crate) struct SchemaArgs {
     /// The file, such as report.json or report; without it, the files that have schemas are listed.
     pub name: Option<String>,
 }
 
 /// `tipsim core`.
 #[derive(Debug, Subcommand)]
-pub enum CoreCommand {
+pub(crate) enum CoreCommand {
     /// Names of the presets.
     List {
         /// Format.

@@ -1,19 +1,19 @@
 //! The commands of the command line, one file each.
 
-pub mod boot;
-pub mod core;
+pub(crate) mod boot;
+pub(crate) mod core;
 mod core_events;
-pub mod exec;
-pub mod export;
-pub mod manual;
-pub mod phases;
-pub mod profile;
-pub mod report;
-pub mod retime;
-pub mod run;
-pub mod samples;
-pub mod schema;
-pub mod schemes;
-pub mod tables;
-pub mod trace;
-pub mod what_if;
+pub(crate) mod exec;
+pub(crate) mod export;
+pub(crate) mod manual;
+pub(crate) mod phases;
+pub(crate) mod profile;
+pub(crate) mod report;
+pub(crate) mod retime;
+pub(crate) mod run;
+pub(crate) mod samples;
+pub(crate) mod schema;
+pub(crate) mod schemes;
+pub(crate) mod tables;
+pub(crate) mod trace;
+pub(crate) mod what_if;

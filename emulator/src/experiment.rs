@@ -1,15 +1,15 @@
 //! An experiment: a machine of a run spec with its results' folder, driven in steps, from the boot to the report.
 
 mod boot_cache;
-pub mod command;
+pub(crate) mod command;
 mod description;
 mod end;
-pub mod input;
+pub(crate) mod input;
 mod jit;
-pub mod net;
+pub(crate) mod net;
 mod observer;
 mod outcome;
-pub mod passes;
+pub(crate) mod passes;
 mod plan;
 mod points;
 mod progress;
@@ -40,15 +40,15 @@ use boot_cache::Boot;
 use description::metadata;
 use observer::{ExperimentObserver, ExperimentState};
 
-pub use end::End;
-pub use outcome::{Outcome, Reports};
-pub use plan::Plan;
-pub use progress::{Console, ConsoleEcho};
+pub(crate) use end::End;
+pub(crate) use outcome::{Outcome, Reports};
+pub(crate) use plan::Plan;
+pub(crate) use progress::{Console, ConsoleEcho};
 use share::Share;
 
 /// What an experiment is given beside its plan.
 #[derive(Clone)]
-pub struct ExperimentOptions<'a> {
+pub(crate) struct ExperimentOptions<'a> {
     /// Folder of the results.
     pub out: &'a Path,
     /// Name of the run spec's file.
@@ -75,7 +75,7 @@ pub struct ExperimentOptions<'a> {
 
 /// What is to be surveyed.
 #[derive(Clone, Copy)]
-pub struct SurveyRequest {
+pub(crate) struct SurveyRequest {
     /// Instructions of an interval.
     pub interval: u64,
     /// Numbers that basic-block vectors are projected to.
@@ -86,7 +86,7 @@ pub struct SurveyRequest {
 
 /// A machine of a run spec, its session, and the folder in which its results come to be. Dropped before [`Self::finish`], nothing of it
 /// stays.
-pub struct Experiment {
+pub(crate) struct Experiment {
     plan: Plan,
     work: Work,
     session: Session,
@@ -96,7 +96,7 @@ pub struct Experiment {
 
 /// What became of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// The step's goal is reached, and the experiment can go on.
     Reached,
     /// The guest of an interactive session waits for what is typed.
@@ -106,7 +106,7 @@ pub enum Step {
 }
 
 /// What an experiment left.
-pub struct FinishedExperiment {
+pub(crate) struct FinishedExperiment {
     /// What it found.
     pub outcome: Outcome,
     /// Where its results are.
@@ -122,7 +122,7 @@ impl Experiment {
     ///
     /// # Errors
     /// If the folder of the results cannot be made, or a file of the guest is not as it should be.
-    pub fn boot(
+    pub(crate) fn boot(
         plan: Plan,
         net: Option<UserNet>,
         options: &ExperimentOptions<'_>,
@@ -196,22 +196,22 @@ impl Experiment {
     }
 
     /// Returns the session, to look at the machine or to change how it executes.
-    pub fn session(&mut self) -> &mut Session {
+    pub(crate) fn session(&mut self) -> &mut Session {
         &mut self.session
     }
 
     /// Returns the plan.
-    pub fn plan(&self) -> &Plan {
+    pub(crate) fn plan(&self) -> &Plan {
         &self.plan
     }
 
     /// Returns whether the guest has mounted the folder that it shares with the host.
-    pub fn has_mounted(&self) -> bool {
+    pub(crate) fn has_mounted(&self) -> bool {
         self.state.mounted
     }
 
     /// Returns the guest's console.
-    pub fn console(&self) -> &Console {
+    pub(crate) fn console(&self) -> &Console {
         &self.state.console
     }
 
@@ -220,7 +220,7 @@ impl Experiment {
     ///
     /// # Errors
     /// If recording cannot begin, or a debugger's connection fails.
-    pub fn step(
+    pub(crate) fn step(
         &mut self,
         goal: &Goal,
         text: Option<&str>,
@@ -260,7 +260,7 @@ impl Experiment {
     ///
     /// # Errors
     /// If a file of the guest cannot be read.
-    pub fn guest_name(&self) -> anyhow::Result<String> {
+    pub(crate) fn guest_name(&self) -> anyhow::Result<String> {
         description::guest_name(&self.plan)
     }
 
@@ -268,7 +268,7 @@ impl Experiment {
     ///
     /// # Errors
     /// If a key or value is wrong, a timed part has begun, or the machine would be another one.
-    pub fn change_core(&mut self, set: &[String]) -> anyhow::Result<()> {
+    pub(crate) fn change_core(&mut self, set: &[String]) -> anyhow::Result<()> {
         let mut preset = self.plan.preset.clone();
         crate::commands::core::apply(&mut preset, set)?;
         self.session.set_core(&preset)?;
@@ -277,14 +277,14 @@ impl Experiment {
     }
 
     /// Goes on after a step that was interrupted.
-    pub fn resume(&mut self) {
+    pub(crate) fn resume(&mut self) {
         if self.state.end == Some(End::Interrupted) {
             self.state.end = None;
         }
     }
 
     /// Returns why the experiment has ended; nothing if it can go on, as it can after a step that was interrupted.
-    pub fn end(&self) -> Option<&End> {
+    pub(crate) fn end(&self) -> Option<&End> {
         self.state.end.as_ref().filter(|end| **end != End::Interrupted)
     }
 
@@ -292,7 +292,7 @@ impl Experiment {
     ///
     /// # Errors
     /// If the results cannot be written.
-    pub fn finish(self) -> anyhow::Result<FinishedExperiment> {
+    pub(crate) fn finish(self) -> anyhow::Result<FinishedExperiment> {
         let Self { plan, mut work, session, mut state, self_profile } = self;
         let share = work.guest_files();
         let has_command = plan.spec.run.command.is_some();

@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use simulation::SimulationError;
 
 /// Images of programs, kernels and disks in memory that are read at most, in bytes.
-pub const MAX_IMAGE_BYTES: u64 = 4 << 30;
+pub(crate) const MAX_IMAGE_BYTES: u64 = 4 << 30;
 
 /// The user's input is at fault: a file, a field, an argument. Exit status 2.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct BadInput(pub String);
+pub(crate) struct BadInput(pub String);
 
 /// Bad input in a file.
-pub fn bad_input(path: &Path, error: impl Display) -> BadInput {
+pub(crate) fn bad_input(path: &Path, error: impl Display) -> BadInput {
     BadInput(format!("{}: {error}", path.display()))
 }
 
 /// Returns the name that is most like a misspelt one, if one is alike by `least` (Jaro and Winkler, 0 to 1).
-pub fn nearest<'a>(
+pub(crate) fn nearest<'a>(
     name: &str,
     names: impl Iterator<Item = &'a str>,
     least: f64,
@@ -32,7 +32,7 @@ pub fn nearest<'a>(
 }
 
 /// Reads a file that the user named, of at most `most` bytes: a device may have no end.
-pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
@@ -42,23 +42,26 @@ pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// The host cannot write a file, for instance because its disk is full. Exit status 1.
-pub fn cannot_write(path: &Path, error: impl Display) -> anyhow::Error {
+pub(crate) fn cannot_write(path: &Path, error: impl Display) -> anyhow::Error {
     anyhow::anyhow!("{}: cannot write: {error}", path.display())
 }
 
 /// Writes a file that is there only when it is whole: half a file neither looks like a result nor takes the last room of a
 /// full disk.
-pub fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
+pub(crate) fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> anyhow::Result<()> {
     whole(path, |file| file.write_all(content.as_ref())).map_err(|e| cannot_write(path, e))
 }
 
 /// Returns whether another file can take the place of the one at `path`: not that of a device or a pipe, such as `/dev/null`.
-pub fn is_replaceable(path: &Path) -> bool {
+pub(crate) fn is_replaceable(path: &Path) -> bool {
     std::fs::metadata(path).map_or(true, |found| found.is_file())
 }
 
 /// Lets `write` write a file that is there only when it is whole. A device or a pipe takes the content as it comes.
-pub fn whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+pub(crate) fn whole(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
     if !is_replaceable(path) {
         return OpenOptions::new().write(true).open(path).and_then(|mut file| write(&mut file));
     }
@@ -77,7 +80,7 @@ pub fn whole(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io
 }
 
 /// Prints an error as one line and gives the exit status.
-pub fn report(error: &anyhow::Error) -> u8 {
+pub(crate) fn report(error: &anyhow::Error) -> u8 {
     let line = format!("{error:#}").replace('\n', " ");
     eprintln!("tipsim: {line}");
     let is_bad_input = error.chain().any(|e| {

@@ -23,10 +23,10 @@ use target::{Debugged, EventLoop};
 
 /// Instructions between two looks at the connection, or for one: what a few harts under the timing core do in some tenths
 /// of a second. GDB waits for two seconds.
-pub const POLL_INSTRUCTIONS: u64 = 100_000;
+pub(crate) const POLL_INSTRUCTIONS: u64 = 100_000;
 
 /// How a debugged run ended.
-pub enum End {
+pub(crate) enum End {
     /// The guest ended it.
     Guest(Exit),
     /// The caller did, who was told why a slice came back.
@@ -38,7 +38,7 @@ pub enum End {
 }
 
 /// Who watches a session that a debugger may take over.
-pub type Watching<'a> = dyn Observer<Error = anyhow::Error> + 'a;
+pub(crate) type Watching<'a> = dyn Observer<Error = anyhow::Error> + 'a;
 
 /// What a machine was before its first instruction, to begin anew.
 pub(crate) struct Beginning {
@@ -47,7 +47,7 @@ pub(crate) struct Beginning {
 }
 
 /// Where debuggers come from, one after another.
-pub struct Debugger {
+pub(crate) struct Debugger {
     streams: Receiver<TcpStream>,
     /// Whether a debugger is connected: others are refused.
     busy: Arc<AtomicBool>,
@@ -57,7 +57,7 @@ pub struct Debugger {
 
 impl Debugger {
     /// Listens on a port of the loopback interface.
-    pub fn listen(port: u16) -> anyhow::Result<Self> {
+    pub(crate) fn listen(port: u16) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", port))
             .with_context(|| format!("--gdb: port {port}"))?;
         let port = listener.local_addr()?.port();
@@ -75,7 +75,7 @@ impl Debugger {
     }
 
     /// Keeps what the machine is now, for `monitor reset`; it begins anew in `mode`.
-    pub fn keep_beginning(&mut self, session: &mut Session, mode: Mode) {
+    pub(crate) fn keep_beginning(&mut self, session: &mut Session, mode: Mode) {
         let state = session.state();
         self.beginning = state
             .map(|state| Beginning { state, mode })
@@ -83,13 +83,13 @@ impl Debugger {
     }
 
     /// Waits for the first debugger.
-    pub fn wait(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn wait(&mut self) -> anyhow::Result<()> {
         self.next = Some(self.streams.recv()?);
         Ok(())
     }
 
     /// If a debugger has connected, runs the machine under its control until it goes; `None` if none has.
-    pub fn serve(
+    pub(crate) fn serve(
         &mut self,
         session: &mut Session,
         watching: &mut Watching<'_>,
@@ -119,7 +119,7 @@ impl Debugger {
 }
 
 /// Watches a session, which a debugger takes over whenever one is connected.
-pub struct UnderDebugger<'a, O> {
+pub(crate) struct UnderDebugger<'a, O> {
     debugger: Option<&'a mut Debugger>,
     observer: &'a mut O,
     /// How a debugged run ended, if it did under a debugger.
@@ -128,7 +128,7 @@ pub struct UnderDebugger<'a, O> {
 
 impl<'a, O> UnderDebugger<'a, O> {
     /// Lets `debugger`, if there is one, take over what `observer` watches.
-    pub fn new(debugger: Option<&'a mut Debugger>, observer: &'a mut O) -> Self {
+    pub(crate) fn new(debugger: Option<&'a mut Debugger>, observer: &'a mut O) -> Self {
         Self { debugger, observer, end: None }
     }
 }

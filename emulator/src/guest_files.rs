@@ -1,7 +1,7 @@
 //! Files of the guest that the host provides: what boots, packages, and what programs need of them.
 
-pub mod images;
+pub(crate) mod images;
 mod kernel;
-pub mod needed;
-pub mod packages;
-pub mod program;
+pub(crate) mod needed;
+pub(crate) mod packages;
+pub(crate) mod program;

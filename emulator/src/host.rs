@@ -1,9 +1,9 @@
 //! The host: its terminal, memory, signals and log.
 
-pub mod log;
-pub mod memory;
-pub mod progress_bar;
-pub mod self_profile;
-pub mod sha256;
-pub mod signals;
-pub mod terminal;
+pub(crate) mod log;
+pub(crate) mod memory;
+pub(crate) mod progress_bar;
+pub(crate) mod self_profile;
+pub(crate) mod sha256;
+pub(crate) mod signals;
+pub(crate) mod terminal;

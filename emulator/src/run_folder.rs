@@ -19,55 +19,55 @@
 //! - A reader ([`Results`]) refuses a folder whose last run goes on or was killed, and files that are not those that
 //!   the run wrote: `tipsim.json` has the SHA-256 of each.
 
-pub mod evaluation;
+pub(crate) mod evaluation;
 mod folder;
-pub mod guest_counts;
-pub mod guest_profiles;
+pub(crate) mod guest_counts;
+pub(crate) mod guest_profiles;
 mod marker;
 mod move_in;
 mod reader;
 mod remove_tree;
-pub mod report_files;
+pub(crate) mod report_files;
 mod room;
-pub mod run_json;
-pub mod sampled_events;
-pub mod trace_metadata;
-pub mod truth;
+pub(crate) mod run_json;
+pub(crate) mod sampled_events;
+pub(crate) mod trace_metadata;
+pub(crate) mod truth;
 mod work;
 
-pub use folder::Folder;
-pub use marker::size_and_end;
-pub use reader::Results;
-pub use remove_tree::remove_tree;
-pub use work::Work;
+pub(crate) use folder::Folder;
+pub(crate) use marker::size_and_end;
+pub(crate) use reader::Results;
+pub(crate) use remove_tree::remove_tree;
+pub(crate) use work::Work;
 
 /// What the guest made, in the folder of a run.
-pub const GUEST_FILES: &str = "files";
+pub(crate) const GUEST_FILES: &str = "files";
 /// The trace of a run.
-pub const TRACE: &str = "trace.tip";
+pub(crate) const TRACE: &str = "trace.tip";
 /// The folder of the runs that `tipsim what-if` made.
-pub const TRIALS: &str = "what-if";
+pub(crate) const TRIALS: &str = "what-if";
 /// The spec that `tipsim profile` made of its arguments.
-pub const PROFILE_SPEC: &str = "profile.toml";
+pub(crate) const PROFILE_SPEC: &str = "profile.toml";
 /// The run spec that `tipsim exec --out` made of its arguments.
-pub const EXEC_SPEC: &str = "exec.toml";
+pub(crate) const EXEC_SPEC: &str = "exec.toml";
 /// What was found of each unit of a region that was sampled.
-pub const UNITS: &str = "units.json";
+pub(crate) const UNITS: &str = "units.json";
 /// Units that were stored, for `tipsim retime`.
-pub const STORED_UNITS: &str = "stored-units.bin";
+pub(crate) const STORED_UNITS: &str = "stored-units.bin";
 /// What several cores take for the stored units of a run.
-pub const SWEEP: &str = "sweep.json";
+pub(crate) const SWEEP: &str = "sweep.json";
 /// What a survey found: phases and intervals, and the files of SimPoint's tools.
-pub const PHASES: &str = "phases.json";
+pub(crate) const PHASES: &str = "phases.json";
 /// Basic-block vectors of a survey's intervals.
-pub const PHASES_VECTORS: &str = "phases.bb";
+pub(crate) const PHASES_VECTORS: &str = "phases.bb";
 /// Intervals that stand for the phases of a survey.
-pub const PHASES_POINTS: &str = "phases.simpts";
+pub(crate) const PHASES_POINTS: &str = "phases.simpts";
 /// Shares of the phases of a survey.
-pub const PHASES_WEIGHTS: &str = "phases.weights";
+pub(crate) const PHASES_WEIGHTS: &str = "phases.weights";
 /// How a run went.
-pub const RUN: &str = "run.json";
+pub(crate) const RUN: &str = "run.json";
 /// What the guest's console printed.
-pub const CONSOLE: &str = "console.log";
+pub(crate) const CONSOLE: &str = "console.log";
 /// Bytes of a result that is read at once; the largest are pages and reports, of some hundred megabytes.
-pub const MAX_RESULT_BYTES: u64 = 4 << 30;
+pub(crate) const MAX_RESULT_BYTES: u64 = 4 << 30;

@@ -1,11 +1,11 @@
 //! Run specs: what boots, on which core, what is run and recorded, and which profilers judge it.
 
 mod base;
-pub mod epoch;
+pub(crate) mod epoch;
 mod guest;
 mod quantity;
 mod run;
-pub mod samplers;
+pub(crate) mod samplers;
 mod sampling;
 mod set;
 #[cfg(test)]
@@ -22,13 +22,13 @@ use crate::failure::{BadInput, bad_input, read_at_most};
 use crate::guest_files::packages::check_names;
 
 use epoch::Epoch;
-pub use guest::{Guest, GuestImage, Net};
-pub use quantity::{parse_duration, parse_frequency, parse_memory, parse_size};
-pub use run::Run;
+pub(crate) use guest::{Guest, GuestImage, Net};
+pub(crate) use quantity::{parse_duration, parse_frequency, parse_memory, parse_size};
+pub(crate) use run::Run;
 use samplers::SamplerSpec;
-pub use set::{PROFILE_OPTIONS, Source, toml_message};
+pub(crate) use set::{PROFILE_OPTIONS, Source, toml_message};
 use set::{apply, unfit};
-pub use simulation::{MAX_HARTS, Mode, Region, Threads, Translator};
+pub(crate) use simulation::{MAX_HARTS, Mode, Region, Threads, Translator};
 
 /// Bytes of a run spec that are read at most.
 const MAX_SPEC_BYTES: u64 = 16 << 20;
@@ -36,7 +36,7 @@ const MAX_SPEC_BYTES: u64 = 16 << 20;
 /// A run spec. Every key has a default; an unknown key is an error.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Spec {
+pub(crate) struct Spec {
     /// Another spec, whose keys hold where this one has none.
     #[serde(skip_serializing)]
     pub base: Option<PathBuf>,
@@ -59,7 +59,7 @@ pub struct Spec {
 /// The core: a preset and single parameters.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(default)]
-pub struct Core {
+pub(crate) struct Core {
     /// A preset's name or file.
     pub preset: String,
     /// Single parameters of the preset.
@@ -74,7 +74,7 @@ impl Default for Core {
 }
 
 /// Checks `--harts`: a machine can have so many.
-pub fn harts(harts: u32) -> Result<usize, BadInput> {
+pub(crate) fn harts(harts: u32) -> Result<usize, BadInput> {
     if (1..=MAX_HARTS).contains(&harts) {
         return Ok(harts as usize);
     }
@@ -84,7 +84,7 @@ pub fn harts(harts: u32) -> Result<usize, BadInput> {
 /// What is recorded.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Record {
+pub(crate) struct Record {
     /// Write the trace.
     pub trace: bool,
     /// Evaluate the profilers.
@@ -126,7 +126,7 @@ impl Default for Record {
 
 impl Spec {
     /// Reads a spec and applies `KEY=VALUE` overrides (dotted keys, TOML values).
-    pub fn load(path: &Path, set: &[String]) -> anyhow::Result<Self> {
+    pub(crate) fn load(path: &Path, set: &[String]) -> anyhow::Result<Self> {
         let bytes = read_at_most(path, MAX_SPEC_BYTES).map_err(|e| bad_input(path, e))?;
         let expected =
             |found: &str| bad_input(path, format!("expected a run spec (TOML), found {found}"));
@@ -145,7 +145,7 @@ impl Spec {
     }
 
     /// Parses a spec that is, or is to be, the file `path`; `options`: see [`Source`].
-    pub fn parse(
+    pub(crate) fn parse(
         text: &str,
         path: &Path,
         set: &[String],
@@ -200,7 +200,7 @@ impl Spec {
     }
 
     /// Makes the paths in the spec absolute, from the current folder, so that the spec can be read from another one.
-    pub fn make_absolute(&mut self) {
+    pub(crate) fn make_absolute(&mut self) {
         let absolute = |path: &mut PathBuf| {
             if let Ok(absolute) = std::path::absolute(&*path) {
                 *path = absolute;
@@ -215,17 +215,17 @@ impl Spec {
     }
 
     /// Returns whether the timing core waits for the region of interest.
-    pub fn boots_functionally_first(&self) -> bool {
+    pub(crate) fn boots_functionally_first(&self) -> bool {
         self.run.boot == Mode::Functional && self.run.region.is_marked()
     }
 
     /// Returns whether another run of the spec is the same, to the cycle: nothing of the host but files gets into the guest.
-    pub fn deterministic(&self) -> bool {
+    pub(crate) fn deterministic(&self) -> bool {
         self.guest.net == Net::None && self.guest.clock != Epoch::Host
     }
 
     /// Returns the forwarded ports.
-    pub fn forwards(&self) -> Result<Vec<Forward>, BadForward> {
+    pub(crate) fn forwards(&self) -> Result<Vec<Forward>, BadForward> {
         self.guest.hostfwd.iter().map(|f| f.parse()).collect()
     }
 

@@ -1,4 +1,4 @@
 //! Where names and lines of the guest's code come from.
 
-pub mod file_servers;
-pub mod names;
+pub(crate) mod file_servers;
+pub(crate) mod names;

@@ -7,7 +7,7 @@ use crate::flags;
 use crate::unit::Origin;
 
 /// Addresses per sample: the widest commit that the register file can hold.
-pub const WIDTH: usize = 4;
+pub(crate) const WIDTH: usize = 4;
 
 /// Bytes of a sample in memory.
 pub const SAMPLE_BYTES: u64 = 64;

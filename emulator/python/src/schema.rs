@@ -6,7 +6,7 @@ use pyo3::types::{PyDict, PyList};
 /// Every table as a dictionary: `name`, `about`, and `columns` with `name`, `type`, `nullable`, `unit` and `about` each. Columns that
 /// depend on the run are the last, under a name that says what they are.
 #[pyfunction]
-pub fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+pub(crate) fn tables(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let found = PyList::empty(py);
     for table in arrow_tables::tables() {
         let columns = PyList::empty(py);

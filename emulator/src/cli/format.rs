@@ -6,7 +6,7 @@ use clap::builder::PossibleValue;
 
 /// Output formats of tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// A table.
     #[default]
     Text,
@@ -16,7 +16,7 @@ pub enum Format {
 
 /// Output formats of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum SamplesFormat {
+pub(crate) enum SamplesFormat {
     /// Comma-separated values (RFC 4180) with a line of names.
     #[default]
     Csv,
@@ -30,7 +30,7 @@ pub enum SamplesFormat {
 
 /// Output formats of a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum CoreFormat {
+pub(crate) enum CoreFormat {
     /// A table.
     #[default]
     Text,
@@ -42,7 +42,7 @@ pub enum CoreFormat {
 
 /// Output formats of performance events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum EventsFormat {
+pub(crate) enum EventsFormat {
     /// A table.
     #[default]
     Text,
@@ -58,7 +58,7 @@ pub enum EventsFormat {
 
 /// Formats of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReportFormat {
+pub(crate) enum ReportFormat {
     /// A table.
     Text,
     /// The text's content as JSON.
@@ -104,7 +104,7 @@ impl ValueEnum for ReportFormat {
 
 /// Formats of other tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ExpandFormat {
+pub(crate) enum ExpandFormat {
     /// The published token of 64 bytes per cycle: what the ROB's head shows.
     Token512,
     /// A Kanata 0004 log for Konata: instructions and their stages over time.
@@ -121,7 +121,7 @@ pub enum ExpandFormat {
 
 /// Output formats of the tables' schemas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum TablesFormat {
+pub(crate) enum TablesFormat {
     /// A list.
     #[default]
     Text,

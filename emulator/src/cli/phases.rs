@@ -6,7 +6,7 @@ use clap::Args;
 
 /// `tipsim phases`.
 #[derive(Debug, Args)]
-pub struct PhasesArgs {
+pub(crate) struct PhasesArgs {
     /// Run spec (TOML), with one hart and no network. Its region of interest is surveyed: what run.region = "marked" says, or the command.
     pub spec: PathBuf,
     /// Set one key of the spec, e.g. `guest.memory="2G"`.

@@ -8,7 +8,7 @@ use crate::spec::{GuestImage, MAX_HARTS};
 
 /// `tipsim profile`.
 #[derive(Debug, Args)]
-pub struct ProfileArgs {
+pub(crate) struct ProfileArgs {
     /// Core preset: a name or a file.
     #[arg(long, default_value = "boom-4w")]
     pub core: String,

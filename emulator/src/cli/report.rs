@@ -10,7 +10,7 @@ use super::{Level, ReportFormat};
 
 /// `tipsim report`.
 #[derive(Debug, Args)]
-pub struct ReportArgs {
+pub(crate) struct ReportArgs {
     /// Output directory of a run.
     pub dir: PathBuf,
     /// Output directory of another run, after a change: what got faster or slower by it. If there are several, each is compared

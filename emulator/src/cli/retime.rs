@@ -7,7 +7,7 @@ use clap::Args;
 
 /// `tipsim retime`.
 #[derive(Debug, Args)]
-pub struct RetimeArgs {
+pub(crate) struct RetimeArgs {
     /// Folder of a sampled run that stored its units (`run.sampling.store = true`).
     pub dir: PathBuf,
     /// Core: a preset or a file [default: that of the run]. Several cores are compared in a table (--sweep).
@@ -37,7 +37,7 @@ pub struct RetimeArgs {
 
 impl RetimeArgs {
     /// Returns whether several cores are compared.
-    pub fn is_sweep(&self) -> bool {
+    pub(crate) fn is_sweep(&self) -> bool {
         self.core.len() > 1 || !self.sweep.is_empty()
     }
 }

@@ -8,7 +8,7 @@ use super::phases::parse_interval;
 
 /// `tipsim schemes`.
 #[derive(Debug, Args)]
-pub struct SchemesArgs {
+pub(crate) struct SchemesArgs {
     /// Folder of a run whose units follow each other without a gap, so that all of its region was timed.
     pub dir: PathBuf,
     /// Folder of `tipsim phases` of the same program, for schemes that choose units by what is executed. Units have to be multiples of its interval.

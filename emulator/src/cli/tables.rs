@@ -8,7 +8,7 @@ use super::format::TablesFormat;
 
 /// `tipsim tables`.
 #[derive(Debug, Args)]
-pub struct TablesArgs {
+pub(crate) struct TablesArgs {
     /// Only this table.
     #[arg(value_parser = any_table())]
     pub table: Option<&'static Table>,
@@ -32,11 +32,11 @@ fn any_table() -> impl TypedValueParser<Value = &'static Table> {
 }
 
 /// A table of a trace, by its name.
-pub fn trace_table() -> impl TypedValueParser<Value = &'static Table> {
+pub(super) fn trace_table() -> impl TypedValueParser<Value = &'static Table> {
     parser(TRACE_TABLES.into_iter())
 }
 
 /// A table of a report, by its name.
-pub fn report_table() -> impl TypedValueParser<Value = &'static Table> {
+pub(super) fn report_table() -> impl TypedValueParser<Value = &'static Table> {
     parser(REPORT_TABLES.into_iter())
 }

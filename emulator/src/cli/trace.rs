@@ -10,7 +10,7 @@ use super::{ExpandFormat, Format, tables};
 
 /// `tipsim trace`.
 #[derive(Debug, Subcommand)]
-pub enum TraceCommand {
+pub(crate) enum TraceCommand {
     /// What a trace holds and whether it is whole.
     #[command(after_help = "Examples:
   tipsim trace info out/quickstart/trace.tip
@@ -51,7 +51,7 @@ Examples:
 
 /// A trace and a format.
 #[derive(Debug, Args)]
-pub struct TraceArgs {
+pub(crate) struct TraceArgs {
     /// Trace file.
     pub trace: PathBuf,
     /// Format.
@@ -61,7 +61,7 @@ pub struct TraceArgs {
 
 /// `tipsim trace evaluate`.
 #[derive(Debug, Args)]
-pub struct EvaluateArgs {
+pub(crate) struct EvaluateArgs {
     /// Trace file.
     pub trace: PathBuf,
     /// Evaluate the `[[sampler]]` tables of this run spec instead of those of the trace's own run.
@@ -77,7 +77,7 @@ pub struct EvaluateArgs {
 
 /// `tipsim trace dump`.
 #[derive(Debug, Args)]
-pub struct DumpArgs {
+pub(crate) struct DumpArgs {
     /// Trace file.
     pub trace: PathBuf,
     #[command(flatten)]
@@ -89,7 +89,7 @@ pub struct DumpArgs {
 
 /// A part of a trace.
 #[derive(Debug, Args)]
-pub struct PartArgs {
+pub(crate) struct PartArgs {
     /// First place: a record (1000), a cycle (1000c) or a guest time since reset (1.5ms; s, ms, us, ns).
     #[arg(long, value_name = "PLACE")]
     pub from: Option<Place>,
@@ -111,7 +111,7 @@ pub struct PartArgs {
 
 /// An address, in hexadecimal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Address(pub u64);
+pub(crate) struct Address(pub u64);
 
 impl std::str::FromStr for Address {
     type Err = String;
@@ -127,7 +127,7 @@ impl std::str::FromStr for Address {
 
 /// `tipsim trace expand`.
 #[derive(Debug, Args)]
-pub struct ExpandArgs {
+pub(crate) struct ExpandArgs {
     /// Trace file.
     pub trace: PathBuf,
     /// Format.

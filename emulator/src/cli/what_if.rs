@@ -9,7 +9,7 @@ const MOST: u32 = 5;
 
 /// `tipsim what-if`.
 #[derive(Debug, Args)]
-pub struct WhatIfArgs {
+pub(crate) struct WhatIfArgs {
     /// Output directory of a run with its trace.
     pub dir: PathBuf,
     /// The program, by its process's name [default: the one with most cycles].
@@ -32,7 +32,7 @@ pub struct WhatIfArgs {
 
 impl WhatIfArgs {
     /// Returns the arguments to try what the cycle stacks of the run in `dir` suggest.
-    pub fn suggested(dir: PathBuf, guest_dir: Option<PathBuf>) -> Self {
+    pub(crate) fn suggested(dir: PathBuf, guest_dir: Option<PathBuf>) -> Self {
         Self {
             dir,
             process: None,

@@ -47,7 +47,7 @@ fn parts(args: &BootArgs) -> Result<Parts<'_>, BadInput> {
 }
 
 /// Boots; the exit status is the guest's, or that of the command that it was given.
-pub fn boot(args: &BootArgs) -> anyhow::Result<u8> {
+pub(crate) fn boot(args: &BootArgs) -> anyhow::Result<u8> {
     let leave = SessionEnd::default();
     // First: all threads that are started later inherit it.
     signals::handle(&leave);

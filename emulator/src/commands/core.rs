@@ -9,14 +9,14 @@ use crate::failure::{BadInput, nearest};
 use crate::host::terminal::say_json;
 
 /// Loads a preset and applies `KEY=VALUE` overrides of `--set`.
-pub fn load(name: &str, set: &[String]) -> Result<Preset, BadInput> {
+pub(crate) fn load(name: &str, set: &[String]) -> Result<Preset, BadInput> {
     let mut preset = Preset::load(name).map_err(|e| BadInput(not_loaded(name, &e)))?;
     apply(&mut preset, set)?;
     Ok(preset)
 }
 
 /// Says why there is no such preset, and which one may be meant.
-pub fn not_loaded(name: &str, error: &PresetError) -> String {
+pub(crate) fn not_loaded(name: &str, error: &PresetError) -> String {
     let base = name.rsplit('/').next().unwrap_or(name);
     match (error, nearest(base, timing::preset::names(), 0.8)) {
         (PresetError::NotFound { .. }, Some(nearest)) => {
@@ -27,7 +27,7 @@ pub fn not_loaded(name: &str, error: &PresetError) -> String {
 }
 
 /// Applies `KEY=VALUE` overrides of `--set`, which an error names.
-pub fn apply(preset: &mut Preset, set: &[String]) -> Result<(), BadInput> {
+pub(crate) fn apply(preset: &mut Preset, set: &[String]) -> Result<(), BadInput> {
     apply_all(preset, set).map_err(|BadInput(error)| {
         let is_of = |assignment: &&String| {
             let key = assignment.split('=').next().unwrap_or_default();
@@ -59,7 +59,7 @@ fn apply_all(preset: &mut Preset, set: &[String]) -> Result<(), BadInput> {
 }
 
 /// Loads the preset that the `[core]` section of a spec names, with the parameters that the section sets.
-pub fn of_spec(core: &crate::spec::Core) -> Result<Preset, BadInput> {
+pub(crate) fn of_spec(core: &crate::spec::Core) -> Result<Preset, BadInput> {
     let mut set = Vec::new();
     for (key, value) in &core.set {
         flatten(key, value, &mut set);
@@ -84,7 +84,7 @@ fn flatten(key: &str, value: &toml::Value, out: &mut Vec<String>) {
 }
 
 /// `tipsim core list`, `events` and `show`.
-pub fn core(command: &CoreCommand) -> anyhow::Result<()> {
+pub(crate) fn core(command: &CoreCommand) -> anyhow::Result<()> {
     match command {
         CoreCommand::List { format } => {
             let presets = timing::preset::names()

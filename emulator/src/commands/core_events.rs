@@ -193,7 +193,7 @@ fn c_header() -> String {
 }
 
 /// Prints them.
-pub fn print(format: EventsFormat) -> anyhow::Result<()> {
+pub(super) fn print(format: EventsFormat) -> anyhow::Result<()> {
     match format {
         EventsFormat::Text => print!("{}", text()),
         EventsFormat::Markdown => print!("{}", markdown()),

@@ -22,7 +22,7 @@ use crate::spec::epoch::Epoch;
 use crate::spec::{Mode, Region, harts, parse_memory};
 
 /// Runs the ELF; the exit status is the test's.
-pub fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
+pub(crate) fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
     match &args.out {
         Some(out) => record(args, out),
         None => execute(args),

@@ -32,7 +32,7 @@ struct Choice {
 }
 
 /// Writes the profiles of a run.
-pub fn export(args: &ReportArgs, run: &Results, format: Format) -> anyhow::Result<()> {
+pub(crate) fn export(args: &ReportArgs, run: &Results, format: Format) -> anyhow::Result<()> {
     let path = run.path().join(TRACE);
     if let Err(error) = run.file(TRACE) {
         let why = "an export replays the trace (run with record.trace = true)";

@@ -12,7 +12,7 @@ use crate::failure::cannot_write;
 use crate::host::terminal::written;
 
 /// Prints the completions of a shell.
-pub fn completions(shell: Shell) -> anyhow::Result<()> {
+pub(crate) fn completions(shell: Shell) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "tipsim", &mut script);
     let mut out = std::io::stdout().lock();
@@ -20,7 +20,7 @@ pub fn completions(shell: Shell) -> anyhow::Result<()> {
 }
 
 /// Writes a manual page per command into `folder`.
-pub fn pages(folder: &Path) -> anyhow::Result<()> {
+pub(crate) fn pages(folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder).map_err(|e| cannot_write(folder, e))?;
     clap_mangen::generate_to(Cli::command(), folder).map_err(|e| cannot_write(folder, e))?;
     Ok(())

@@ -17,7 +17,7 @@ use crate::spec::Net;
 
 /// What `tipsim phases` found, as `phases.json` has it.
 #[derive(Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PhasesFile {
+pub(crate) struct PhasesFile {
     /// Version of the file's format.
     pub format: u32,
     /// Instructions of the region.
@@ -36,11 +36,11 @@ pub struct PhasesFile {
 
 impl PhasesFile {
     /// Version of the file's format that is written.
-    pub const FORMAT: u32 = 1;
+    pub(crate) const FORMAT: u32 = 1;
 }
 
 /// Surveys the region of a run spec, and says which phases it has.
-pub fn phases(args: &PhasesArgs) -> anyhow::Result<u8> {
+pub(crate) fn phases(args: &PhasesArgs) -> anyhow::Result<u8> {
     Work::check(&args.out)?;
     let plan = Plan::new(&RunArgs::of_spec(
         args.spec.clone(),

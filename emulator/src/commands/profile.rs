@@ -23,7 +23,7 @@ use crate::spec::GuestImage;
 const MAX_RUN_NAME_BYTES: usize = 200;
 
 /// Profiles a command; the exit status is its own.
-pub fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
+pub(crate) fn profile(args: &ProfileArgs) -> anyhow::Result<u8> {
     if args.command[0].trim().is_empty() {
         return Err(BadInput("expected a command, found an empty word".to_owned()).into());
     }

@@ -31,7 +31,7 @@ use crate::spec::epoch::Epoch;
 use crate::symbol_sources::names::{SymbolPaths, disassemble, symbol_paths};
 
 /// A report for the terminal.
-pub struct Written {
+pub(crate) struct Written {
     /// The whole report.
     pub text: String,
     /// What binds the program.
@@ -39,7 +39,7 @@ pub struct Written {
 }
 
 /// What a report is of.
-pub struct ReportScope<'a> {
+pub(crate) struct ReportScope<'a> {
     /// The hart that the report is of, if the run has several; `None`: the report is of the whole run.
     pub hart: Option<u32>,
     /// Evaluations of all harts of the run.
@@ -49,7 +49,7 @@ pub struct ReportScope<'a> {
 }
 
 /// Writes errors.json, flame.json and report.{txt,json,html} among the results of a run; `how` is its run.json.
-pub fn write(
+pub(crate) fn write(
     run: &mut Results,
     evaluation: &Evaluation,
     symbols: &SymbolPaths,
@@ -132,7 +132,7 @@ fn unit_inputs(run: &Results, how: &Value) -> anyhow::Result<Option<UnitInputs>>
 }
 
 /// Returns why an evaluation is not what a reader of a report expects, if so.
-pub fn empty(evaluation: &Evaluation) -> Option<String> {
+pub(crate) fn empty(evaluation: &Evaluation) -> Option<String> {
     match evaluation {
         Evaluation { cycles: 0, .. } => Some("nothing was profiled".to_owned()),
         found if found.idle >= found.cycles => {
@@ -155,7 +155,7 @@ fn core(recorded: &Value) -> anyhow::Result<Preset> {
 }
 
 /// The excerpts of all harts, as the report of the whole run numbers their instructions.
-pub fn whole_excerpts(harts: &[Evaluation], excerpts: &[Excerpts]) -> Option<Excerpts> {
+pub(crate) fn whole_excerpts(harts: &[Evaluation], excerpts: &[Excerpts]) -> Option<Excerpts> {
     match excerpts {
         // Without other harts, the instructions of a hart keep their numbers.
         [one] => Some(one.clone()),
@@ -167,7 +167,7 @@ pub fn whole_excerpts(harts: &[Evaluation], excerpts: &[Excerpts]) -> Option<Exc
 }
 
 /// What a run with its trace found, and on which core: what it kept of its evaluations, or else out of its trace.
-pub struct Recorded {
+pub(crate) struct Recorded {
     /// Evaluations by hart.
     harts: Vec<Evaluation>,
     /// Whether this very simulator had kept the evaluations of all harts.
@@ -181,7 +181,7 @@ pub struct Recorded {
 
 impl Recorded {
     /// Reads what a run kept of its evaluations, or replays its trace.
-    pub fn read(run: &Results, call_stacks: bool) -> anyhow::Result<Self> {
+    pub(crate) fn read(run: &Results, call_stacks: bool) -> anyhow::Result<Self> {
         let path = run.path().join(TRACE);
         // A report that is there is of the whole trace: one of a part must not take its place.
         run.check_trace().map_err(|e| {
@@ -248,17 +248,17 @@ impl Recorded {
     }
 
     /// Returns whether this very simulator ran the run, or has read all of its trace before.
-    pub fn is_of_this_simulator(&self) -> bool {
+    pub(crate) fn is_of_this_simulator(&self) -> bool {
         self.kept
     }
 
     /// All harts together.
-    pub fn whole(&self) -> Cow<'_, Evaluation> {
+    pub(crate) fn whole(&self) -> Cow<'_, Evaluation> {
         Evaluation::merged(&self.harts).unwrap_or_default()
     }
 
     /// Writes the reports among the results anew.
-    pub fn rewrite(&self, run: &mut Results, symbols: &SymbolPaths) -> anyhow::Result<()> {
+    pub(crate) fn rewrite(&self, run: &mut Results, symbols: &SymbolPaths) -> anyhow::Result<()> {
         let mut how = self.metadata.clone();
         if let (Value::Object(how), true) = (&mut how, run.has(RUN)) {
             // A run's own run.json says how it went; that of a killed run is from its beginning.
@@ -330,7 +330,7 @@ impl Recorded {
 const PART_STATUS: u8 = 1;
 
 /// The exit status of what shows a run, and a word of a part on standard error.
-pub fn status(dir: &Path, part: Option<&str>) -> u8 {
+pub(crate) fn status(dir: &Path, part: Option<&str>) -> u8 {
     match part {
         None => 0,
         Some(part) => {
@@ -342,7 +342,7 @@ pub fn status(dir: &Path, part: Option<&str>) -> u8 {
 
 /// `tipsim report`: what the run wrote, one level of its errors, or its profiles for another tool. The exit status says whether the
 /// run was whole.
-pub fn report(args: &ReportArgs) -> anyhow::Result<u8> {
+pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<u8> {
     if !args.after.is_empty() {
         return compare(args);
     }

@@ -2,7 +2,7 @@
 
 mod sweep;
 
-pub use sweep::SweepFile;
+pub(crate) use sweep::SweepFile;
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ impl StoredRun {
 }
 
 /// Times the stored units of a run on one core, or on each of several.
-pub fn retime(args: &RetimeArgs) -> anyhow::Result<u8> {
+pub(crate) fn retime(args: &RetimeArgs) -> anyhow::Result<u8> {
     let of = StoredRun::open(&args.dir)?;
     let stored = of.stored_units()?;
     match args.is_sweep() {

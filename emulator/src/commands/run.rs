@@ -17,10 +17,10 @@ use crate::run_folder::{EXEC_SPEC, PROFILE_SPEC, RUN, Work};
 use crate::spec::Spec;
 
 /// Exit status of a program that SIGINT ended, as shells have it.
-pub const STATUS_OF_INTERRUPT: u8 = 130;
+pub(crate) const STATUS_OF_INTERRUPT: u8 = 130;
 
 /// Runs the experiment; the exit status is that of the guest's command.
-pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
     Work::check(&args.out)?;
     let plan = Plan::new(args)?;
     if plan.spec.run.boot == Mode::Functional && plan.spec.run.region == Region::Run {
@@ -89,7 +89,7 @@ pub fn run(args: &RunArgs) -> anyhow::Result<u8> {
 ///
 /// # Errors
 /// If it was called before.
-pub fn stop_on_signal() -> anyhow::Result<Arc<AtomicBool>> {
+pub(crate) fn stop_on_signal() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let on_signal = Arc::clone(&stop);
     ctrlc::set_handler(move || on_signal.store(true, Ordering::Relaxed))?;
@@ -97,7 +97,7 @@ pub fn stop_on_signal() -> anyhow::Result<Arc<AtomicBool>> {
 }
 
 /// Prints what an experiment found, or its verdict alone if `brief`; the exit status is that of the guest's command.
-pub fn conclude(
+pub(crate) fn conclude(
     concluded: FinishedExperiment,
     out: &Path,
     brief: bool,

@@ -34,7 +34,7 @@ enum Cell {
 }
 
 /// Writes all samples of a file in the format asked for.
-pub fn samples(args: &SamplesArgs) -> anyhow::Result<()> {
+pub(crate) fn samples(args: &SamplesArgs) -> anyhow::Result<()> {
     let file = SampleFile::read(&args.file).map_err(|e| bad_input(&args.file, e))?;
     if let Some(missing) = args.debug_dir.iter().find(|dir| !dir.is_dir()) {
         return Err(bad_input(missing, "--debug-dir: expected a folder").into());

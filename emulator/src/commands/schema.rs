@@ -79,7 +79,7 @@ const SCHEMAS: [SchemaRow; 10] = [
 ];
 
 /// Prints the names of the files that have schemas, or the schema of one.
-pub fn schema(args: &SchemaArgs) -> anyhow::Result<()> {
+pub(crate) fn schema(args: &SchemaArgs) -> anyhow::Result<()> {
     match &args.name {
         None => print!("{}", list()),
         Some(name) => {

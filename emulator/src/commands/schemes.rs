@@ -15,7 +15,7 @@ use crate::run_folder::{PHASES, Results, UNITS};
 
 /// What `tipsim schemes` found.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct SchemesFile {
+pub(crate) struct SchemesFile {
     /// Version of the format.
     pub format: u32,
     /// Instructions of the region.
@@ -30,7 +30,7 @@ pub struct SchemesFile {
 
 /// What a scheme says with so many units.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct SchemeTrial {
+pub(crate) struct SchemeTrial {
     /// The scheme.
     pub scheme: Scheme,
     /// Instructions of a unit.
@@ -47,7 +47,7 @@ pub struct SchemeTrial {
 const FORMAT: u32 = 1;
 
 /// Tries schemes on a run.
-pub fn schemes(args: &SchemesArgs) -> anyhow::Result<u8> {
+pub(crate) fn schemes(args: &SchemesArgs) -> anyhow::Result<u8> {
     let run = Results::open(&args.dir)?;
     let units: SampledUnits = run.json(UNITS)?;
     let region = TimedRegion::new(&units).ok_or_else(|| {

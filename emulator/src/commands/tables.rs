@@ -43,7 +43,7 @@ fn column_docs(table: &'static Table) -> impl Iterator<Item = ColumnDoc<'static>
 }
 
 /// Prints what the tables hold.
-pub fn print(args: &TablesArgs) -> anyhow::Result<()> {
+pub(crate) fn print(args: &TablesArgs) -> anyhow::Result<()> {
     let chosen = || tables().filter(|table| args.table.is_none_or(|only| only == *table));
     match args.format {
         TablesFormat::Text => print!("{}", text(chosen())),
@@ -131,7 +131,7 @@ before that. Tables without files: [the Python package](python.md).
 }
 
 /// Writes a table to a file, which is whole or not there, or to standard output; with what has to be known first of its run.
-pub fn write(
+pub(crate) fn write(
     table: impl RecordBatchReader,
     format: FileFormat,
     output: Option<&Path>,
@@ -161,7 +161,7 @@ pub fn write(
 }
 
 /// Writes one table of a report, or all of them into a folder.
-pub fn report(
+pub(crate) fn report(
     only: Option<&'static Table>,
     report: &Value,
     run: &Value,

@@ -28,13 +28,13 @@ use crate::run_folder::Results;
 use crate::run_folder::trace_metadata::TraceMetadata;
 use labels::Labels;
 
-pub use evaluate::{fingerprint, profiled, replay};
+pub(crate) use evaluate::{fingerprint, profiled, replay};
 
 /// A trace file.
-pub type Reader = TraceReader<BufReader<File>>;
+pub(crate) type Reader = TraceReader<BufReader<File>>;
 
 /// Runs one of the trace commands; the exit status says whether the trace has a whole run.
-pub fn trace(command: &TraceCommand) -> anyhow::Result<u8> {
+pub(crate) fn trace(command: &TraceCommand) -> anyhow::Result<u8> {
     match command {
         TraceCommand::Info(args) => info::info(args),
         TraceCommand::Dump(args) => dump::dump(args),
@@ -45,7 +45,7 @@ pub fn trace(command: &TraceCommand) -> anyhow::Result<u8> {
 }
 
 /// Opens a trace.
-pub fn open(path: &Path) -> anyhow::Result<Reader> {
+pub(crate) fn open(path: &Path) -> anyhow::Result<Reader> {
     Results::check(path)?;
     // Something else, such as a pipe, cannot be read from its end.
     if path.metadata().is_ok_and(|found| !found.is_file()) {
@@ -61,7 +61,7 @@ fn status(path: &Path, end: TraceEnd) -> u8 {
 }
 
 /// Returns what the trace says of the run, as it is. Traces of other writers may say anything.
-pub fn raw_metadata(reader: &Reader) -> Value {
+pub(crate) fn raw_metadata(reader: &Reader) -> Value {
     serde_json::from_str(reader.metadata()).unwrap_or(Value::Null)
 }
 
@@ -74,7 +74,7 @@ fn is_sampled(reader: &Reader) -> bool {
 ///
 /// # Errors
 /// If a key has another type than the schema says.
-pub fn metadata(path: &Path, reader: &Reader) -> Result<TraceMetadata, BadInput> {
+pub(crate) fn metadata(path: &Path, reader: &Reader) -> Result<TraceMetadata, BadInput> {
     match raw_metadata(reader) {
         value @ Value::Object(_) => {
             serde_json::from_value(value).map_err(|e| bad_input(path, format!("metadata: {e}")))
@@ -84,7 +84,7 @@ pub fn metadata(path: &Path, reader: &Reader) -> Result<TraceMetadata, BadInput>
 }
 
 /// Checks that there is hart `hart` in a machine of `harts` harts.
-pub fn is_hart(hart: u32, harts: u32) -> Result<(), BadInput> {
+pub(crate) fn is_hart(hart: u32, harts: u32) -> Result<(), BadInput> {
     match harts {
         _ if hart < harts => Ok(()),
         1 => Err(BadInput(format!("--hart: expected 0, the only hart, found {hart}"))),

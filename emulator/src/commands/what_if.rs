@@ -53,7 +53,7 @@ struct Original<'a> {
 }
 
 /// Tries what the run's stacks suggest, or what is asked for, and adds it to the run's report.
-pub fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
+pub(crate) fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
     let wanted = args.without.iter().map(|text| Wanted::parse(text));
     let wanted = wanted.collect::<Result<Vec<_>, _>>()?;
     let mut results = Results::open(&args.dir)?;

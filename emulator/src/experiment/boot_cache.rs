@@ -29,7 +29,7 @@ const MAX_CHECKPOINTS: usize = 8;
 const IN_USE_PERIOD: Duration = Duration::from_secs(600);
 
 /// The checkpoint of a run's boot.
-pub struct Boot {
+pub(super) struct Boot {
     path: PathBuf,
     found: Found,
     /// What the core was taught by the boot of the checkpoint, if it was kept warm.
@@ -50,7 +50,7 @@ enum Found {
 impl Boot {
     /// Boots from a checkpoint if there is one of such a boot, else from reset. `None`: the run has none. A checkpoint that cannot be used
     /// is a warning. As it may have been loaded in part by then, `make` makes the machine anew.
-    pub fn start(
+    pub(super) fn start(
         plan: &Plan,
         system: &mut System,
         console: &mut Console,
@@ -90,17 +90,17 @@ impl Boot {
     }
 
     /// Takes what the core was taught by the boot of the checkpoint; empty if there is none, or the core is not kept warm.
-    pub fn take_warmed_state(&mut self) -> Vec<u8> {
+    pub(super) fn take_warmed_state(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.warmed_state)
     }
 
     /// Returns whether the run goes on from where an earlier one saved the machine.
-    pub fn is_restored(&self) -> bool {
+    pub(super) fn is_restored(&self) -> bool {
         self.found == Found::Restored
     }
 
     /// Saves the machine, which has come to where the next run goes on. That there is no room for a checkpoint is no error.
-    pub fn save(&self, session: &mut Session, console: &Console) {
+    pub(super) fn save(&self, session: &mut Session, console: &Console) {
         match self.found {
             Found::Restored => return,
             // Another run made the checkpoint meanwhile.

@@ -11,9 +11,9 @@ use crate::run_folder::{CONSOLE, Folder};
 use simulation::{TAIL_BYTES, kernel_panic};
 
 /// Name of the file in the shared folder in which the guest finds its command, in base64.
-pub const COMMAND: &str = ".tipsim-command";
+pub(crate) const COMMAND: &str = ".tipsim-command";
 /// Name of the file in the shared folder with the command's standard input; without the file, that is empty.
-pub const INPUT: &str = ".tipsim-input";
+pub(crate) const INPUT: &str = ".tipsim-input";
 /// Name of the file in the shared folder in which the guest leaves the command's exit status.
 const STATUS: &str = ".tipsim-status";
 /// Most bytes of a file with a status.
@@ -28,7 +28,7 @@ const LINES_WITH_KERNEL: usize = 30;
 
 /// Which lines of a console are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lines {
+pub(crate) enum Lines {
     /// The kernel's own are left out.
     OfPrograms,
     /// Every line.
@@ -43,7 +43,7 @@ const SIGNALS: [&str; 31] = [
 ];
 
 /// A word for a shell.
-pub fn quote(word: &str) -> String {
+pub(crate) fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-+=./:,%@".contains(c);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_owned(),
@@ -52,13 +52,13 @@ pub fn quote(word: &str) -> String {
 }
 
 /// A command with these variables in its environment, beside those of the guest's init.
-pub fn with_environment(command: &str, variables: &BTreeMap<String, String>) -> String {
+pub(crate) fn with_environment(command: &str, variables: &BTreeMap<String, String>) -> String {
     let exports = variables.iter().map(|(name, value)| format!("export {name}={}\n", quote(value)));
     exports.chain([command.to_owned()]).collect()
 }
 
 /// Checks that shells take it for the name of a variable.
-pub fn check_variable(name: &str) -> Result<(), String> {
+pub(crate) fn check_variable(name: &str) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
     match name.chars().all(allowed) && name.starts_with(|c: char| !c.is_ascii_digit()) {
         true => Ok(()),
@@ -69,7 +69,7 @@ pub fn check_variable(name: &str) -> Result<(), String> {
 }
 
 /// The variables that `--env` names: `NAME=VALUE`, or `NAME` for that of the host, if it is set there.
-pub fn variables(arguments: &[String]) -> Result<BTreeMap<String, String>, BadInput> {
+pub(crate) fn variables(arguments: &[String]) -> Result<BTreeMap<String, String>, BadInput> {
     let mut variables = BTreeMap::new();
     for argument in arguments {
         let (name, value) = match argument.split_once('=') {
@@ -89,7 +89,7 @@ pub fn variables(arguments: &[String]) -> Result<BTreeMap<String, String>, BadIn
 
 /// Puts the command and its standard input where the guest's init finds them. The folder may be one that a guest had before: it is
 /// written to as an enemy's.
-pub fn give(
+pub(crate) fn give(
     share: &Path,
     command: Option<&str>,
     input: Option<&mut dyn Read>,
@@ -110,14 +110,14 @@ pub fn give(
 }
 
 /// Removes what [`give`] and the guest's init wrote.
-pub fn take_back(share: &Path) {
+pub(crate) fn take_back(share: &Path) {
     for name in [COMMAND, INPUT, STATUS] {
         let _ = std::fs::remove_file(share.join(name));
     }
 }
 
 /// The command's exit status, which the guest's init writes after its end. `None`: the command has not ended.
-pub fn status(share: &Path) -> Option<u32> {
+pub(crate) fn status(share: &Path) -> Option<u32> {
     // The guest may have put anything in its place.
     let text = Folder::open(share).and_then(|share| share.read(STATUS, MAX_STATUS_BYTES));
     String::from_utf8(text.ok()?).ok()?.trim().parse().ok()
@@ -125,7 +125,7 @@ pub fn status(share: &Path) -> Option<u32> {
 
 /// Tells on standard error of a command that failed, after what the guest printed last: the command, from that byte of the
 /// console's file on.
-pub fn report_status(status: u32, out: &Path, from: u64) {
+pub(crate) fn report_status(status: u32, out: &Path, from: u64) {
     if let Some(failure) = failure(status) {
         print_last_lines(out, from, Lines::OfPrograms);
         eprintln!("tipsim: {failure}");
@@ -133,13 +133,13 @@ pub fn report_status(status: u32, out: &Path, from: u64) {
 }
 
 /// Returns what is said of a command with this exit status, if it failed.
-pub fn failure(status: u32) -> Option<String> {
+pub(crate) fn failure(status: u32) -> Option<String> {
     let meaning = meaning(status);
     (status != 0).then(|| format!("the guest's command ended with {status}{meaning}"))
 }
 
 /// Returns why the guest's kernel panicked, if the console's file ends with that.
-pub fn panic(out: &Path) -> Option<String> {
+pub(crate) fn panic(out: &Path) -> Option<String> {
     let console = console(out);
     let tail = console.len().saturating_sub(TAIL_BYTES as usize);
     kernel_panic(&String::from_utf8_lossy(&console[tail..]))
@@ -152,7 +152,7 @@ fn console(out: &Path) -> Vec<u8> {
 }
 
 /// Prints the last lines of the console's file from that byte on.
-pub fn print_last_lines(out: &Path, from: u64, which: Lines) {
+pub(crate) fn print_last_lines(out: &Path, from: u64, which: Lines) {
     let console = console(out);
     let since = console.get(from as usize..).unwrap_or_default();
     for line in last_lines(&String::from_utf8_lossy(since), which) {

@@ -15,7 +15,7 @@ use crate::run_folder::trace_metadata::{BootFile, TraceMetadata};
 use crate::spec::Spec;
 
 /// The trace's metadata: simulator, configuration, core, clock, samplers, and the files that booted.
-pub fn metadata(plan: &Plan) -> Result<String, BadInput> {
+pub(super) fn metadata(plan: &Plan) -> Result<String, BadInput> {
     let described = TraceMetadata {
         tipsim: Some(env!("CARGO_PKG_VERSION").to_owned()),
         name: Some(plan.spec.name.clone()),
@@ -49,7 +49,7 @@ fn without_folders(spec: &Spec) -> Spec {
 
 /// Returns what boots, by content. The build ID is that of the file with symbols. Disks, which may be large, are
 /// described by their size alone.
-pub fn guest(plan: &Plan) -> Result<BTreeMap<String, BootFile>, BadInput> {
+pub(super) fn guest(plan: &Plan) -> Result<BTreeMap<String, BootFile>, BadInput> {
     let files = &plan.files;
     let mut described = BTreeMap::new();
     let role_of_first = if plan.program.is_some() { "program" } else { "firmware" };
@@ -78,7 +78,7 @@ pub fn guest(plan: &Plan) -> Result<BTreeMap<String, BootFile>, BadInput> {
 }
 
 /// Returns a hash of what boots and of what else of the host the guest sees: a checkpoint is of one such guest.
-pub fn guest_name(plan: &Plan) -> anyhow::Result<String> {
+pub(super) fn guest_name(plan: &Plan) -> anyhow::Result<String> {
     let input = plan.spec.run.input.as_deref().filter(|_| plan.program.is_some());
     let input = input.map(|input| sha256(File::open(input)?)).transpose()?;
     let described = json!({

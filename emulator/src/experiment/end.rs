@@ -10,7 +10,7 @@ use crate::host::memory;
 
 /// Why the run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub(crate) enum End {
     /// The guest ended it.
     Guest(Exit),
     /// The guest ended it before its command had ended.
@@ -36,7 +36,7 @@ pub enum End {
 
 impl End {
     /// Says more exactly why a guest ended, by what it left: whether it has `no_status` of its command, and the console's file in `work`.
-    pub fn settled(self, no_status: bool, work: &Path) -> Self {
+    pub(crate) fn settled(self, no_status: bool, work: &Path) -> Self {
         let Self::Guest(exit) = self else { return self };
         match (exit, command::panic(work)) {
             (Exit::Reset, Some(reason)) => Self::Standstill(Standstill::Panicked(reason)),
@@ -46,7 +46,7 @@ impl End {
     }
 
     /// Returns why a run that ended so is not whole, if it is not.
-    pub fn part(&self) -> Option<String> {
+    pub(crate) fn part(&self) -> Option<String> {
         Some(match self {
             Self::Guest(Exit::PowerOff(0) | Exit::Host(_)) => return None,
             Self::BeforeCommand(_) => "the guest ended before its command did".to_owned(),
@@ -71,7 +71,7 @@ impl End {
     }
 
     /// The run ended before its time.
-    pub fn is_part(&self) -> bool {
+    pub(crate) fn is_part(&self) -> bool {
         self.part().is_some()
     }
 }

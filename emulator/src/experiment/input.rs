@@ -12,14 +12,14 @@ use rustix::fs::{FileType, fstat};
 use crate::failure::{BadInput, bad_input};
 
 /// The name that tipsim's own standard input is kept under, beside the spec of `tipsim profile`.
-pub const MADE_INPUT: &str = "input";
+pub(crate) const MADE_INPUT: &str = "input";
 /// What is read of tipsim's own standard input at most, in bytes.
 const MAX_BYTES: u64 = 1 << 30;
 /// Somebody who waits is told for what after so long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Checks that a file can be a command's standard input.
-pub fn check(path: &Path) -> Result<(), BadInput> {
+pub(crate) fn check(path: &Path) -> Result<(), BadInput> {
     let metadata = std::fs::metadata(path).map_err(|e| bad_input(path, e))?;
     if !metadata.is_file() {
         return Err(bad_input(path, "expected a file for run.input, found something else"));
@@ -29,7 +29,7 @@ pub fn check(path: &Path) -> Result<(), BadInput> {
 
 /// Reads tipsim's own standard input to its end, if it is a file or a pipe with something in it: a terminal has no end, and
 /// other devices have none or nothing.
-pub fn standard_input() -> anyhow::Result<Option<Vec<u8>>> {
+pub(crate) fn standard_input() -> anyhow::Result<Option<Vec<u8>>> {
     let stdin = io::stdin();
     let kind = fstat(stdin.as_fd()).map(|stat| FileType::from_raw_mode(stat.st_mode));
     if !matches!(kind, Ok(FileType::RegularFile | FileType::Fifo)) {

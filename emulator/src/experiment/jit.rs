@@ -14,7 +14,7 @@ const FOLDERS: [&str; 3] = ["tmp", "out", ""];
 const MAX_BYTES: u64 = 1 << 30;
 
 /// Takes out of the host's shared folders what the command left there, before they are removed.
-pub fn keep(shared: &[PathBuf], share: &Path) {
+pub(super) fn keep(shared: &[PathBuf], share: &Path) {
     let Ok(to) = Folder::open(share) else {
         return;
     };

@@ -9,7 +9,7 @@ use crate::spec::Net;
 const BOOT_ARGUMENT: &str = "ip=dhcp ";
 
 /// Builds the network that a command line or a spec asks for.
-pub fn of(net: Net, hostfwd: &[Forward]) -> Result<Option<UserNet>, BadInput> {
+pub(crate) fn of(net: Net, hostfwd: &[Forward]) -> Result<Option<UserNet>, BadInput> {
     match net {
         Net::None if hostfwd.is_empty() => Ok(None),
         Net::None => Err(BadInput("--hostfwd: expected --net user with it".into())),
@@ -25,7 +25,7 @@ pub fn of(net: Net, hostfwd: &[Forward]) -> Result<Option<UserNet>, BadInput> {
 }
 
 /// Returns the kernel arguments that a guest with this network needs.
-pub fn boot_argument(net: Net) -> &'static str {
+pub(crate) fn boot_argument(net: Net) -> &'static str {
     match net {
         Net::None => "",
         Net::User => BOOT_ARGUMENT,

@@ -14,7 +14,7 @@ use crate::host::memory;
 use crate::session::SharedPosition;
 
 /// What is known of an experiment from step to step.
-pub struct ExperimentState {
+pub(super) struct ExperimentState {
     /// The guest's console.
     pub console: Console,
     /// The line that shows how far the run is.
@@ -51,7 +51,7 @@ const MAX_IDLE_OF_INTERACTIVE: u64 = 5;
 
 impl ExperimentState {
     /// Begins to watch a session that has not run, or goes on from a checkpoint.
-    pub fn new(
+    pub(super) fn new(
         plan: &Plan,
         session: &Session,
         console: Console,
@@ -85,18 +85,18 @@ impl ExperimentState {
     }
 
     /// Returns whether the console printed what the last step waited for.
-    pub fn has_found_text(&self) -> bool {
+    pub(super) fn has_found_text(&self) -> bool {
         self.found_text
     }
 
     /// Returns whether the last step ended as the guest waits for what is typed.
-    pub fn waits(&self) -> bool {
+    pub(super) fn waits(&self) -> bool {
         self.waits
     }
 }
 
 /// Watches one step.
-pub struct ExperimentObserver<'a> {
+pub(super) struct ExperimentObserver<'a> {
     plan: &'a Plan,
     state: &'a mut ExperimentState,
     /// What the console is to print, and where it is looked for: a place in the console's file, in bytes.
@@ -105,7 +105,11 @@ pub struct ExperimentObserver<'a> {
 
 impl<'a> ExperimentObserver<'a> {
     /// Watches a step that also ends when the console prints `text`.
-    pub fn new(plan: &'a Plan, state: &'a mut ExperimentState, text: Option<&'a str>) -> Self {
+    pub(super) fn new(
+        plan: &'a Plan,
+        state: &'a mut ExperimentState,
+        text: Option<&'a str>,
+    ) -> Self {
         (state.found_text, state.waits) = (false, false);
         // The first part of the text may have been printed before.
         let before = text.map_or(0, |text| (text.len() as u64).saturating_sub(1));

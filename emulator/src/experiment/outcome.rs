@@ -22,7 +22,7 @@ use crate::spec::epoch::Epoch;
 use crate::symbol_sources::names::SymbolPaths;
 
 /// A finished run.
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Why the run ended.
     pub end: End,
     /// The guest was given a command.
@@ -45,7 +45,7 @@ pub struct Outcome {
 
 /// A run's report for the terminal; empty if nothing was profiled.
 #[derive(Default)]
-pub struct Reports {
+pub(crate) struct Reports {
     /// All of it.
     pub text: String,
     /// What binds the program.
@@ -53,7 +53,7 @@ pub struct Reports {
 }
 
 /// Returns what run.json says of a run that has begun: a report of one that was killed needs it.
-pub fn begun(plan: &Plan) -> RunJson {
+pub(super) fn begun(plan: &Plan) -> RunJson {
     // With absolute paths, the spec can be run again from any folder.
     let mut spec = plan.spec.clone();
     spec.make_absolute();
@@ -75,7 +75,7 @@ pub(super) const NO_REGION: &str =
 
 impl Outcome {
     /// Returns why the results are not those of a whole run, if they are not.
-    pub fn part(&self) -> Option<String> {
+    pub(crate) fn part(&self) -> Option<String> {
         if let Some(error) = self.failure() {
             return Some(format!("recording failed: {error}"));
         }
@@ -115,7 +115,7 @@ impl Outcome {
     }
 
     /// Writes run.json and the report's files; `part`: why they are not of a whole run. Returns what is for the terminal.
-    pub fn write(
+    pub(crate) fn write(
         &mut self,
         plan: &Plan,
         run: &mut Results,
@@ -181,7 +181,7 @@ impl Outcome {
     }
 
     /// Returns whether something could not be recorded.
-    pub fn failed(&self) -> bool {
+    pub(crate) fn failed(&self) -> bool {
         self.failure().is_some()
     }
 
@@ -287,14 +287,14 @@ impl Outcome {
     }
 
     /// Tells on standard error of a command that failed, after what it printed last.
-    pub fn tell_failure(&self, work: &Path) {
+    pub(crate) fn tell_failure(&self, work: &Path) {
         if let (End::Guest(Exit::PowerOff(0)), Some(status)) = (&self.end, self.status) {
             command::report_status(status, work, self.command_at.unwrap_or(0));
         }
     }
 
     /// Prints the summary; the exit status is that of the guest's command.
-    pub fn verdict(self, out: &Path, work: &Path) -> anyhow::Result<u8> {
+    pub(crate) fn verdict(self, out: &Path, work: &Path) -> anyhow::Result<u8> {
         let part = self.part();
         let say = |lap: &Lap, mode| {
             println!(

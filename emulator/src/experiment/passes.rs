@@ -12,7 +12,7 @@ use crate::failure::BadInput;
 use crate::run_folder::Work;
 
 /// What a survey found, and the plan that it was for.
-pub struct Surveyed {
+pub(crate) struct Surveyed {
     /// The plan.
     pub plan: Plan,
     /// The region's intervals.
@@ -31,7 +31,7 @@ pub struct Surveyed {
 ///
 /// # Errors
 /// If the guest cannot boot, or vectors cannot be written.
-pub fn survey(plan: Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Surveyed> {
+pub(crate) fn survey(plan: Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Surveyed> {
     let mut experiment = Experiment::boot(plan, None, options)?;
     experiment.step(&Goal::END, None, None)?;
     experiment.state.progress.end();
@@ -48,7 +48,7 @@ pub fn survey(plan: Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Sur
 ///
 /// # Errors
 /// If the guest cannot boot, its command fails or has no region of interest, or a unit that the spec names lies beyond the region.
-pub fn settled(plan: Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Option<Plan>> {
+pub(crate) fn settled(plan: Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Option<Plan>> {
     let sampling = plan.spec.run.sampling.as_ref();
     let request = sampling.and_then(|sampling| {
         let interval = sampling.surveys()?;
@@ -95,7 +95,7 @@ pub fn settled(plan: Plan, options: &ExperimentOptions<'_>) -> anyhow::Result<Op
 }
 
 /// What follows a pass.
-pub enum Pass {
+pub(crate) enum Pass {
     /// The pass told enough.
     Done(Box<Experiment>),
     /// The program runs again, with this plan.
@@ -106,7 +106,7 @@ pub enum Pass {
 ///
 /// # Errors
 /// If the recording of a region cannot begin.
-pub fn judged(mut experiment: Experiment) -> anyhow::Result<Pass> {
+pub(crate) fn judged(mut experiment: Experiment) -> anyhow::Result<Pass> {
     let wanted = experiment.plan.spec.run.sampling.clone().filter(|plan| plan.error.is_some());
     let Some(wanted) = wanted.filter(|_| !experiment.ended_early()) else {
         return Ok(Pass::Done(Box::new(experiment)));

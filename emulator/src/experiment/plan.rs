@@ -25,7 +25,7 @@ const SYSTEMD_ARGS: &str = "rdinit=/systemd-init systemd.unit=tipsim.target syst
     systemd.show_status=no quiet TERM=dumb ";
 
 /// Everything that a run needs, checked before anything is written.
-pub struct Plan {
+pub(crate) struct Plan {
     pub spec: Spec,
     pub preset: Preset,
     pub files: GuestFiles,
@@ -53,7 +53,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn new(args: &RunArgs) -> anyhow::Result<Self> {
+    pub(crate) fn new(args: &RunArgs) -> anyhow::Result<Self> {
         let spec = match &args.made {
             Some(made) => Spec::parse(&made.spec, &args.spec, &args.set, &PROFILE_OPTIONS)?,
             None => Spec::load(&args.spec, &args.set)?,
@@ -149,13 +149,13 @@ impl Plan {
     ///
     /// # Errors
     /// If a file cannot be read, is not what it should be, or does not fit into memory.
-    pub fn load_guest(&self, system: &mut System) -> anyhow::Result<()> {
+    pub(crate) fn load_guest(&self, system: &mut System) -> anyhow::Result<()> {
         let images = self.files.read(self.memory)?;
         Ok(system.load_guest(&images, &self.bootargs)?)
     }
 
     /// Returns the limit of the run that a machine at this position has come to, if it has.
-    pub fn exceeded(&self, (cycle, instructions): RunPosition) -> Option<End> {
+    pub(crate) fn exceeded(&self, (cycle, instructions): RunPosition) -> Option<End> {
         let run = &self.spec.run;
         let is_over = |limit: u64, found: u64| limit != 0 && found >= limit;
         if is_over(run.max_cycles, cycle) {
@@ -166,7 +166,7 @@ impl Plan {
     }
 
     /// Returns a goal that is no later than the limits of the run, for a machine at this position.
-    pub fn limited(&self, mut goal: Goal, (_, instructions): RunPosition) -> Goal {
+    pub(crate) fn limited(&self, mut goal: Goal, (_, instructions): RunPosition) -> Goal {
         let run = &self.spec.run;
         if run.max_cycles != 0 {
             goal.cycle = Some(goal.cycle.unwrap_or(u64::MAX).min(run.max_cycles));
@@ -179,7 +179,7 @@ impl Plan {
     }
 
     /// Returns name, version and SHA-256 of each of Debian's packages in the guest.
-    pub fn package_list(&self) -> Option<&[String]> {
+    pub(crate) fn package_list(&self) -> Option<&[String]> {
         let unpacked = self.packages.iter().map(|packages| &packages.list[..]);
         let installed = self.image.iter().map(|image| &image.list[..]);
         unpacked.chain(installed).next()

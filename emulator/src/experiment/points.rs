@@ -14,7 +14,7 @@ const MOST_BYTES: u64 = 1 << 24;
 ///
 /// # Errors
 /// If a file cannot be read, or is something else.
-pub fn read(plan: &SamplingPlan) -> Result<Vec<Point>, BadInput> {
+pub(super) fn read(plan: &SamplingPlan) -> Result<Vec<Point>, BadInput> {
     let Some(file) = &plan.points else { return Ok(Vec::new()) };
     let text = |file: &Path| {
         // A pipe would be waited for.

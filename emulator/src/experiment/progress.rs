@@ -14,7 +14,7 @@ use crate::host::terminal::rewrite_line;
 
 /// Where a console is shown beside its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConsoleEcho {
+pub(crate) enum ConsoleEcho {
     /// The console is shown nowhere else.
     Nowhere,
     /// On standard error.
@@ -25,7 +25,7 @@ pub enum ConsoleEcho {
 
 /// The guest's console: a file, and the terminal if asked for.
 #[derive(Clone)]
-pub struct Console {
+pub(crate) struct Console {
     file: Arc<File>,
     path: PathBuf,
     echo: ConsoleEcho,
@@ -35,27 +35,27 @@ pub struct Console {
 
 impl Console {
     /// Writes to an empty file that was created at this path.
-    pub fn new(file: File, path: &Path, echo: ConsoleEcho) -> Self {
+    pub(crate) fn new(file: File, path: &Path, echo: ConsoleEcho) -> Self {
         Self { file: Arc::new(file), path: path.to_owned(), echo, failed: Arc::default() }
     }
 
     /// Writes what an earlier run printed, before this one goes on.
-    pub fn restore(&mut self, printed: &[u8]) -> anyhow::Result<()> {
+    pub(crate) fn restore(&mut self, printed: &[u8]) -> anyhow::Result<()> {
         self.write_all(printed).map_err(|e| cannot_write(&self.path, e))
     }
 
     /// Bytes so far.
-    pub fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         self.file.metadata().map_or(0, |file| file.len())
     }
 
     /// Returns why the console's file is not whole, if it is not.
-    pub fn failure(&self) -> Option<anyhow::Error> {
+    pub(crate) fn failure(&self) -> Option<anyhow::Error> {
         self.failed.get().map(|why| cannot_write(&self.path, why))
     }
 
     /// The end of it, as text.
-    pub fn tail(&self) -> String {
+    pub(crate) fn tail(&self) -> String {
         let mut tail = vec![0; self.size().min(TAIL_BYTES) as usize];
         let at = self.size() - tail.len() as u64;
         let read = File::open(&self.path).and_then(|file| file.read_exact_at(&mut tail, at));
@@ -63,14 +63,14 @@ impl Console {
     }
 
     /// Returns what was printed from a place in bytes on.
-    pub fn printed_from(&self, at: u64) -> Vec<u8> {
+    pub(crate) fn printed_from(&self, at: u64) -> Vec<u8> {
         let mut printed = vec![0; self.size().saturating_sub(at) as usize];
         let read = File::open(&self.path).and_then(|file| file.read_exact_at(&mut printed, at));
         read.map_or_else(|_| Vec::new(), |()| printed)
     }
 
     /// Everything so far.
-    pub fn printed(&self) -> anyhow::Result<Vec<u8>> {
+    pub(crate) fn printed(&self) -> anyhow::Result<Vec<u8>> {
         Ok(std::fs::read(&self.path).map_err(|e| bad_input(&self.path, e))?)
     }
 }
@@ -95,7 +95,7 @@ impl Write for Console {
 }
 
 /// One line that is written anew, on a terminal only.
-pub struct Progress {
+pub(super) struct Progress {
     start: Instant,
     shown: Instant,
     terminal: bool,
@@ -105,12 +105,12 @@ pub struct Progress {
 
 impl Progress {
     /// Progress of a run that starts now, after so many instructions of an earlier one.
-    pub fn new(start: Instant, restored: u64) -> Self {
+    pub(super) fn new(start: Instant, restored: u64) -> Self {
         Self { start, shown: start, terminal: std::io::stderr().is_terminal(), restored }
     }
 
     /// Shows where the run is, at most five times a second.
-    pub fn show(&mut self, cycles: u64, instructions: u64) {
+    pub(super) fn show(&mut self, cycles: u64, instructions: u64) {
         if !self.terminal || self.shown.elapsed() < Duration::from_millis(200) {
             return;
         }
@@ -127,7 +127,7 @@ impl Progress {
     }
 
     /// Clears the line.
-    pub fn end(&self) {
+    pub(super) fn end(&self) {
         if self.terminal {
             rewrite_line(70, format_args!(""));
         }

@@ -11,14 +11,14 @@ use crate::failure::{bad_input, cannot_write};
 use crate::run_folder::remove_tree;
 
 /// The shared folder: it stays among the results, with what the guest left.
-pub struct Share {
+pub(super) struct Share {
     /// Path of the shared folder on the host.
     pub path: PathBuf,
 }
 
 impl Share {
     /// Puts the host's files where the guest's command finds them.
-    pub fn give(&self, files: &[PathBuf]) -> anyhow::Result<()> {
+    pub(super) fn give(&self, files: &[PathBuf]) -> anyhow::Result<()> {
         // A folder that the user gives may have the results in it.
         let results = self.path.parent().unwrap_or(&self.path);
         for file in files {
@@ -36,7 +36,7 @@ impl Share {
     }
 
     /// Says when files in it (the empty name: the folder itself) were last changed, in Unix time, as far as they exist.
-    pub fn made_at(&self, names: &[&str], seconds: u64) -> anyhow::Result<()> {
+    pub(super) fn made_at(&self, names: &[&str], seconds: u64) -> anyhow::Result<()> {
         let time = UNIX_EPOCH + Duration::from_secs(seconds);
         for path in names.iter().map(|name| self.path.join(name)) {
             if path.exists() {
@@ -48,12 +48,12 @@ impl Share {
 
     /// Gives everything in it the permissions that its kind has. The host's umask, and what its user allows others, are not the guest's to
     /// see; and a copy of a program is not set-user-ID.
-    pub fn fix_modes(&self) -> anyhow::Result<()> {
+    pub(super) fn fix_modes(&self) -> anyhow::Result<()> {
         fix_modes(&self.path).map_err(|e| cannot_write(&self.path, e))
     }
 
     /// Takes the host's files out of it again.
-    pub fn take_back(&self, files: &[PathBuf]) {
+    pub(super) fn take_back(&self, files: &[PathBuf]) {
         for name in files.iter().filter_map(|file| file.file_name()) {
             let path = self.path.join(name);
             // The guest may have removed or replaced it.

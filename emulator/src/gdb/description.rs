@@ -5,7 +5,7 @@ const FIRST_CSR: u16 = 65;
 const PRIVILEGE: u16 = FIRST_CSR + (1 << 12);
 
 /// The registers, with these CSRs, by GDB's names and numbers (GDB manual, appendix G.5.11).
-pub fn description(csrs: impl Iterator<Item = u16>) -> String {
+pub(super) fn description(csrs: impl Iterator<Item = u16>) -> String {
     // Without an ABI of an operating system GDB has the hart make its steps. With Linux', which it takes for its own
     // where a file does not say, it guesses where one leads, and an environment call or a trap's return go elsewhere.
     let mut text = String::from(

@@ -34,7 +34,7 @@ enum Action {
     Step,
 }
 
-pub struct Debugged<'a> {
+pub(super) struct Debugged<'a> {
     pub session: &'a mut Session,
     pub watching: &'a mut Watching<'a>,
     pub beginning: Result<&'a Beginning, &'a str>,
@@ -55,12 +55,12 @@ pub struct Debugged<'a> {
 type StopReason = MultiThreadStopReason<u64>;
 
 /// The number of a hart as a thread.
-pub fn thread(hart: usize) -> Tid {
+pub(super) fn thread(hart: usize) -> Tid {
     NonZeroUsize::MIN.saturating_add(hart)
 }
 
 impl<'a> Debugged<'a> {
-    pub fn new(
+    pub(super) fn new(
         session: &'a mut Session,
         watching: &'a mut Watching<'_>,
         beginning: Result<&'a Beginning, &'a str>,
@@ -85,7 +85,7 @@ impl<'a> Debugged<'a> {
     }
 
     /// The debugger is gone: nothing of it stays, also if it did not say goodbye.
-    pub fn leave(self) -> (Option<End>, Option<anyhow::Error>) {
+    pub(super) fn leave(self) -> (Option<End>, Option<anyhow::Error>) {
         for hart in &mut self.session.system_mut().harts {
             hart.clear_debug();
         }
@@ -93,7 +93,7 @@ impl<'a> Debugged<'a> {
     }
 
     /// The hart of a thread. GDB has the numbers from the list of threads.
-    pub fn hart(&mut self, tid: Tid) -> (&mut Hart, &mut Bus) {
+    pub(super) fn hart(&mut self, tid: Tid) -> (&mut Hart, &mut Bus) {
         let last = self.session.system().harts.len() - 1;
         self.session.system_mut().hart_and_bus((tid.get() - 1).min(last))
     }
@@ -181,7 +181,7 @@ impl<'a> Debugged<'a> {
     }
 }
 
-pub struct EventLoop<'a>(PhantomData<&'a ()>);
+pub(super) struct EventLoop<'a>(PhantomData<&'a ()>);
 
 impl<'a> BlockingEventLoop for EventLoop<'a> {
     type Target = Debugged<'a>;

@@ -12,7 +12,7 @@ use crate::guest_files::kernel::unpack;
 
 /// What boots.
 #[derive(Clone, Debug, Default)]
-pub struct GuestFiles {
+pub(crate) struct GuestFiles {
     /// OpenSBI's `fw_dynamic`.
     pub firmware: PathBuf,
     /// Kernel Image.
@@ -29,7 +29,7 @@ pub struct GuestFiles {
 
 impl GuestFiles {
     /// The files of a built guest, with single ones replaced. Without a guest or firmware: of the one that was built last.
-    pub fn resolve(
+    pub(crate) fn resolve(
         dir: Option<&Path>,
         firmware: Option<&Path>,
         kernel: Option<&Path>,
@@ -68,7 +68,7 @@ impl GuestFiles {
     }
 
     /// Returns the files of a bare-metal program, which takes the place of the firmware.
-    pub fn of_program(program: &Path) -> Self {
+    pub(crate) fn of_program(program: &Path) -> Self {
         Self {
             firmware: program.to_owned(),
             firmware_elf: Some(program.to_owned()),
@@ -77,7 +77,7 @@ impl GuestFiles {
     }
 
     /// Reads all files that boot, for a machine with so many bytes of memory; a packed kernel is unpacked.
-    pub fn read(&self, memory: u64) -> Result<GuestImages, BadInput> {
+    pub(crate) fn read(&self, memory: u64) -> Result<GuestImages, BadInput> {
         let read =
             |path: &Path| read_at_most(path, MAX_IMAGE_BYTES).map_err(|e| bad_input(path, e));
         let image = |path: &Path, bytes| GuestImage { name: path.display().to_string(), bytes };
@@ -124,7 +124,7 @@ fn elf_of(firmware: &Path) -> Option<PathBuf> {
 const LATEST: &str = "latest";
 
 /// The cache of `guest-sw/build`: `$TIPSIM_CACHE`, else `$XDG_CACHE_HOME/tipsim`, else `~/.cache/tipsim`.
-pub fn cache() -> Option<PathBuf> {
+pub(crate) fn cache() -> Option<PathBuf> {
     cache_by(|name| std::env::var_os(name))
 }
 
@@ -164,7 +164,7 @@ fn builder() -> PathBuf {
 
 /// A script of `guest-sw`: in the folder `TIPSIM_GUEST_SW`, as installed beside this program, or in the repository that it
 /// was built in.
-pub fn script(name: &str) -> Option<PathBuf> {
+pub(crate) fn script(name: &str) -> Option<PathBuf> {
     if let Some(folder) = std::env::var_os("TIPSIM_GUEST_SW") {
         return Some(PathBuf::from(folder).join(name)).filter(|script| script.is_file());
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::failure::{BadInput, bad_input};
 
 /// The plain kernel. What is packed otherwise stays, for the loader to refuse it.
-pub fn unpack(path: &Path, bytes: Vec<u8>, most: u64) -> Result<Vec<u8>, BadInput> {
+pub(super) fn unpack(path: &Path, bytes: Vec<u8>, most: u64) -> Result<Vec<u8>, BadInput> {
     if let Some(payload) = efi_payload(&bytes) {
         let (name, payload) = payload.map_err(|e| bad_input(path, e))?;
         return match decompress(payload, most) {

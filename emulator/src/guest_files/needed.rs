@@ -121,12 +121,12 @@ impl Needs {
 }
 
 /// Checks that a file of the host, if it is a program, is one for RISC-V.
-pub fn check_machine(program: &Path) -> Result<(), BadInput> {
+pub(crate) fn check_machine(program: &Path) -> Result<(), BadInput> {
     Needs::of(program).map(drop)
 }
 
 /// What the guest's file system has.
-pub struct GuestPaths {
+pub(crate) struct GuestPaths {
     /// Paths in the initial RAM file system, without the slash at the beginning.
     initramfs: HashSet<String>,
     /// Root of Debian's packages, which lie over it.
@@ -135,7 +135,7 @@ pub struct GuestPaths {
 
 impl GuestPaths {
     /// Paths of a built guest with these packages; `None` if its file system cannot be looked into.
-    pub fn of(guest: &GuestFiles, packages: &[String]) -> Result<Option<Self>, BadInput> {
+    pub(crate) fn of(guest: &GuestFiles, packages: &[String]) -> Result<Option<Self>, BadInput> {
         let initramfs = guest.initrd.as_deref().map(cpio_paths);
         let Some(Ok(initramfs)) = initramfs else {
             return Ok(None);
@@ -165,7 +165,7 @@ impl GuestPaths {
     }
 
     /// Checks that a command, which is no file of the host, is one of the guest's.
-    pub fn check_command(&self, name: &str) -> Result<(), BadInput> {
+    pub(crate) fn check_command(&self, name: &str) -> Result<(), BadInput> {
         let is_there = match name.starts_with('/') {
             true => self.has(name),
             false => BUILTINS.contains(&name) || self.has_in(&COMMAND_FOLDERS, name),
@@ -183,7 +183,10 @@ impl GuestPaths {
     }
 
     /// Debian packages with what files of the host need and the guest lacks. What no known package has is an error.
-    pub fn packages_for(&self, files: &[PathBuf]) -> Result<Vec<(String, String)>, BadInput> {
+    pub(crate) fn packages_for(
+        &self,
+        files: &[PathBuf],
+    ) -> Result<Vec<(String, String)>, BadInput> {
         let mut given = HashSet::new();
         for file in files {
             add_names(file, 0, &mut given);

@@ -21,7 +21,7 @@ const SHELL: &str = "dash";
 
 /// Packages with all that they depend on, unpacked.
 #[derive(Clone, Debug)]
-pub struct Packages {
+pub(crate) struct Packages {
     /// The folder, a root of its own: files are at their paths in Debian.
     pub root: PathBuf,
     /// Name, version and SHA-256 of each package.
@@ -30,7 +30,7 @@ pub struct Packages {
 
 impl Packages {
     /// Returns the packages of these names from the cache, where [`UNPACK_SCRIPT`] puts them if they are not there yet.
-    pub fn find(names: &[String]) -> Result<Self, BadInput> {
+    pub(crate) fn find(names: &[String]) -> Result<Self, BadInput> {
         let shell = std::iter::once(SHELL.to_owned());
         let names: Vec<String> = names.iter().cloned().chain(shell).collect();
         let key = "guest.packages";
@@ -46,7 +46,7 @@ impl Packages {
 
 /// Debian as it is, with systemd.
 #[derive(Clone, Debug)]
-pub struct DebianImage {
+pub(crate) struct DebianImage {
     /// Directory of the guest whose kernel boots it.
     pub guest: PathBuf,
     /// The image's disk.
@@ -59,7 +59,7 @@ pub struct DebianImage {
 
 impl DebianImage {
     /// Returns the image with the packages of these names from the cache, where scripts put it if it is not there yet.
-    pub fn find(names: &[String]) -> Result<Self, BadInput> {
+    pub(crate) fn find(names: &[String]) -> Result<Self, BadInput> {
         let key = "guest.image";
         let (image, guest) =
             (link(key, "images", names)?, cache(key)?.join("guest").join(LATEST_SYSTEMD));
@@ -132,7 +132,7 @@ fn make(key: &str, script: &str, arguments: &[String]) -> Result<(), BadInput> {
 }
 
 /// Checks that each is the name of a package (Debian Policy, section 5.6.1), and no option of a script.
-pub fn check_names(names: &[String]) -> Result<(), String> {
+pub(crate) fn check_names(names: &[String]) -> Result<(), String> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c);
     let is_name = |name: &str| {
         name.len() >= 2

@@ -14,17 +14,17 @@ use simulation::System;
 use crate::failure::{BadInput, MAX_IMAGE_BYTES, bad_input, read_at_most};
 use semihosting::Semihosting;
 
-pub use console::ProgramConsole;
+pub(crate) use console::ProgramConsole;
 
 /// A program's file, in memory.
-pub struct Program {
+pub(crate) struct Program {
     name: String,
     bytes: Vec<u8>,
 }
 
 /// What a program is given beside its console.
 #[derive(Clone, Debug, Default)]
-pub struct ProgramArguments {
+pub(crate) struct ProgramArguments {
     /// What it gets as `argv` behind its name.
     pub arguments: Vec<String>,
     /// Folder of the files that it has by semihosting; without, it has none.
@@ -33,13 +33,13 @@ pub struct ProgramArguments {
 
 impl Program {
     /// Reads a program.
-    pub fn read(path: &Path) -> Result<Self, BadInput> {
+    pub(crate) fn read(path: &Path) -> Result<Self, BadInput> {
         let bytes = read_at_most(path, MAX_IMAGE_BYTES).map_err(|e| bad_input(path, e))?;
         Ok(Self { name: path.display().to_string(), bytes })
     }
 
     /// Returns the path that it was read from, for messages.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
@@ -52,7 +52,7 @@ impl Program {
     ///
     /// # Errors
     /// If it is no program for this machine, or the folder of its files cannot be opened.
-    pub fn load(
+    pub(crate) fn load(
         &self,
         system: &mut System,
         given: &ProgramArguments,
@@ -83,7 +83,7 @@ impl Program {
     }
 
     /// Returns an address, with what the file calls it.
-    pub fn place(&self, pc: u64) -> String {
+    pub(crate) fn place(&self, pc: u64) -> String {
         match nearest_symbol(self.image(), pc) {
             Some((name, 0)) => format!("pc {pc:#x}, {name}"),
             Some((name, offset)) => format!("pc {pc:#x}, {name}+{offset:#x}"),
@@ -92,7 +92,11 @@ impl Program {
     }
 
     /// Returns where the signature is: a program without one is better told so before it runs than after.
-    pub fn signature_range(&self, symbols: &ElfSymbols, ram: &Ram) -> Result<(u64, u64), BadInput> {
+    pub(crate) fn signature_range(
+        &self,
+        symbols: &ElfSymbols,
+        ram: &Ram,
+    ) -> Result<(u64, u64), BadInput> {
         let name = &self.name;
         let (Some(begin), Some(end)) = (symbols.begin_signature, symbols.end_signature) else {
             return Err(BadInput(format!(

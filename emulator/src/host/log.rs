@@ -28,10 +28,10 @@ struct Seen {
 
 /// What became of all warnings.
 #[derive(Clone, Default)]
-pub struct Log(Arc<Mutex<HashMap<Identifier, Seen>>>);
+pub(crate) struct Log(Arc<Mutex<HashMap<Identifier, Seen>>>);
 
 /// Shows events from here on.
-pub fn start() -> Log {
+pub(crate) fn start() -> Log {
     let log = Log::default();
     let filter = EnvFilter::try_from_env("TIPSIM_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
     tracing_subscriber::fmt()
@@ -46,7 +46,7 @@ pub fn start() -> Log {
 
 impl Log {
     /// Says what was not shown.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         for line in self.not_shown() {
             eprintln!("{line}");
         }

@@ -6,7 +6,7 @@ use crate::failure::BadInput;
 
 /// Refuses more than the host has, and warns of more than it has left; `field`: who asks for it. The guest's memory
 /// is taken as the guest writes to it: a run that needs more than there is would be killed in its midst.
-pub fn check(field: &str, memory: u64) -> Result<(), BadInput> {
+pub(crate) fn check(field: &str, memory: u64) -> Result<(), BadInput> {
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let Some(host) = read("/proc/meminfo").and_then(|text| Host::of(&text)) else {
         return Ok(());
@@ -36,7 +36,7 @@ const MIN_LEFT_TO_HOST: u64 = 512 << 20;
 
 /// Bytes that this process may have in use: what was `asked` for, or else what it has now and what the host, and each of the
 /// control groups that it is in, has left, less a margin. No bound where that is unknown.
-pub fn bound(asked: Option<u64>) -> u64 {
+pub(crate) fn bound(asked: Option<u64>) -> u64 {
     let read = |path: &str| std::fs::read_to_string(path).ok();
     let left = || {
         let host = Host::of(&read("/proc/meminfo")?)?;
@@ -49,7 +49,7 @@ pub fn bound(asked: Option<u64>) -> u64 {
 }
 
 /// Bytes of memory that this process has in use, as Linux counts its resident set.
-pub fn in_use() -> Option<u64> {
+pub(crate) fn in_use() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     status.lines().find_map(|line| kib(line, "VmRSS:"))
 }
@@ -103,7 +103,7 @@ fn number(group: &Path, file: &str, read: impl Fn(&str) -> Option<String>) -> Op
 }
 
 /// Returns a size in the unit that a user would write.
-pub fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     match bytes {
         0..0x8000_0000 => format!("{} MiB", bytes >> 20),
         _ => format!("{:.1} GiB", bytes as f64 / (1u64 << 30) as f64),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::host::terminal::rewrite_line;
 
 /// The progress of a task: how much of all its work is done.
-pub struct Percent {
+pub(crate) struct Percent {
     what: &'static str,
     all: u64,
     done: u64,
@@ -16,7 +16,7 @@ pub struct Percent {
 
 impl Percent {
     /// Returns the progress of a task that has not begun.
-    pub fn new(what: &'static str, all: u64) -> Self {
+    pub(crate) fn new(what: &'static str, all: u64) -> Self {
         Self {
             what,
             all: all.max(1),
@@ -27,7 +27,7 @@ impl Percent {
     }
 
     /// Adds `done` to the work that is done, and shows the progress if the last time is a while ago.
-    pub fn add(&mut self, done: u64) {
+    pub(crate) fn add(&mut self, done: u64) {
         self.done += done;
         if self.terminal && self.shown.elapsed() > Duration::from_millis(200) {
             self.shown = Instant::now();
@@ -37,7 +37,7 @@ impl Percent {
     }
 
     /// Shows what comes next, which does not tell its progress.
-    pub fn then(&self, what: &str) {
+    pub(crate) fn then(&self, what: &str) {
         if self.terminal {
             rewrite_line(60, format_args!("{what} ..."));
         }

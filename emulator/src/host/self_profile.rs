@@ -56,14 +56,14 @@ thread_local! {
 }
 
 /// Samples the thread that started it, and those that [`sample_this_thread`], while it lives.
-pub struct SelfProfile {
+pub(crate) struct SelfProfile {
     timer: Timer,
     started: Instant,
 }
 
 /// Samples the calling thread until it ends, if there is a [`SelfProfile`]. There are many such threads, one after
 /// the other, which are sampled as if they were one.
-pub fn sample_this_thread() {
+pub(crate) fn sample_this_thread() {
     if SAMPLING.load(Ordering::Relaxed) {
         let left = LEFT_NS.load(Ordering::Relaxed).max(1);
         // If the timer cannot be started, nobody is told; it could be for the first thread.
@@ -76,7 +76,7 @@ struct Timer(libc::timer_t);
 
 impl SelfProfile {
     /// Starts. There can be one at a time.
-    pub fn start() -> anyhow::Result<Self> {
+    pub(crate) fn start() -> anyhow::Result<Self> {
         SAMPLES_TAKEN.store(0, Ordering::Relaxed);
         // SAFETY: all structures are plain data that zeroes are valid for; the handler has the signature that
         // SA_SIGINFO asks for and does only what a signal handler may; `timer` is written before it is read.
@@ -92,7 +92,7 @@ impl SelfProfile {
     }
 
     /// Ends.
-    pub fn stop(self) -> Samples {
+    pub(crate) fn stop(self) -> Samples {
         SAMPLING.store(false, Ordering::Relaxed);
         let Self { timer, started } = self;
         drop(timer);
@@ -101,14 +101,14 @@ impl SelfProfile {
 }
 
 /// What a [`SelfProfile`] found. There are none of an older one.
-pub struct Samples {
+pub(crate) struct Samples {
     elapsed: Duration,
 }
 
 impl Samples {
     /// The processor time that each part took, of both threads, as a share of the time that went by. It takes some tenths
     /// of a second.
-    pub fn parts(self) -> anyhow::Result<BTreeMap<&'static str, f64>> {
+    pub(crate) fn parts(self) -> anyhow::Result<BTreeMap<&'static str, f64>> {
         let elapsed = self.elapsed.as_secs_f64();
         let taken = SAMPLES_TAKEN.load(Ordering::Relaxed).min(MAX_SAMPLES);
         let mut addresses: BTreeMap<u64, u64> = BTreeMap::new();

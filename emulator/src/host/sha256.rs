@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn sha256(mut from: impl Read) -> io::Result<String> {
+pub(crate) fn sha256(mut from: impl Read) -> io::Result<String> {
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
     loop {

@@ -17,7 +17,7 @@ const STATUS_OF_SIGNALS: i32 = 128;
 
 /// Whether a session is to end, and why. Clones share one state.
 #[derive(Clone, Default)]
-pub struct SessionEnd(Arc<State>);
+pub(crate) struct SessionEnd(Arc<State>);
 
 #[derive(Default)]
 struct State {
@@ -29,17 +29,17 @@ struct State {
 
 impl SessionEnd {
     /// Asks the session to end.
-    pub fn ask(&self) {
+    pub(crate) fn ask(&self) {
         self.0.asked.store(true, Ordering::Release);
     }
 
     /// The session is asked to end.
-    pub fn is_asked(&self) -> bool {
+    pub(crate) fn is_asked(&self) -> bool {
         self.0.asked.load(Ordering::Acquire)
     }
 
     /// The session has ended, and now does what it does last. Returns the exit status for the signal that asked, if one did.
-    pub fn notice(&self) -> Option<u8> {
+    pub(crate) fn notice(&self) -> Option<u8> {
         self.0.noticed.store(true, Ordering::Release);
         let signal = self.0.signal.load(Ordering::Acquire);
         (signal != 0).then_some((STATUS_OF_SIGNALS + signal) as u8)
@@ -48,7 +48,7 @@ impl SessionEnd {
 
 /// Handles signals from now on, on a thread of its own. To be called before any other thread is started: they inherit that
 /// these signals are not delivered to them.
-pub fn handle(leave: &SessionEnd) {
+pub(crate) fn handle(leave: &SessionEnd) {
     let wanted = ENDING.into_iter().chain(STOPPING);
     // What was ignored when the process started stays ignored (nohup).
     let wanted: Vec<i32> = wanted.filter(|&signal| !is_ignored(signal)).collect();

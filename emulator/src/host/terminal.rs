@@ -27,7 +27,7 @@ const MAX_WAITING: usize = 1 << 20;
 const POLL: Duration = Duration::from_millis(10);
 
 /// Raw mode while it lives, and input for the guest's console.
-pub struct Terminal {
+pub(crate) struct Terminal {
     ended: Arc<AtomicBool>,
 }
 
@@ -35,18 +35,18 @@ pub struct Terminal {
 const BROKEN_PIPE: i32 = 141;
 
 /// Prints a text to standard output. What a terminal would obey is replaced: names in it come from the guest and from files.
-pub fn say(text: Arguments<'_>) {
+pub(crate) fn say(text: Arguments<'_>) {
     say_exactly(&printable_lines(&text.to_string()));
 }
 
 /// Prints JSON to standard output. Its value is exact; what a terminal would obey is an escape.
-pub fn say_json(json: &str) {
+pub(crate) fn say_json(json: &str) {
     say_exactly(&printable_json(json));
 }
 
 /// Prints what other programs read to standard output. If nobody reads it any more there is nothing left to do: whatever is kept was
 /// written before it is printed.
-pub fn say_exactly(text: &str) {
+pub(crate) fn say_exactly(text: &str) {
     let mut out = std::io::stdout().lock();
     // The last line may have no end.
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
@@ -56,7 +56,7 @@ pub fn say_exactly(text: &str) {
 }
 
 /// Ends the program because its standard output takes no more.
-pub fn end_without_output(error: &Error) -> ! {
+pub(crate) fn end_without_output(error: &Error) -> ! {
     let status = match error.kind() {
         ErrorKind::BrokenPipe => BROKEN_PIPE,
         _ => crate::failure::report(&cannot_print(error)).into(),
@@ -65,13 +65,13 @@ pub fn end_without_output(error: &Error) -> ! {
 }
 
 /// The host cannot write to standard output, for instance because the disk of the file that it leads to is full. Exit status 1.
-pub fn cannot_print(error: impl Display) -> anyhow::Error {
+pub(crate) fn cannot_print(error: impl Display) -> anyhow::Error {
     anyhow::anyhow!("standard output: cannot write: {error}")
 }
 
 /// Returns the outcome of writing all of an output to a file, or to standard output without one. A reader that has seen
 /// enough (`| head`) is no error.
-pub fn written(output: Option<&Path>, result: std::io::Result<()>) -> anyhow::Result<()> {
+pub(crate) fn written(output: Option<&Path>, result: std::io::Result<()>) -> anyhow::Result<()> {
     match (result, output) {
         (Err(error), Some(path)) => Err(cannot_write(path, error)),
         (Err(error), None) if error.kind() != ErrorKind::BrokenPipe => Err(cannot_print(error)),
@@ -80,19 +80,19 @@ pub fn written(output: Option<&Path>, result: std::io::Result<()>) -> anyhow::Re
 }
 
 /// Prints a text to standard error, as [`say`] does. Nobody may read that.
-pub fn warn(text: Arguments<'_>) {
+pub(crate) fn warn(text: Arguments<'_>) {
     let text = text.to_string();
     let _ = std::io::stderr().write_all(printable_lines(&text).as_bytes());
 }
 
 /// Writes a line anew on a terminal: in place of up to `width` characters of the line before.
-pub fn rewrite_line(width: usize, line: Arguments<'_>) {
+pub(crate) fn rewrite_line(width: usize, line: Arguments<'_>) {
     let line = line.to_string();
     let _ = write!(std::io::stderr(), "\r{:width$}\r{}", "", printable(&line));
 }
 
 /// How much is done, on a terminal.
-pub struct ProgressLine {
+pub(crate) struct ProgressLine {
     /// What is counted.
     things: &'static str,
     all: usize,
@@ -104,13 +104,13 @@ pub struct ProgressLine {
 
 impl ProgressLine {
     /// Begins to count `all` things.
-    pub fn new(things: &'static str, all: usize) -> Self {
+    pub(crate) fn new(things: &'static str, all: usize) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         Self { things, all, shown: Instant::now(), width: 0, is_terminal }
     }
 
     /// Shows that so many are done, twice a second.
-    pub fn show(&mut self, done: usize) {
+    pub(crate) fn show(&mut self, done: usize) {
         if self.is_terminal && self.shown.elapsed().as_secs_f64() > 0.5 {
             self.shown = Instant::now();
             let line = format!("{done} of {} {}", self.all, self.things);
@@ -119,7 +119,7 @@ impl ProgressLine {
     }
 
     /// Takes the line away.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         if self.width > 0 {
             rewrite_line(self.width, format_args!(""));
         }
@@ -131,7 +131,7 @@ const ESCAPE: u8 = 1; // Ctrl-A
 impl Terminal {
     /// Puts standard input into raw mode if it is a terminal, and feeds `input` from it, on a thread of its own unless all of
     /// it is there at once. Ctrl-A x asks `leave`; Ctrl-A Ctrl-A sends one Ctrl-A.
-    pub fn open(input: Input, leave: SessionEnd) -> Self {
+    pub(crate) fn open(input: Input, leave: SessionEnd) -> Self {
         let raw = make_raw();
         let ended = Arc::new(AtomicBool::new(false));
         if raw {
@@ -151,7 +151,7 @@ impl Terminal {
     }
 
     /// Returns whether nothing more will be typed: standard input has ended, and the guest's console has it all.
-    pub fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
 }
@@ -199,7 +199,7 @@ fn set_raw() -> bool {
 
 /// Makes the terminal what it was before raw mode, if this process put it into that. In the background it is left to who has it
 /// now: the shell, or another job.
-pub fn restore() {
+pub(crate) fn restore() {
     if let Some(saved) = &*before()
         && !is_in_background()
     {
@@ -208,7 +208,7 @@ pub fn restore() {
 }
 
 /// Puts the terminal into raw mode again after [`restore`], when this process goes on and is not in the background.
-pub fn resume() {
+pub(crate) fn resume() {
     if !is_in_background() {
         set_raw();
     }

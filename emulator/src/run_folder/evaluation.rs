@@ -19,9 +19,9 @@ use crate::host::sha256::sha256;
 use crate::run_folder::{Results, TRACE, size_and_end};
 
 /// Name of the file with the evaluation.
-pub const EVALUATION: &str = "evaluation.zst";
+pub(crate) const EVALUATION: &str = "evaluation.zst";
 /// Name of the file with the excerpts.
-pub const EXCERPTS: &str = "excerpts.zst";
+pub(crate) const EXCERPTS: &str = "excerpts.zst";
 /// Version of the excerpts' format: whoever knows it can read them.
 const EXCERPTS_FORMAT: &str = "excerpts 1";
 
@@ -46,7 +46,7 @@ impl Stamp {
 }
 
 /// The name of a file of the report of the whole run, or of several harts that of one, in the run's folder.
-pub fn name(hart: Option<u32>, file: &str) -> String {
+pub(crate) fn name(hart: Option<u32>, file: &str) -> String {
     match hart {
         None => file.to_owned(),
         Some(hart) => format!("hart{hart}/{file}"),
@@ -57,7 +57,11 @@ pub fn name(hart: Option<u32>, file: &str) -> String {
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn keep(run: &Results, hart: Option<u32>, evaluation: &Evaluation) -> anyhow::Result<()> {
+pub(crate) fn keep(
+    run: &Results,
+    hart: Option<u32>,
+    evaluation: &Evaluation,
+) -> anyhow::Result<()> {
     Stamp::now(run)
         .and_then(|stamp| write(run, &name(hart, EVALUATION), &stamp, evaluation))
         .map_err(|e| cannot_write(&run.path().join(name(hart, EVALUATION)), e))
@@ -77,7 +81,11 @@ fn packed(stamp: &Stamp) -> std::io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// If they cannot be written.
-pub fn keep_excerpts(run: &Results, hart: Option<u32>, excerpts: &Excerpts) -> anyhow::Result<()> {
+pub(crate) fn keep_excerpts(
+    run: &Results,
+    hart: Option<u32>,
+    excerpts: &Excerpts,
+) -> anyhow::Result<()> {
     Stamp::of(EXCERPTS_FORMAT.into(), run)
         .and_then(|stamp| write(run, &name(hart, EXCERPTS), &stamp, excerpts))
         .map_err(|e| cannot_write(&run.path().join(name(hart, EXCERPTS)), e))
@@ -87,7 +95,10 @@ pub fn keep_excerpts(run: &Results, hart: Option<u32>, excerpts: &Excerpts) -> a
 ///
 /// # Errors
 /// If there are some, but damaged or of another trace: nothing else has them.
-pub fn kept_excerpts(run: &Results, hart: Option<u32>) -> Result<Option<Excerpts>, StoredError> {
+pub(crate) fn kept_excerpts(
+    run: &Results,
+    hart: Option<u32>,
+) -> Result<Option<Excerpts>, StoredError> {
     let stamp = Stamp::of(EXCERPTS_FORMAT.into(), run)?;
     match read(run, &name(hart, EXCERPTS), &stamp) {
         Err(StoredError::Io(error)) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -99,7 +110,7 @@ pub fn kept_excerpts(run: &Results, hart: Option<u32>) -> Result<Option<Excerpts
 ///
 /// # Errors
 /// If this simulator has not made it of the run's trace, or it is damaged.
-pub fn kept(run: &Results, hart: Option<u32>) -> Result<Evaluation, StoredError> {
+pub(crate) fn kept(run: &Results, hart: Option<u32>) -> Result<Evaluation, StoredError> {
     read(run, &name(hart, EVALUATION), &Stamp::now(run)?)
 }
 

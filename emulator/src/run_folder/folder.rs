@@ -12,7 +12,7 @@ const PARTIAL: &str = ".partial";
 
 /// An open folder. Names in it may have folders in front (`hart0/report.json`), none of which may be a link.
 #[derive(Debug)]
-pub struct Folder {
+pub(crate) struct Folder {
     fd: OwnedFd,
     path: PathBuf,
 }
@@ -22,7 +22,7 @@ impl Folder {
     ///
     /// # Errors
     /// If there is no such folder.
-    pub fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty())?;
         Ok(Self { fd, path: path.to_owned() })
@@ -32,12 +32,12 @@ impl Folder {
     ///
     /// # Errors
     /// If the process can open no more files.
-    pub fn try_clone(&self) -> io::Result<Self> {
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
         Ok(Self { fd: self.fd.try_clone()?, path: self.path.clone() })
     }
 
     /// Returns the folder's path, for messages and for what is known to be no link.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
@@ -45,7 +45,7 @@ impl Folder {
     ///
     /// # Errors
     /// If there is no such folder, or it is a link.
-    pub fn sub(&self, name: &str) -> io::Result<Self> {
+    pub(crate) fn sub(&self, name: &str) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = openat(self.fd.as_fd(), name, flags, Mode::empty())?;
         Ok(Self { fd, path: self.path.join(name) })
@@ -55,7 +55,7 @@ impl Folder {
     ///
     /// # Errors
     /// If it cannot be made, or something else has its name.
-    pub fn make(&self, name: &str) -> io::Result<Self> {
+    pub(crate) fn make(&self, name: &str) -> io::Result<Self> {
         match mkdirat(self.fd.as_fd(), name, Mode::from_raw_mode(0o777)) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => self.sub(name),
             Err(error) => Err(error.into()),
@@ -66,7 +66,7 @@ impl Folder {
     ///
     /// # Errors
     /// If there is none, if it is a link or anything else that is no regular file, and if it is larger.
-    pub fn file(&self, name: &str, most: u64) -> io::Result<File> {
+    pub(crate) fn file(&self, name: &str, most: u64) -> io::Result<File> {
         if let Some((folder, name)) = name.split_once('/') {
             return self.sub(folder)?.file(name, most);
         }
@@ -92,7 +92,7 @@ impl Folder {
     ///
     /// # Errors
     /// If there is none, if it is no regular file or a larger one, and if it cannot be read.
-    pub fn read(&self, name: &str, most: u64) -> io::Result<Vec<u8>> {
+    pub(crate) fn read(&self, name: &str, most: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.file(name, most)?.take(most).read_to_end(&mut bytes)?;
         Ok(bytes)
@@ -102,7 +102,7 @@ impl Folder {
     ///
     /// # Errors
     /// If it cannot be created, or anything has its name.
-    pub fn create(&self, name: &str) -> io::Result<File> {
+    pub(crate) fn create(&self, name: &str) -> io::Result<File> {
         if let Some((folder, name)) = name.split_once('/') {
             return self.make(folder)?.create(name);
         }
@@ -116,7 +116,7 @@ impl Folder {
     ///
     /// # Errors
     /// If it cannot be written; then what was there before still is.
-    pub fn replace(
+    pub(crate) fn replace(
         &self,
         name: &str,
         write: impl FnOnce(&mut File) -> io::Result<()>,
@@ -141,7 +141,7 @@ impl Folder {
     ///
     /// # Errors
     /// If it cannot be written; then what was there before still is.
-    pub fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
+    pub(crate) fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
         self.replace(name, |file| file.write_all(content))
     }
 
@@ -149,7 +149,7 @@ impl Folder {
     ///
     /// # Errors
     /// If that fails, for instance because a folder that is not empty has the name.
-    pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+    pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(renameat(self.fd.as_fd(), from, self.fd.as_fd(), to)?)
     }
 
@@ -157,7 +157,7 @@ impl Folder {
     ///
     /// # Errors
     /// If it cannot be removed, or is a folder.
-    pub fn remove(&self, name: &str) -> io::Result<()> {
+    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         if let Some((folder, name)) = name.split_once('/') {
             return match self.sub(folder) {
                 Ok(folder) => folder.remove(name),

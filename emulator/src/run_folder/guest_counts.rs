@@ -49,7 +49,7 @@ const PERF_NAMES: &[(&str, u32)] = &[
 ];
 
 /// The events whose sum perf's name means; none if it has another meaning here, or a condition.
-pub fn events(name: &str) -> Vec<PerfEvent> {
+pub(crate) fn events(name: &str) -> Vec<PerfEvent> {
     let own =
         PerfEvent::ALL.iter().find(|event| event.row().name.eq_ignore_ascii_case(name)).copied();
     let sbi = || {
@@ -129,7 +129,7 @@ fn stats(text: &str) -> Vec<Stat> {
 }
 
 /// The files' lines, in the order in which the guest wrote them; `counts` are the host's.
-pub fn read(folder: &Path, counts: &BTreeMap<String, u64>) -> Vec<GuestCount> {
+pub(crate) fn read(folder: &Path, counts: &BTreeMap<String, u64>) -> Vec<GuestCount> {
     let Ok(files) = Folder::open(folder) else {
         return Vec::new();
     };

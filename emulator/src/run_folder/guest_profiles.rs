@@ -25,7 +25,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The TIP unit's profiles, one of each heuristic. What cannot be read is said on standard error.
-pub fn read(folder: &Path) -> Vec<GuestProfile> {
+pub(crate) fn read(folder: &Path) -> Vec<GuestProfile> {
     let first = folder.join("perf.data");
     let mut profiles: Vec<GuestProfile> = Vec::new();
     for path in &files(folder) {
@@ -52,13 +52,13 @@ pub fn read(folder: &Path) -> Vec<GuestProfile> {
 }
 
 /// The samples of all events, of files that can be read.
-pub fn samples(folder: &Path) -> Vec<SampleFile> {
+pub(crate) fn samples(folder: &Path) -> Vec<SampleFile> {
     let read = |path: &PathBuf| SampleFile::read(path).ok();
     files(folder).iter().filter_map(read).collect()
 }
 
 /// Kernel's numbers of the processes that have samples in files that can be read.
-pub fn processes(folder: &Path) -> HashSet<u32> {
+pub(crate) fn processes(folder: &Path) -> HashSet<u32> {
     let files = samples(folder);
     let samples = files.iter().flat_map(|file| &file.samples);
     samples.filter_map(|sample| sample.pid).collect()

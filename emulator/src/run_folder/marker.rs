@@ -11,7 +11,7 @@ use super::folder::Folder;
 use crate::host::sha256::sha256;
 
 /// The file's name.
-pub const MARKER: &str = "tipsim.json";
+pub(super) const MARKER: &str = "tipsim.json";
 /// The layout that this simulator writes and reads.
 const FORMAT: u32 = 1;
 /// Bytes of the largest marker that is read; it names at most some hundred thousand files of a guest.
@@ -21,7 +21,7 @@ const TRACE_END: u64 = 24;
 
 /// What `tipsim.json` holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Marker {
+pub(super) struct Marker {
     /// Version of the marker's layout.
     pub format: u32,
     /// Version of the simulator.
@@ -48,7 +48,7 @@ pub struct Marker {
 
 /// A journal of results on their way into their place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moving {
+pub(super) struct Moving {
     /// Name of the folder for the results of the run before, beside the folder of the results.
     pub old: String,
     /// Names of what is moved.
@@ -58,7 +58,7 @@ pub struct Moving {
 /// What a folder is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub(super) enum State {
     /// A run works in the folder, or did so when it was killed.
     Running,
     /// The run is over, and its results are being moved into their place.
@@ -71,7 +71,7 @@ pub enum State {
 
 /// What tells a trace, or stored units, from others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TraceMark {
+pub(crate) struct TraceMark {
     /// Size in bytes.
     pub bytes: u64,
     /// The last bytes, in hexadecimal: they have a checksum.
@@ -80,7 +80,7 @@ pub struct TraceMark {
 
 impl State {
     /// Returns whether the run came to its end, and everything that it left is written.
-    pub fn is_over(self) -> bool {
+    pub(super) fn is_over(self) -> bool {
         matches!(self, Self::Moving | Self::Ended)
     }
 }
@@ -90,7 +90,7 @@ impl TraceMark {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn of(trace: File) -> io::Result<Self> {
+    pub(crate) fn of(trace: File) -> io::Result<Self> {
         let (bytes, end) = size_and_end(trace)?;
         let end = end.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Self { bytes, end })
@@ -101,7 +101,7 @@ impl TraceMark {
 ///
 /// # Errors
 /// If it cannot be read.
-pub fn size_and_end(mut trace: File) -> io::Result<(u64, Vec<u8>)> {
+pub(crate) fn size_and_end(mut trace: File) -> io::Result<(u64, Vec<u8>)> {
     let bytes = trace.metadata()?.len();
     trace.seek(SeekFrom::Start(bytes.saturating_sub(TRACE_END)))?;
     let mut end = Vec::new();
@@ -111,7 +111,7 @@ pub fn size_and_end(mut trace: File) -> io::Result<(u64, Vec<u8>)> {
 
 impl Marker {
     /// Makes the marker of a run that begins in this process.
-    pub fn running() -> Self {
+    pub(super) fn running() -> Self {
         Self {
             format: FORMAT,
             tipsim: env!("CARGO_PKG_VERSION").to_owned(),
@@ -130,7 +130,7 @@ impl Marker {
     ///
     /// # Errors
     /// If `tipsim.json` is there but is no marker.
-    pub fn read(folder: &Folder) -> io::Result<Option<Self>> {
+    pub(super) fn read(folder: &Folder) -> io::Result<Option<Self>> {
         let bytes = match folder.read(MARKER, MAX_BYTES) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -150,7 +150,7 @@ impl Marker {
     ///
     /// # Errors
     /// If that fails.
-    pub fn write(&self, folder: &Folder) -> io::Result<()> {
+    pub(super) fn write(&self, folder: &Folder) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
         folder.write(MARKER, &text)
@@ -160,7 +160,7 @@ impl Marker {
     ///
     /// # Errors
     /// None: the content is in memory.
-    pub fn note(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
+    pub(super) fn note(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
         self.files.insert(name.to_owned(), sha256(content)?);
         Ok(())
     }

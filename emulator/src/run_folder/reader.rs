@@ -16,7 +16,7 @@ use crate::host::sha256::sha256;
 
 /// A run's results. All is read from the folder that was opened, also if another run takes its place meanwhile.
 #[derive(Debug)]
-pub struct Results {
+pub(crate) struct Results {
     folder: Folder,
     /// None: an older simulator made it, or somebody has put it together.
     marker: Option<Marker>,
@@ -29,7 +29,7 @@ impl Results {
     ///
     /// # Errors
     /// If there are none, or the last run goes on or was killed.
-    pub fn open(dir: &Path) -> Result<Self, BadInput> {
+    pub(crate) fn open(dir: &Path) -> Result<Self, BadInput> {
         let results = Self::open_any(dir)?;
         match results.marker.as_ref().map(|marker| marker.state) {
             Some(State::Running) => Err(bad_input(dir, unfinished(dir))),
@@ -50,7 +50,7 @@ impl Results {
     ///
     /// # Errors
     /// If there is none, and if a later run into the folder goes on or was killed.
-    pub fn open_any(dir: &Path) -> Result<Self, BadInput> {
+    pub(crate) fn open_any(dir: &Path) -> Result<Self, BadInput> {
         let later = later(dir)?;
         let folder = match Folder::open(dir) {
             Ok(folder) => folder,
@@ -76,7 +76,7 @@ impl Results {
     ///
     /// # Errors
     /// If a later run into the folder goes on or was killed.
-    pub fn check(file: &Path) -> Result<(), BadInput> {
+    pub(crate) fn check(file: &Path) -> Result<(), BadInput> {
         let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
         match later(parent.unwrap_or(Path::new(".")))? {
             Some(later) => Err(bad_input(file, later)),
@@ -107,22 +107,22 @@ impl Results {
     }
 
     /// Returns whether the run was killed, and no report was made of what it had recorded.
-    pub fn is_unfinished(&self) -> bool {
+    pub(crate) fn is_unfinished(&self) -> bool {
         self.marker.as_ref().is_some_and(|marker| marker.state == State::Running)
     }
 
     /// The folder.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
     /// Returns what the guest left, if there is anything.
-    pub fn guest_files(&self) -> PathBuf {
+    pub(crate) fn guest_files(&self) -> PathBuf {
         self.path().join(GUEST_FILES)
     }
 
     /// Returns why the results are not of a whole run, if they are not.
-    pub fn part(&self) -> Option<&str> {
+    pub(crate) fn part(&self) -> Option<&str> {
         let marker = self.marker.as_ref()?;
         match marker.state {
             State::Running => Some("it was killed"),
@@ -131,7 +131,7 @@ impl Results {
     }
 
     /// The run's trace as it was when the run ended, if that is known.
-    pub fn trace_mark(&self) -> Option<&TraceMark> {
+    pub(crate) fn trace_mark(&self) -> Option<&TraceMark> {
         self.marker.as_ref()?.trace.as_ref()
     }
 
@@ -139,7 +139,7 @@ impl Results {
     ///
     /// # Errors
     /// If it was cut, replaced or changed at its end since.
-    pub fn check_trace(&self) -> Result<(), BadInput> {
+    pub(crate) fn check_trace(&self) -> Result<(), BadInput> {
         self.check_mark(TRACE, self.trace_mark())
     }
 
@@ -147,7 +147,7 @@ impl Results {
     ///
     /// # Errors
     /// If they were cut, replaced or changed at their end since.
-    pub fn check_stored_units(&self) -> Result<(), BadInput> {
+    pub(crate) fn check_stored_units(&self) -> Result<(), BadInput> {
         let mark = self.marker.as_ref().and_then(|marker| marker.stored_units.as_ref());
         self.check_mark(STORED_UNITS, mark)
     }
@@ -173,7 +173,7 @@ impl Results {
     }
 
     /// Returns whether there is anything of this name, readable or not.
-    pub fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         let found = self.folder.file(name, u64::MAX);
         !found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
@@ -182,7 +182,7 @@ impl Results {
     ///
     /// # Errors
     /// If it is not there or no regular file.
-    pub fn file(&self, name: &str) -> io::Result<File> {
+    pub(crate) fn file(&self, name: &str) -> io::Result<File> {
         self.folder.file(name, u64::MAX)
     }
 
@@ -190,7 +190,7 @@ impl Results {
     ///
     /// # Errors
     /// If it is not there, or not what was written.
-    pub fn read(&self, name: &str) -> Result<Vec<u8>, BadInput> {
+    pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>, BadInput> {
         let path = self.path().join(name);
         let read = self.folder.read(name, MAX_RESULT_BYTES);
         let bytes = read.map_err(|e| bad_input(&path, e))?;
@@ -215,7 +215,7 @@ impl Results {
     ///
     /// # Errors
     /// If the file is not there, is not what was written, or is no UTF-8.
-    pub fn text(&self, name: &str) -> Result<String, BadInput> {
+    pub(crate) fn text(&self, name: &str) -> Result<String, BadInput> {
         let text = String::from_utf8(self.read(name)?);
         text.map_err(|e| bad_input(&self.path().join(name), e))
     }
@@ -224,7 +224,7 @@ impl Results {
     ///
     /// # Errors
     /// If the file is not there, is not what was written, or is no such JSON.
-    pub fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, BadInput> {
+    pub(crate) fn json<T: DeserializeOwned>(&self, name: &str) -> Result<T, BadInput> {
         let value = serde_json::from_slice(&self.read(name)?);
         value.map_err(|e| bad_input(&self.path().join(name), e))
     }
@@ -233,7 +233,7 @@ impl Results {
     ///
     /// # Errors
     /// If that fails.
-    pub fn lock(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn lock(&mut self) -> anyhow::Result<()> {
         let lock = lock_file(&self.folder);
         self.lock = lock.map_err(|e| cannot_write(self.path(), e))?;
         // Somebody may have rewritten reports until now.
@@ -246,7 +246,7 @@ impl Results {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn write(&mut self, name: &str, content: &[u8]) -> anyhow::Result<()> {
+    pub(crate) fn write(&mut self, name: &str, content: &[u8]) -> anyhow::Result<()> {
         let mut written = self.folder.write(name, content);
         if let Some(marker) = &mut self.marker {
             written = written.and_then(|()| marker.note(name, content));
@@ -255,7 +255,7 @@ impl Results {
     }
 
     /// The folder, for files that say by themselves which run they are of.
-    pub fn folder(&self) -> &Folder {
+    pub(crate) fn folder(&self) -> &Folder {
         &self.folder
     }
 
@@ -263,7 +263,7 @@ impl Results {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn save(&mut self, part: Option<&str>) -> anyhow::Result<()> {
+    pub(crate) fn save(&mut self, part: Option<&str>) -> anyhow::Result<()> {
         let Some(marker) = &mut self.marker else {
             return Ok(());
         };

@@ -8,7 +8,7 @@ use std::path::Path;
 /// Removes a file, a link, or a folder with all that is in it, however deep: a folder that is in another one first becomes one beside it
 /// (each level of a recursion takes a descriptor and a part of the stack, and the guest chooses how many levels there are). Nothing that
 /// a link leads to is touched.
-pub fn remove_tree(path: &Path) -> io::Result<()> {
+pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
     if !fs::symlink_metadata(path)?.is_dir() {
         return fs::remove_file(path);
     }

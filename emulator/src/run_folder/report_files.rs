@@ -9,15 +9,15 @@ use super::evaluation::name;
 use crate::failure::{BadInput, bad_input};
 
 /// A report's flame graph, for comparisons.
-pub const FLAME: &str = "flame.json";
+pub(crate) const FLAME: &str = "flame.json";
 /// A report with all its numbers.
-pub const REPORT: &str = "report.json";
+pub(crate) const REPORT: &str = "report.json";
 
 /// Returns the report of a run, or of one of its harts.
 ///
 /// # Errors
 /// If there is none, or it has a later format than this simulator's.
-pub fn report(run: &Results, hart: Option<u32>) -> Result<Value, BadInput> {
+pub(crate) fn report(run: &Results, hart: Option<u32>) -> Result<Value, BadInput> {
     known(run, &name(hart, REPORT), REPORT_FORMAT)
 }
 
@@ -25,7 +25,7 @@ pub fn report(run: &Results, hart: Option<u32>) -> Result<Value, BadInput> {
 ///
 /// # Errors
 /// If there is no report, it has a later format than this simulator's, or it lacks something.
-pub fn compared(run: &Results, hart: Option<u32>) -> Result<Run, BadInput> {
+pub(crate) fn compared(run: &Results, hart: Option<u32>) -> Result<Run, BadInput> {
     typed(run, &name(hart, REPORT), REPORT_FORMAT)
 }
 
@@ -33,7 +33,7 @@ pub fn compared(run: &Results, hart: Option<u32>) -> Result<Run, BadInput> {
 ///
 /// # Errors
 /// If there is none, or it has a later format than this simulator's.
-pub fn flame(run: &Results, hart: Option<u32>) -> Result<Flame, BadInput> {
+pub(crate) fn flame(run: &Results, hart: Option<u32>) -> Result<Flame, BadInput> {
     let name = name(hart, FLAME);
     if !run.has(&name) {
         let error = "no such file; `tipsim report DIR --rebuild` writes it";

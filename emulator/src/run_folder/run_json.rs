@@ -15,14 +15,14 @@ use crate::experiment::End;
 use crate::failure::{BadInput, bad_input};
 
 /// The version of the file. Within one, keys may be added; none changes its meaning, its unit or its type.
-pub const RUN_FORMAT: u32 = 1;
+pub(crate) const RUN_FORMAT: u32 = 1;
 
 /// How a run went, and with what. A run that has begun has `name`, `tipsim`, `end`, `part`, `core`, `spec` and `symbols`; the others come
 /// when it has ended. Counts are of the first hart and of the part that matters, under the timing core if anything ran there.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(title = "run.json")]
-pub struct RunJson {
+pub(crate) struct RunJson {
     /// Version of this file. Files of tipsim 0.1.0 before this number have none, and `end` is a text there.
     pub format: u32,
     /// Name of the run.
@@ -113,7 +113,7 @@ pub struct RunJson {
 /// A run whose stored units were timed again.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct RetimedRun {
+pub(crate) struct RetimedRun {
     /// Folder of the run.
     pub run: PathBuf,
     /// Name of the core on which the run was.
@@ -129,7 +129,7 @@ pub struct RetimedRun {
 /// The functional part of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct FunctionalPart {
+pub(crate) struct FunctionalPart {
     /// Instructions retired.
     pub instructions: u64,
     /// Instructions of these that an earlier run with the same boot had executed.
@@ -143,7 +143,7 @@ pub struct FunctionalPart {
 /// One of several harts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct HartOfRun {
+pub(crate) struct HartOfRun {
     /// Cycles under the timing core.
     pub cycles: u64,
     /// Instructions retired under the timing core.
@@ -159,7 +159,7 @@ pub struct HartOfRun {
 /// A run's trace.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct TraceOfRun {
+pub(crate) struct TraceOfRun {
     /// Size, in bytes.
     pub bytes: u64,
     /// Number of records.
@@ -173,7 +173,7 @@ pub struct TraceOfRun {
 /// Why a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub enum RunEnd {
+pub(crate) enum RunEnd {
     /// One of the reasons there are.
     Known(EndReason),
     /// What an older version wrote.
@@ -183,7 +183,7 @@ pub enum RunEnd {
 /// The reasons for which a run ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
-pub enum EndReason {
+pub(crate) enum EndReason {
     /// The guest ended it.
     Guest {
         /// How.
@@ -231,7 +231,7 @@ pub enum EndReason {
 /// How a guest ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum GuestExit {
+pub(crate) enum GuestExit {
     /// The guest switched the machine off.
     PowerOff,
     /// The guest asked for a reset.
@@ -248,7 +248,7 @@ impl Default for RunEnd {
 
 impl RunEnd {
     /// Returns whether the guest itself ended the run, before or after its command.
-    pub fn is_by_guest(&self) -> bool {
+    pub(crate) fn is_by_guest(&self) -> bool {
         match self {
             Self::Known(reason) => matches!(reason, EndReason::Guest { .. }),
             Self::Older(text) => text.starts_with("Guest"),
@@ -291,7 +291,7 @@ impl RunJson {
     ///
     /// # Errors
     /// If there is none, or its content is not what [`Self::of`] takes.
-    pub fn read(run: &Results) -> Result<Self, BadInput> {
+    pub(crate) fn read(run: &Results) -> Result<Self, BadInput> {
         Self::of(run.json(RUN)?).map_err(|e| bad_input(&run.path().join(RUN), e))
     }
 
@@ -299,7 +299,7 @@ impl RunJson {
     ///
     /// # Errors
     /// If a key has another type than the schema says, or the file is of a newer version.
-    pub fn of(content: Value) -> Result<Self, String> {
+    pub(crate) fn of(content: Value) -> Result<Self, String> {
         let found: Self = serde_json::from_value(content).map_err(|e| e.to_string())?;
         if found.format > RUN_FORMAT {
             return Err(format!(
@@ -311,7 +311,7 @@ impl RunJson {
     }
 
     /// Returns the file's content.
-    pub fn to_value(&self) -> Value {
+    pub(crate) fn to_value(&self) -> Value {
         serde_json::to_value(self).expect("a run's description has names as keys")
     }
 }

@@ -12,19 +12,19 @@ const PDIS: &str = "pdis";
 
 /// Fields of the PMU's `config`, as its driver has them. `config1` and `config2` are mask and match of the record's header.
 mod config {
-    pub const SEL: u64 = 7;
-    pub const CYCLES: u64 = 1 << 4;
-    pub const FETCH: u64 = 1 << 5;
-    pub const FLUSHED: u64 = 1 << 7;
-    pub const LATSEL_SHIFT: u32 = 8;
-    pub const INV: u64 = 1 << 11;
-    pub const LDLAT_SHIFT: u32 = 12;
+    pub(super) const SEL: u64 = 7;
+    pub(super) const CYCLES: u64 = 1 << 4;
+    pub(super) const FETCH: u64 = 1 << 5;
+    pub(super) const FLUSHED: u64 = 1 << 7;
+    pub(super) const LATSEL_SHIFT: u32 = 8;
+    pub(super) const INV: u64 = 1 << 11;
+    pub(super) const LDLAT_SHIFT: u32 = 12;
 }
 /// Bits of the record's header that the truth does not have: counters, the second address.
 const NOT_KNOWN: u64 = control::HPM | header::ADR2V;
 
 /// Returns the count that an event's samples are compared with, or why the truth has none.
-pub fn metric(event: &SampledEvent) -> Result<Metric, &'static str> {
+pub(crate) fn metric(event: &SampledEvent) -> Result<Metric, &'static str> {
     let (base, _) = event.name.rsplit_once(':').unwrap_or((&event.name, ""));
     if event.pmu == PDIS || base.split('/').next() == Some(PDIS) {
         return selected(event);

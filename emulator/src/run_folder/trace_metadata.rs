@@ -14,7 +14,7 @@ use simulation::Region;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(title = "trace.tip")]
-pub struct TraceMetadata {
+pub(crate) struct TraceMetadata {
     /// Version of the simulator.
     pub tipsim: Option<String>,
     /// Name of the run.
@@ -68,7 +68,7 @@ impl Default for TraceMetadata {
 /// A file that booted.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct BootFile {
+pub(crate) struct BootFile {
     /// Size, in bytes.
     pub bytes: u64,
     /// SHA-256 of the content; none of a disk, which may be large.

@@ -19,7 +19,7 @@ const KERNEL_HALF: u64 = 1 << 63;
 
 /// Writes the truth among a run's results, with names from the profilers' `evaluations` of the harts. Processes whose
 /// kernel's numbers are not among those `sampled` are told as one with the others of their program.
-pub fn write(
+pub(crate) fn write(
     collected: CollectedTruth,
     run: &mut Results,
     evaluations: &[Evaluation],
@@ -118,7 +118,7 @@ fn named(
     }
 }
 /// Returns the truth that a run wrote, if it wrote one.
-pub fn read(run: &Results) -> Result<Option<Truth>, BadInput> {
+pub(crate) fn read(run: &Results) -> Result<Option<Truth>, BadInput> {
     if !run.has(NAME) {
         return Ok(None);
     }

@@ -21,10 +21,10 @@ use crate::failure::{BadInput, bad_input, cannot_write};
 const TIME_TO_MARK: Duration = Duration::from_secs(1);
 
 /// Creates a file when it is called.
-pub type CreateFile = Box<dyn FnOnce() -> Result<File, SimulationError>>;
+pub(super) type CreateFile = Box<dyn FnOnce() -> Result<File, SimulationError>>;
 
 /// A run's working folder, `DIR.partial`. Dropped before [`Self::publish`], it is removed.
-pub struct Work {
+pub(crate) struct Work {
     /// What is there so far, under the folder's lock.
     results: Results,
     /// Where the results belong.
@@ -37,7 +37,7 @@ impl Work {
     ///
     /// # Errors
     /// If something is there that no run made, or that cannot be replaced.
-    pub fn check(out: &Path) -> Result<(), BadInput> {
+    pub(crate) fn check(out: &Path) -> Result<(), BadInput> {
         let real = out.canonicalize().unwrap_or_else(|_| out.to_owned());
         settle(&real).map_err(|e| bad_input(&suffixed(&real, ".partial"), e))?;
         place(out).map(drop)
@@ -47,7 +47,7 @@ impl Work {
     ///
     /// # Errors
     /// If something is at `out` that no run made or that cannot be replaced, and if another run works for `out`.
-    pub fn begin(out: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn begin(out: &Path) -> anyhow::Result<Self> {
         let parent = out.parent().filter(|parent| !parent.as_os_str().is_empty());
         if let Some(parent) = parent {
             fs::create_dir_all(parent).map_err(|e| cannot_write(parent, e))?;
@@ -67,17 +67,17 @@ impl Work {
     }
 
     /// Returns the results that are there so far.
-    pub fn results(&mut self) -> &mut Results {
+    pub(crate) fn results(&mut self) -> &mut Results {
         &mut self.results
     }
 
     /// Returns the path of the working folder.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.results.path()
     }
 
     /// The folder that the guest shares with the host.
-    pub fn guest_files(&self) -> PathBuf {
+    pub(crate) fn guest_files(&self) -> PathBuf {
         self.results.guest_files()
     }
 
@@ -85,7 +85,7 @@ impl Work {
     ///
     /// # Errors
     /// If it cannot be created.
-    pub fn create(&self, name: &str) -> anyhow::Result<File> {
+    pub(crate) fn create(&self, name: &str) -> anyhow::Result<File> {
         let created = self.results.folder().create(name);
         created.map_err(|e| cannot_write(&self.path().join(name), e))
     }
@@ -94,7 +94,7 @@ impl Work {
     ///
     /// # Errors
     /// If the process can open no more files.
-    pub fn creator(&self, name: &'static str) -> anyhow::Result<CreateFile> {
+    pub(crate) fn creator(&self, name: &'static str) -> anyhow::Result<CreateFile> {
         let path = self.path().join(name);
         let folder = self.results.folder().try_clone();
         let folder = folder.map_err(|e| bad_input(self.path(), e))?;
@@ -105,7 +105,7 @@ impl Work {
 
     /// Puts the results in their place, in one step; the run before is kept as `DIR.old`. `part`: why they are not of a whole run.
     /// Returns where they are, and what went wrong.
-    pub fn publish(mut self, part: Option<&str>) -> (PathBuf, anyhow::Result<()>) {
+    pub(crate) fn publish(mut self, part: Option<&str>) -> (PathBuf, anyhow::Result<()>) {
         self.published = true;
         let path = self.path().to_owned();
         match self.finish(part) {

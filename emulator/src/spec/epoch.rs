@@ -11,7 +11,7 @@ const FIXED: u64 = 1_767_225_600;
 
 /// What the guest's clock shows at reset. It goes on in simulated time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Epoch {
+pub(crate) enum Epoch {
     /// 2026-01-01 00:00 UTC, so that runs are equal.
     #[default]
     Fixed,
@@ -23,7 +23,7 @@ pub enum Epoch {
 
 impl Epoch {
     /// Unix time, in seconds.
-    pub fn seconds(self) -> u64 {
+    pub(crate) fn seconds(self) -> u64 {
         match self {
             Self::Fixed => FIXED,
             Self::At(seconds) => seconds,

@@ -9,7 +9,7 @@ use crate::spec::epoch::Epoch;
 /// What boots.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Guest {
+pub(crate) struct Guest {
     /// The system that boots; `kernel` and the other files replace single parts of it.
     pub image: GuestImage,
     /// Kernel Image.
@@ -105,7 +105,7 @@ impl Guest {
 /// The guest's system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum GuestImage {
+pub(crate) enum GuestImage {
     /// What `guest-sw/build` makes: a kernel, perf and a few tools; packages are unpacked over it.
     #[default]
     Minimal,
@@ -116,7 +116,7 @@ pub enum GuestImage {
 /// The guest's network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum Net {
+pub(crate) enum Net {
     /// No network card.
     #[default]
     None,

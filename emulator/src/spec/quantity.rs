@@ -1,7 +1,7 @@
 //! Sizes, frequencies and durations with their units.
 
 /// Bytes of a size such as "512M", "2G".
-pub fn parse_size(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let expected = || format!("expected a size such as 512M or 2G, found \"{text}\"");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match &text[digits.len()..] {
@@ -16,7 +16,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
 }
 
 /// Bytes of a machine's memory: a size of at least 1 MiB, less being a number whose unit is missing.
-pub fn parse_memory(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_memory(text: &str) -> Result<u64, String> {
     let bytes = parse_size(text)?;
     match bytes < 1 << 20 {
         true if text.bytes().all(|c| c.is_ascii_digit()) => Err(format!(
@@ -28,7 +28,7 @@ pub fn parse_memory(text: &str) -> Result<u64, String> {
 }
 
 /// Hertz of a frequency such as "4kHz".
-pub fn parse_frequency(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_frequency(text: &str) -> Result<f64, String> {
     let expected = || format!("expected a frequency such as 4kHz, found \"{text}\"");
     let number = text.strip_suffix("Hz").ok_or_else(expected)?;
     let (number, factor) = match number.as_bytes().last() {
@@ -41,7 +41,7 @@ pub fn parse_frequency(text: &str) -> Result<f64, String> {
 }
 
 /// Seconds of a duration such as "90s", "10min" or "2h".
-pub fn parse_duration(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_duration(text: &str) -> Result<u64, String> {
     let expected = || format!("expected a duration such as 90s, 10min or 2h, found \"{text}\"");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &text[digits.len()..] {

@@ -12,7 +12,7 @@ use super::quantity::parse_duration;
 /// What is run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Run {
+pub(crate) struct Run {
     /// How the guest boots. After a functional boot the timing core takes over where the region begins; with the region
     /// `run` everything is functional.
     pub boot: Mode,
@@ -61,7 +61,7 @@ const MAX_IDLE: &str = "2h";
 
 impl Run {
     /// Simulated seconds of `max_idle`, of a spec that was checked.
-    pub fn max_idle_seconds(&self) -> u64 {
+    pub(crate) fn max_idle_seconds(&self) -> u64 {
         parse_duration(&self.max_idle).unwrap_or(0)
     }
 }

@@ -19,7 +19,7 @@ const MAX_SAMPLERS: usize = 4096;
 /// Samplers. Every key takes one value or a list; lists stand for all combinations.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct SamplerSpec {
+pub(crate) struct SamplerSpec {
     /// Profilers: tip, tip-ilp, nci, nci-ilp, lci, dispatch, dispatch-op, software; "all" for every one.
     #[serde(deserialize_with = "one_or_more")]
     pub profiler: Vec<String>,
@@ -55,7 +55,7 @@ pub struct SamplerSpec {
 /// Where in its period a trigger falls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub(crate) enum Mode {
     /// At the end of the period.
     #[default]
     Periodic,
@@ -67,7 +67,7 @@ pub enum Mode {
 ///
 /// # Errors
 /// What was expected and what was found, with the field.
-pub fn samplers(specs: &[SamplerSpec], clock_hz: f64) -> Result<Vec<Sampler>, String> {
+pub(crate) fn samplers(specs: &[SamplerSpec], clock_hz: f64) -> Result<Vec<Sampler>, String> {
     let mut found = Vec::new();
     for (n, spec) in specs.iter().enumerate() {
         let at = |(field, problem): (&str, String)| format!("sampler[{n}]{field}: {problem}");

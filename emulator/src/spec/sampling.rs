@@ -51,7 +51,7 @@ impl Spec {
     ///
     /// # Errors
     /// If the spec has what TOML has not.
-    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+    pub(crate) fn to_toml(&self) -> Result<String, toml::ser::Error> {
         let mut table = toml::Table::try_from(self)?;
         let plan = table.get_mut("run").and_then(|run| run.get_mut("sampling"));
         if let (Some(plan), Some(table)) =

@@ -7,7 +7,7 @@ use timing::{Preset, PresetError};
 use crate::failure::{BadInput, bad_input, nearest};
 
 /// Where a spec comes from.
-pub struct Source<'a> {
+pub(crate) struct Source<'a> {
     /// The file.
     pub path: &'a Path,
     /// Assignments on the command line that replace keys of the file.
@@ -17,7 +17,7 @@ pub struct Source<'a> {
 }
 
 /// Options of `tipsim profile` by the keys that they set.
-pub const PROFILE_OPTIONS: [(&str, &str); 7] = [
+pub(crate) const PROFILE_OPTIONS: [(&str, &str); 7] = [
     ("guest.harts", "--harts"),
     ("guest.memory", "--memory"),
     ("guest.image", "--image"),
@@ -29,7 +29,7 @@ pub const PROFILE_OPTIONS: [(&str, &str); 7] = [
 
 impl Source<'_> {
     /// An error of the file, or of the option that set the key with which the error begins.
-    pub fn blame(&self, error: impl std::fmt::Display) -> BadInput {
+    pub(crate) fn blame(&self, error: impl std::fmt::Display) -> BadInput {
         let error = error.to_string();
         // A preset says that its parameters were set by someone; a change of them here does, too.
         let error = error.strip_prefix("override: ").unwrap_or(&error);
@@ -124,7 +124,7 @@ fn as_here(message: &str) -> String {
 }
 
 /// One line for a TOML error: line number, message, nearest known key.
-pub fn toml_message(error: &toml::de::Error, text: &str) -> String {
+pub(crate) fn toml_message(error: &toml::de::Error, text: &str) -> String {
     let message = as_here(&error.message().replace('\n', " "));
     let line = error
         .span()

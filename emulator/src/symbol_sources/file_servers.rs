@@ -25,14 +25,14 @@ const NOT_IN_ARCHIVE: i32 = 4;
 
 /// debuginfod servers.
 #[derive(Debug)]
-pub struct Debuginfod {
+pub(crate) struct Debuginfod {
     /// The servers' addresses, as in `DEBUGINFOD_URLS`.
     urls: String,
 }
 
 impl Debuginfod {
     /// Returns the servers at the addresses in `urls`, with spaces between them.
-    pub fn new(urls: &str) -> Self {
+    pub(crate) fn new(urls: &str) -> Self {
         Self { urls: urls.to_owned() }
     }
 
@@ -94,7 +94,7 @@ impl FileServer for Debuginfod {
 
 /// Debian's archive of `-dbgsym` packages.
 #[derive(Debug)]
-pub struct DebugArchive;
+pub(crate) struct DebugArchive;
 
 impl FileServer for DebugArchive {
     fn debug_file(&self, build_id: &BuildId) -> Result<PathBuf, String> {

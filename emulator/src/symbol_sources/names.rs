@@ -16,7 +16,7 @@ use crate::symbol_sources::file_servers::{DebugArchive, Debuginfod};
 
 /// Where the guest's symbols are on the host; run.json keeps it for later.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct SymbolPaths {
+pub(crate) struct SymbolPaths {
     /// Folders with the guest's ELF files at their guest paths.
     pub roots: Vec<PathBuf>,
     /// What of the host the run put into the guest, by its path there.
@@ -40,7 +40,7 @@ const SHARE: &str = "/out";
 impl SymbolPaths {
     /// Returns where the symbols of a guest are: in folders of the user's `own`, in the guest's, and in `files` of its shared
     /// folder.
-    pub fn new(guest: &GuestFiles, own: &[PathBuf], files: &[PathBuf]) -> Self {
+    pub(crate) fn new(guest: &GuestFiles, own: &[PathBuf], files: &[PathBuf]) -> Self {
         let absolute = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
         let shared = files.iter().filter_map(|file| {
             let name = file.file_name()?.to_string_lossy();
@@ -56,13 +56,13 @@ impl SymbolPaths {
     }
 
     /// Adds what the guest of a run left in the folder that it shared.
-    pub fn with_guest_files(mut self, files: PathBuf) -> Self {
+    pub(crate) fn with_guest_files(mut self, files: PathBuf) -> Self {
         self.shared.push(Shared { guest: SHARE.to_owned(), host: files });
         self
     }
 
     /// Adds folders of the user's own, before the others.
-    pub fn with_folders(mut self, folders: &[PathBuf]) -> Result<Self, BadInput> {
+    pub(crate) fn with_folders(mut self, folders: &[PathBuf]) -> Result<Self, BadInput> {
         if let Some(missing) = folders.iter().find(|dir| !dir.is_dir()) {
             return Err(bad_input(missing, "--debug-dir: expected a folder"));
         }
@@ -71,7 +71,7 @@ impl SymbolPaths {
     }
 
     /// Returns the symbolizer that names addresses by these files.
-    pub fn symbolizer(&self) -> Symbolizer {
+    pub(crate) fn symbolizer(&self) -> Symbolizer {
         let here = std::env::current_dir();
         let mut servers: Vec<Arc<dyn FileServer>> = Vec::new();
         if !self.debuginfod.trim().is_empty() {
@@ -99,7 +99,7 @@ impl SymbolPaths {
 }
 
 /// Returns where a run found its symbols.
-pub fn recorded(run: &Results) -> Result<SymbolPaths, BadInput> {
+pub(crate) fn recorded(run: &Results) -> Result<SymbolPaths, BadInput> {
     match RunJson::read(run)?.symbols {
         // The run is of a version that did not record where symbols were.
         Value::Null => Ok(SymbolPaths::default()),
@@ -111,7 +111,7 @@ pub fn recorded(run: &Results) -> Result<SymbolPaths, BadInput> {
 }
 
 /// Returns where the run found its symbols, or where the user says that they are. A run that was killed has not recorded it.
-pub fn symbol_paths(args: &ReportArgs, run: &Results) -> anyhow::Result<SymbolPaths> {
+pub(crate) fn symbol_paths(args: &ReportArgs, run: &Results) -> anyhow::Result<SymbolPaths> {
     let recorded = match run.has(RUN) {
         true => recorded(run)?,
         false => SymbolPaths::default(),
@@ -137,6 +137,6 @@ pub fn symbol_paths(args: &ReportArgs, run: &Results) -> anyhow::Result<SymbolPa
 }
 
 /// Returns an instruction in assembly.
-pub fn disassemble(raw: u32, pc: u64) -> String {
+pub(crate) fn disassemble(raw: u32, pc: u64) -> String {
     isa::disasm(&isa::decode(raw), pc)
 }

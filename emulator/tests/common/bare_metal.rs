@@ -6,7 +6,7 @@ use super::{assemble, scratch, succeed, tipsim};
 
 /// A record of the trace.
 #[derive(Debug)]
-pub struct Row {
+pub(crate) struct Row {
     pub decode: u64,
     pub dispatch: u64,
     pub commit: u64,
@@ -20,7 +20,7 @@ pub struct Row {
 }
 
 /// The words that a program prints, and the trace of its run.
-pub fn run_program<const WORDS: usize>(
+pub(crate) fn run_program<const WORDS: usize>(
     name: &str,
     source: &str,
     values: &[(&str, String)],
@@ -49,7 +49,7 @@ pub fn run_program<const WORDS: usize>(
 }
 
 /// Returns what a hart left in the trace of the run in `dir/out`.
-pub fn trace(dir: &Path, hart: usize) -> Vec<Row> {
+pub(crate) fn trace(dir: &Path, hart: usize) -> Vec<Row> {
     let csv = dir.join("trace.csv");
     let mut expand = tipsim();
     expand.args(["trace", "expand", "--format", "csv"]);

@@ -22,10 +22,10 @@ const later = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 "#;
 
 /// What lets the steps of a test be executed under the page's policy.
-pub const NONCE: &str = "tipsim-test";
+pub(crate) const NONCE: &str = "tipsim-test";
 
 /// How a page is opened.
-pub struct Browser<'a> {
+pub(crate) struct Browser<'a> {
     /// Width and height in pixels.
     pub window: (u32, u32),
     /// `light` or `dark`.
@@ -43,7 +43,7 @@ impl Default for Browser<'_> {
 }
 
 /// What a page said.
-pub struct Seen {
+pub(crate) struct Seen {
     /// Names and values, in order.
     pub said: Vec<(String, Value)>,
     /// The screenshot.
@@ -52,7 +52,7 @@ pub struct Seen {
 
 /// A screenshot: its size in pixels, and three bytes for each of them.
 #[derive(PartialEq, Eq)]
-pub struct Picture {
+pub(crate) struct Picture {
     pub width: u32,
     pub height: u32,
     pub pixels: Vec<u8>,
@@ -79,7 +79,7 @@ impl Picture {
     }
 
     /// The share of pixels that are clearly of another colour: those of letters' edges may differ a little.
-    pub fn difference(&self, other: &Self) -> f64 {
+    pub(crate) fn difference(&self, other: &Self) -> f64 {
         assert_eq!((self.width, self.height), (other.width, other.height));
         let pairs = self.pixels.chunks(3).zip(other.pixels.chunks(3));
         let differ = pairs.filter(|(a, b)| a.iter().zip(*b).any(|(a, b)| a.abs_diff(*b) > 24));
@@ -87,13 +87,13 @@ impl Picture {
     }
 
     /// Mean of all bytes, from 0 (black) to 255.
-    pub fn brightness(&self) -> f64 {
+    pub(crate) fn brightness(&self) -> f64 {
         let sum: u64 = self.pixels.iter().map(|byte| u64::from(*byte)).sum();
         sum as f64 / self.pixels.len() as f64
     }
 
     /// Returns the number of colours of the picture.
-    pub fn colours(&self) -> usize {
+    pub(crate) fn colours(&self) -> usize {
         let colours: std::collections::HashSet<&[u8]> = self.pixels.chunks(3).collect();
         colours.len()
     }
@@ -101,7 +101,7 @@ impl Picture {
 
 impl Seen {
     /// Returns what the page said last under `name`.
-    pub fn get(&self, name: &str) -> &Value {
+    pub(crate) fn get(&self, name: &str) -> &Value {
         let found = self.said.iter().rev().find(|(said, _)| said == name);
         &found.unwrap_or_else(|| panic!("the page did not say {name}: {:?}", self.said)).1
     }
@@ -109,7 +109,7 @@ impl Seen {
 
 impl Browser<'_> {
     /// Opens a page, in a folder of the test's own. A page may not have errors, on its console or elsewhere.
-    pub fn open(&self, name: &str, page: &str) -> Seen {
+    pub(crate) fn open(&self, name: &str, page: &str) -> Seen {
         let seen = self.look(name, page);
         let errors: Vec<_> = seen.said.iter().filter(|(name, _)| name == "error").collect();
         assert!(errors.is_empty(), "{name}: {errors:?}");
@@ -117,7 +117,7 @@ impl Browser<'_> {
     }
 
     /// Opens a page that may have errors: each is said as `error`.
-    pub fn look(&self, name: &str, page: &str) -> Seen {
+    pub(crate) fn look(&self, name: &str, page: &str) -> Seen {
         let folder = scratch(name);
         let (head, rest) = page.split_once("<head>").expect("a page has a head");
         let steps = self.steps;

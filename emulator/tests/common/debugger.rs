@@ -5,10 +5,10 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 /// GDB's end of its remote protocol.
-pub struct Debugger(BufReader<TcpStream>);
+pub(crate) struct Debugger(BufReader<TcpStream>);
 
 /// Starts a machine that waits for a debugger, and gives the port.
-pub fn start(command: &mut Command) -> (Child, u16) {
+pub(crate) fn start(command: &mut Command) -> (Child, u16) {
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
@@ -21,12 +21,12 @@ pub fn start(command: &mut Command) -> (Child, u16) {
 
 impl Debugger {
     /// Connects to a machine.
-    pub fn connect(port: u16) -> Self {
+    pub(crate) fn connect(port: u16) -> Self {
         Self(BufReader::new(TcpStream::connect(("127.0.0.1", port)).unwrap()))
     }
 
     /// Connects to a machine that still has to notice that the debugger before is gone.
-    pub fn next(port: u16) -> Self {
+    pub(crate) fn next(port: u16) -> Self {
         loop {
             let mut next = Self::connect(port);
             if !next.ask("?").starts_with('E') {
@@ -37,7 +37,7 @@ impl Debugger {
     }
 
     /// Sends a packet; the answer, without what the protocol puts around it.
-    pub fn ask(&mut self, packet: &str) -> String {
+    pub(crate) fn ask(&mut self, packet: &str) -> String {
         let sum = packet.bytes().fold(0u8, u8::wrapping_add);
         // The packet is sent in one piece: a debugger that is refused is answered at the first byte, and may send no more.
         let packet = format!("${packet}#{sum:02x}");
@@ -46,18 +46,18 @@ impl Debugger {
     }
 
     /// Lets the machine go on, and does not wait for it.
-    pub fn go_on(&mut self) {
+    pub(crate) fn go_on(&mut self) {
         write!(self.0.get_mut(), "$vCont;c#a8").unwrap();
     }
 
     /// Ctrl-C while the machine runs; why it stopped.
-    pub fn interrupt(&mut self) -> String {
+    pub(crate) fn interrupt(&mut self) -> String {
         self.0.get_mut().write_all(&[3]).unwrap();
         self.answer()
     }
 
     /// A `monitor` command, and what it prints.
-    pub fn monitor(&mut self, command: &str) -> String {
+    pub(crate) fn monitor(&mut self, command: &str) -> String {
         let hex: String = command.bytes().map(|byte| format!("{byte:02x}")).collect();
         let mut answer = self.ask(&format!("qRcmd,{hex}"));
         let mut text = String::new();
@@ -72,13 +72,13 @@ impl Debugger {
     }
 
     /// Asks with the machine's number of a thread first.
-    pub fn of_thread(&mut self, thread: u32, number: u16) -> u64 {
+    pub(crate) fn of_thread(&mut self, thread: u32, number: u16) -> u64 {
         assert_eq!(self.ask(&format!("Hg{thread:x}")), "OK");
         self.register(number)
     }
 
     /// The next packet.
-    pub fn answer(&mut self) -> String {
+    pub(crate) fn answer(&mut self) -> String {
         let mut answer = Vec::new();
         self.0.skip_until(b'$').unwrap();
         self.0.read_until(b'#', &mut answer).unwrap();
@@ -101,7 +101,7 @@ impl Debugger {
     }
 
     /// A register by GDB's number.
-    pub fn register(&mut self, number: u16) -> u64 {
+    pub(crate) fn register(&mut self, number: u16) -> u64 {
         let hex = self.ask(&format!("p{number:x}"));
         u64::from_str_radix(&hex, 16).expect(&hex).swap_bytes()
     }

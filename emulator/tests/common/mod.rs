@@ -1,10 +1,10 @@
 //! Runs the built `tipsim` and reads what it left.
 
-pub mod bare_metal;
-pub mod browser;
-pub mod debugger;
-pub mod precise;
-pub mod truth;
+pub(crate) mod bare_metal;
+pub(crate) mod browser;
+pub(crate) mod debugger;
+pub(crate) mod precise;
+pub(crate) mod truth;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::thread::ThreadId;
 
 /// The simulator.
-pub fn tipsim() -> Command {
+pub(crate) fn tipsim() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tipsim"));
     command.env("TIPSIM_GUEST_SW", repo().join("guest-sw"));
     // Nobody outside is asked for names.
@@ -23,13 +23,13 @@ pub fn tipsim() -> Command {
 }
 
 /// Directory of the built guest. The end-to-end tests cannot do without.
-pub fn guest() -> PathBuf {
+pub(crate) fn guest() -> PathBuf {
     let guest = std::env::var_os("TIPSIM_GUEST");
     PathBuf::from(guest.expect("TIPSIM_GUEST is not set: run scripts/test, which builds the guest"))
 }
 
 /// The repository.
-pub fn repo() -> &'static Path {
+pub(crate) fn repo() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the repository")
 }
 
@@ -38,7 +38,7 @@ pub fn repo() -> &'static Path {
 /// # Panics
 /// If another test has a directory of this name: both may run at the same time.
 #[track_caller]
-pub fn scratch(name: &str) -> PathBuf {
+pub(crate) fn scratch(name: &str) -> PathBuf {
     static TAKEN: Mutex<BTreeMap<String, ThreadId>> = Mutex::new(BTreeMap::new());
     let this = std::thread::current().id();
     let owner = *TAKEN.lock().unwrap().entry(name.to_owned()).or_insert(this);
@@ -50,7 +50,7 @@ pub fn scratch(name: &str) -> PathBuf {
 }
 
 /// `tipsim run` of a spec, which is written to `dir/spec.toml`, with the built guest; its output folder is `dir/out`.
-pub fn run_spec(dir: &Path, spec: &str) -> Command {
+pub(crate) fn run_spec(dir: &Path, spec: &str) -> Command {
     let path = dir.join("spec.toml");
     std::fs::write(&path, spec).expect("write the spec");
     let mut command = tipsim();
@@ -60,18 +60,18 @@ pub fn run_spec(dir: &Path, spec: &str) -> Command {
 }
 
 /// Returns what a command wrote to standard error.
-pub fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Returns what a command wrote to standard output.
-pub fn stdout(output: &Output) -> String {
+pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Runs a command and gives its output.
 #[track_caller]
-pub fn succeed(command: &mut Command) -> String {
+pub(crate) fn succeed(command: &mut Command) -> String {
     let name = command.get_program().to_owned();
     let output = command
         .output()
@@ -82,7 +82,7 @@ pub fn succeed(command: &mut Command) -> String {
 
 /// Checks that a command failed with `status` and one line on standard error that holds all `words`.
 #[track_caller]
-pub fn assert_error(output: &Output, status: i32, words: &[&str]) {
+pub(crate) fn assert_error(output: &Output, status: i32, words: &[&str]) {
     let text = stderr(output);
     assert_eq!(output.status.code(), Some(status), "{text}");
     assert_eq!(text.trim_end().lines().count(), 1, "one line expected: {text}");
@@ -92,7 +92,7 @@ pub fn assert_error(output: &Output, status: i32, words: &[&str]) {
 }
 
 /// Assembles a bare-metal program at the start of RAM.
-pub fn assemble(dir: &Path, name: &str, source: &str) -> PathBuf {
+pub(crate) fn assemble(dir: &Path, name: &str, source: &str) -> PathBuf {
     let (s, elf) = (dir.join(format!("{name}.S")), dir.join(format!("{name}.elf")));
     std::fs::write(&s, source).expect("write source");
     let status = Command::new("riscv64-linux-gnu-gcc")
@@ -106,7 +106,7 @@ pub fn assemble(dir: &Path, name: &str, source: &str) -> PathBuf {
 }
 
 /// Compiles a C program for the guest as `work` in a folder.
-pub fn compile_work(dir: &Path, source: &str, options: &[&str]) {
+pub(crate) fn compile_work(dir: &Path, source: &str, options: &[&str]) {
     let file = dir.join("work.c");
     std::fs::write(&file, source).expect("write source");
     let mut gcc = Command::new("riscv64-linux-gnu-gcc");
@@ -115,20 +115,20 @@ pub fn compile_work(dir: &Path, source: &str, options: &[&str]) {
 }
 
 /// Runs a spec in a folder, which has to succeed; gives run.json.
-pub fn run_of_spec(dir: &Path, spec: &str) -> serde_json::Value {
+pub(crate) fn run_of_spec(dir: &Path, spec: &str) -> serde_json::Value {
     let output = run_spec(dir, spec).output().expect("run tipsim");
     assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
     json(&dir.join("out/run.json"))
 }
 
 /// Reads a JSON file of a run.
-pub fn json(path: &Path) -> serde_json::Value {
+pub(crate) fn json(path: &Path) -> serde_json::Value {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 /// A program with the HTIF symbols around `body`, which ends with an exit code in a0.
-pub fn htif(body: &str) -> String {
+pub(crate) fn htif(body: &str) -> String {
     format!(
         ".globl _start\n_start:\n{body}\n  slli a0, a0, 1\n  ori a0, a0, 1\n  la t0, tohost\n\
          1: sd a0, 0(t0)\n  j 1b\n\

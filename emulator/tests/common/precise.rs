@@ -7,7 +7,7 @@ use std::process::Command;
 use super::{repo, run_spec, succeed};
 
 /// Compiles a program of `precise/`.
-pub fn compile(dir: &Path, name: &str) {
+pub(crate) fn compile(dir: &Path, name: &str) {
     let mut gcc = Command::new("riscv64-linux-gnu-gcc");
     let frames = ["-fno-omit-frame-pointer"];
     gcc.args(frames).args(["-O1", "-g1", "-static", "-o"]).arg(dir.join(name));
@@ -16,7 +16,12 @@ pub fn compile(dir: &Path, name: &str) {
 }
 
 /// Runs a command with programs (names, between commas) in the guest under the timing core; reads a file that it left.
-pub fn in_guest(dir: &Path, programs: &str, harts: u32, command: &str) -> impl Fn(&str) -> String {
+pub(crate) fn in_guest(
+    dir: &Path,
+    programs: &str,
+    harts: u32,
+    command: &str,
+) -> impl Fn(&str) -> String {
     let programs: Vec<&str> = programs.split(',').collect();
     let spec = format!(
         "[guest]\nharts = {harts}\n[run]\nboot = \"functional\"\nregion = \"command\"\n\
@@ -32,12 +37,12 @@ pub fn in_guest(dir: &Path, programs: &str, harts: u32, command: &str) -> impl F
 }
 
 /// A word in hexadecimal.
-pub fn hex(word: &str) -> u64 {
+pub(crate) fn hex(word: &str) -> u64 {
     u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap_or_else(|e| panic!("{word}: {e}"))
 }
 
 /// Addresses of a program's instructions, by their names.
-pub fn disassemble(program: &Path) -> HashMap<u64, String> {
+pub(crate) fn disassemble(program: &Path) -> HashMap<u64, String> {
     let objdump = Command::new("riscv64-linux-gnu-objdump")
         .args(["-d", "--no-show-raw-insn"])
         .arg(program)

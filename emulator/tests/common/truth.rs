@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Returns the instructions of `truth.json`, with names for their entries.
-pub fn instructions(truth: &Value) -> Vec<Value> {
+pub(crate) fn instructions(truth: &Value) -> Vec<Value> {
     let named = |kind: &str, row: &Value| {
         let names = truth["columns"][kind].as_array().unwrap();
         let entries = row.as_array().into_iter().flatten();

@@ -3,11 +3,11 @@
 use crate::common::browser::{Browser, Picture};
 
 /// Part of the pixels by which two pictures of the same may differ.
-pub const MAX_DIFFERENCE: f64 = 0.001;
+pub(super) const MAX_DIFFERENCE: f64 = 0.001;
 
 /// Pictures of a page, light and dark, narrow and wide, in the order (light, narrow), (light, wide), (dark, narrow), (dark, wide): each
 /// is again the same, and each shows something; those of one width differ where dark is dark.
-pub fn check(page: &str, pictures: &[(String, Browser<'_>, Picture)]) {
+pub(super) fn check(page: &str, pictures: &[(String, Browser<'_>, Picture)]) {
     for (name, browser, picture) in pictures {
         // Text, bars of eight colours, and edges of letters.
         assert!(picture.colours() > 100, "{name}: {} colours", picture.colours());

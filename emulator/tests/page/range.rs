@@ -15,18 +15,18 @@ use super::pictures::MAX_DIFFERENCE;
 use crate::common::browser::Browser;
 
 /// Two functions of the program that `symbols` tests with, eight instructions each: so many lie evenly in any window.
-pub const LENGTH_PC: u64 = 0x10150;
-pub const START_PC: u64 = 0x10168;
-pub const INSTRUCTIONS_EACH: u32 = 8;
+pub(super) const LENGTH_PC: u64 = 0x10150;
+pub(super) const START_PC: u64 = 0x10168;
+pub(super) const INSTRUCTIONS_EACH: u32 = 8;
 
 /// Addresses, encodings and lengths of instructions, by their numbers: those of `length`, and of `_start`.
-pub fn straight_code() -> Vec<(u64, u32, u8)> {
+pub(super) fn straight_code() -> Vec<(u64, u32, u8)> {
     let of = |start| (0..u64::from(INSTRUCTIONS_EACH)).map(move |at| (start + 2 * at, 0x13, 2));
     of(LENGTH_PC).chain(of(START_PC)).collect()
 }
 
 /// A hart that commits an instruction of `code` in each cycle, in this order.
-pub fn executed(
+pub(super) fn executed(
     code: &[(u64, u32, u8)],
     order: impl ExactSizeIterator<Item = u32>,
     call_stacks: bool,
@@ -78,12 +78,12 @@ fn phases(cycles: [u32; 2], call_stacks: bool) -> Evaluation {
 }
 
 /// The page of an evaluation, or of those of several harts.
-pub fn page(harts: &[Evaluation]) -> String {
+pub(super) fn page(harts: &[Evaluation]) -> String {
     report(harts).html("")
 }
 
 /// The report of them.
-pub fn report(harts: &[Evaluation]) -> Report {
+pub(super) fn report(harts: &[Evaluation]) -> Report {
     let symbols = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/symbols/src/tests");
     // The compiler had the source at /src/inlined.c.
     let sources = tempfile::tempdir().expect("a temporary folder");
@@ -106,7 +106,7 @@ pub fn report(harts: &[Evaluation]) -> Report {
 }
 
 /// What the views show, by their text; and the brush, from one share of the timeline to another.
-pub const VIEWS: &str = "
+pub(super) const VIEWS: &str = "
     const texts = (selector) => [...document.querySelectorAll(selector)].map((element) => element.textContent);
     const brushed = async (from, to) => {
       const brush = document.querySelector('.brush');
@@ -189,7 +189,7 @@ fn everything_follows_the_range() {
 }
 
 /// The flame graph alone.
-pub const HIDE_ALL_BUT_FLAME_GRAPH: &str = "
+pub(super) const HIDE_ALL_BUT_FLAME_GRAPH: &str = "
     const graph = byId('flame-graph');
     document.body.replaceChildren(graph);
     graph.style.width = '1000px';

@@ -5,7 +5,7 @@ use std::process::Output;
 use serde_json::Value;
 
 /// An export of a run of two harts has what those of each hart have. `report` makes one with these arguments.
-pub fn have_all_harts(report: &dyn Fn(&[&str]) -> Output) {
+pub(super) fn have_all_harts(report: &dyn Fn(&[&str]) -> Output) {
     let folded = |hart: &[&str]| {
         let of = "--format folded --profiler oracle --no-call-stacks";
         let of: Vec<&str> = of.split(' ').collect();

@@ -23,17 +23,17 @@ pub(crate) struct DictionaryBuilder {
 
 impl DictionaryBuilder {
     /// Returns a column whose texts are known beforehand; keys are pushed by [`Self::push`].
-    pub fn of(texts: impl IntoIterator<Item = String>) -> Self {
+    pub(crate) fn of(texts: impl IntoIterator<Item = String>) -> Self {
         Self { keys: Vec::new(), texts: texts.into_iter().collect(), known: FxHashMap::default() }
     }
 
     /// Adds a row with the text of key `key`.
-    pub fn push(&mut self, key: usize) {
+    pub(crate) fn push(&mut self, key: usize) {
         self.keys.push(key as i32);
     }
 
     /// Returns the key of `text`, which is added if it is new: pandas wants each text once in a dictionary.
-    pub fn define(&mut self, text: String) -> usize {
+    pub(crate) fn define(&mut self, text: String) -> usize {
         let texts = &mut self.texts;
         *self.known.entry(text).or_insert_with_key(|text| {
             texts.push(text.clone());
@@ -42,14 +42,14 @@ impl DictionaryBuilder {
     }
 
     /// Returns the rows so far as an array and forgets them; the texts stay.
-    pub fn rows(&mut self) -> Result<ArrayRef, ArrowError> {
+    pub(crate) fn rows(&mut self) -> Result<ArrayRef, ArrowError> {
         let texts = StringArray::from_iter_values(&self.texts);
         let keys = Int32Array::from(take(&mut self.keys));
         Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::new(texts))?))
     }
 
     /// Returns the rows so far as an array and forgets them and the texts.
-    pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+    pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         let rows = self.rows()?;
         self.texts.clear();
         self.known.clear();
@@ -66,13 +66,13 @@ pub(crate) struct NumberedDictionary {
 
 impl NumberedDictionary {
     /// Adds a row with the text of number `id`.
-    pub fn push(&mut self, id: u32, text: impl FnOnce() -> String) {
+    pub(crate) fn push(&mut self, id: u32, text: impl FnOnce() -> String) {
         let key = *self.keys.entry(id).or_insert_with(|| self.names.define(text()));
         self.names.push(key);
     }
 
     /// Returns the rows so far as an array; nothing is left.
-    pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+    pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         self.keys.clear();
         self.names.finish()
     }
@@ -92,13 +92,13 @@ impl Default for ListBuilder {
 
 impl ListBuilder {
     /// Adds a row.
-    pub fn push(&mut self, row: impl IntoIterator<Item = u32>) {
+    pub(crate) fn push(&mut self, row: impl IntoIterator<Item = u32>) {
         self.values.extend(row);
         self.offsets.push(self.values.len() as i32);
     }
 
     /// Returns the rows so far as an array; nothing is left.
-    pub fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+    pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         let Self { offsets, values } = take(self);
         let item = Arc::new(Field::new("item", DataType::UInt32, false));
         let offsets = OffsetBuffer::new(offsets.into());

@@ -21,7 +21,7 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    pub fn event(&mut self, cycle: u64, event: &Event) {
+    pub(crate) fn event(&mut self, cycle: u64, event: &Event) {
         let Event::SideBand { kind, bytes } = event else {
             return;
         };
@@ -34,7 +34,7 @@ impl Context {
     }
 
     /// Adds a row for the thread that runs.
-    pub fn push(&mut self) {
+    pub(crate) fn push(&mut self) {
         self.pids.push(self.pid);
         self.tids.push(self.tid);
         let name = self.name.unwrap_or_else(|| {
@@ -46,7 +46,7 @@ impl Context {
     }
 
     /// Returns the columns `pid`, `tid` and `process`, which are empty from then on.
-    pub fn columns(&mut self) -> Result<[ArrayRef; 3], ArrowError> {
+    pub(crate) fn columns(&mut self) -> Result<[ArrayRef; 3], ArrowError> {
         self.name = None;
         Ok([self.pids.rows(), self.tids.rows(), self.processes.finish()?])
     }

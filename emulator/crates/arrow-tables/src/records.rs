@@ -42,7 +42,7 @@ struct Columns {
 }
 
 impl Records {
-    pub fn new(hart: HartId, range: Range) -> Self {
+    pub(crate) fn new(hart: HartId, range: Range) -> Self {
         Self { walk: Walk::new(hart), columns: Columns::new(range) }
     }
 }

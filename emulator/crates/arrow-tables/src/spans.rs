@@ -34,7 +34,7 @@ struct Columns {
 
 impl Spans {
     /// None if the range is one of records.
-    pub fn new(hart: HartId, range: Range) -> Option<Self> {
+    pub(crate) fn new(hart: HartId, range: Range) -> Option<Self> {
         let cycle = |position| match position {
             Position::Cycle(cycle) => Some(cycle),
             Position::Record(_) => None,

@@ -24,7 +24,7 @@ pub(crate) struct StaticInstructions {
 }
 
 impl StaticInstructions {
-    pub fn new(hart: HartId) -> Self {
+    pub(crate) fn new(hart: HartId) -> Self {
         Self {
             at: hart.0,
             hart: Vec::new(),

@@ -28,7 +28,7 @@ impl SpanSink for Hottest {
 }
 
 /// Samples and addresses, the hottest first.
-pub fn profile(trace: &Path) -> Result<Vec<(u64, u64)>, Box<dyn Error>> {
+pub(crate) fn profile(trace: &Path) -> Result<Vec<(u64, u64)>, Box<dyn Error>> {
     let (mut reader, mut batch) = (TraceReader::open(trace)?, Batch::default());
     let (mut spans, mut found) = (SpanBuilder::new(), Hottest::default());
     while reader.next_batch(&mut batch)? {

@@ -5,7 +5,7 @@ use crate::{AccessFault, Clock};
 /// Size of the register window in bytes.
 pub const CLINT_SIZE: u64 = 0x1_0000;
 /// Maximum number of harts that the register window has room for.
-pub const CLINT_MAX_HARTS: usize = 4095;
+pub(crate) const CLINT_MAX_HARTS: usize = 4095;
 
 const MSIP_END: u64 = 0x4000;
 const MTIME: u64 = 0xbff8;

@@ -14,7 +14,7 @@ use instructions::ops;
 use link::{length, link};
 
 /// A program: the memory image that both machines load at [`TABLES`].
-pub struct Program {
+pub(crate) struct Program {
     /// Bytes of memory from [`TABLES`] on: page tables, data, parameters, blocks' entries and code.
     pub image: Vec<u8>,
     /// The blocks, which the harness runs one after the other.
@@ -22,7 +22,7 @@ pub struct Program {
 }
 
 /// A sequence of random instructions that the harness enters by `mret` and that ends with `ecall`.
-pub struct Block {
+pub(crate) struct Block {
     /// Physical address of the block's code.
     pub start: u64,
     /// Instructions of the block, the final `ecall` included.
@@ -33,7 +33,7 @@ pub struct Block {
 
 /// The architectural state that the harness sets before it enters a block.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// Virtual address of the first instruction, in the block's privilege mode.
     pub pc: u64,
     /// `mstatus` before `mret`.
@@ -53,7 +53,7 @@ pub struct Entry {
 impl Program {
     /// Returns the program of a seed, for machines that have these extensions. `clear_bits`: some page-table entries
     /// have a clear A or D bit.
-    pub fn new(seed: u64, blocks: usize, extensions: Extensions, clear_bits: bool) -> Self {
+    pub(crate) fn new(seed: u64, blocks: usize, extensions: Extensions, clear_bits: bool) -> Self {
         let mut generator = Generator {
             random: Rng::with_seed(seed),
             ops: ops(extensions),
@@ -79,7 +79,7 @@ impl Program {
     }
 
     /// Writes 8 bytes of memory at physical `address`.
-    pub fn poke(&mut self, address: u64, value: u64) {
+    pub(crate) fn poke(&mut self, address: u64, value: u64) {
         let at = (address - TABLES) as usize;
         self.image[at..at + 8].copy_from_slice(&value.to_le_bytes());
     }

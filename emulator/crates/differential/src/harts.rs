@@ -24,7 +24,7 @@ const RET: u32 = 0x0000_8067;
 const MAX_CYCLES: u64 = 200_000_000;
 
 /// The harness that all harts execute, assembled from `harts.S`.
-pub struct Harts {
+pub(crate) struct Harts {
     elf: Vec<u8>,
     preset: Preset,
 }
@@ -151,7 +151,7 @@ impl Program {
 
 impl Harts {
     /// Assembles the harness; its files go to `folder`.
-    pub fn new(compiler: &Path, folder: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn new(compiler: &Path, folder: &Path) -> anyhow::Result<Self> {
         let (source, elf) = (folder.join("harts.S"), folder.join("harts.elf"));
         std::fs::write(&source, include_str!("harts.S"))?;
         let output = Command::new(compiler)
@@ -171,7 +171,7 @@ impl Harts {
     }
 
     /// Runs one program in every mode; an error is a difference.
-    pub fn compare(&self, seed: u64) -> anyhow::Result<()> {
+    pub(crate) fn compare(&self, seed: u64) -> anyhow::Result<()> {
         let program = Program::new(seed);
         for timed in [false, true] {
             for translate in [Translate::Nothing, Translate::Hot, Translate::Everything] {

@@ -17,7 +17,7 @@ use crate::layout::*;
 
 /// The result of a run.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// A checksum per block run ([`LOG`]).
     pub log: Vec<u64>,
     /// The save area after the last block run: `x0` to `x31`, `f0` to `f31`, then CSRs, counts and traps.
@@ -28,7 +28,7 @@ pub struct Outcome {
 
 /// Execution mode of tipsim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// Interpreted, without timing.
     Functional,
     /// Translated to host code from the start, without timing.
@@ -40,7 +40,7 @@ pub enum Mode {
 }
 
 /// Both machines, ready to run programs.
-pub struct Machines {
+pub(crate) struct Machines {
     qemu: PathBuf,
     /// QEMU's `-cpu` argument: the model and its extensions.
     cpu: String,
@@ -55,7 +55,7 @@ pub struct Machines {
 }
 
 /// A sink that ignores a timing core's commits.
-pub struct IgnoredCommits;
+pub(crate) struct IgnoredCommits;
 
 impl CommitSink for IgnoredCommits {
     fn commit(&mut self, _: &Commit) {}
@@ -68,7 +68,7 @@ fn words(bytes: &[u8]) -> Vec<u64> {
 
 impl Machines {
     /// Assembles the harness and finds out QEMU's extensions. Temporary files go to `folder`.
-    pub fn new(qemu: &Path, compiler: &Path, folder: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn new(qemu: &Path, compiler: &Path, folder: &Path) -> anyhow::Result<Self> {
         let (source, script) = (folder.join("harness.S"), folder.join("harness.ld"));
         std::fs::write(&source, include_str!("harness.S"))?;
         std::fs::write(&script, include_str!("harness.ld"))?;
@@ -136,7 +136,7 @@ impl Machines {
 
     /// Runs a program on QEMU for `runs` block runs; `None` if QEMU crashes on a division: when QEMU 10.0 folds constants, it
     /// divides the least integer by -1 on the host.
-    pub fn qemu(&self, program: &mut Program, runs: u64) -> anyhow::Result<Option<Outcome>> {
+    pub(crate) fn qemu(&self, program: &mut Program, runs: u64) -> anyhow::Result<Option<Outcome>> {
         const SIGFPE: i32 = 8;
         program.poke(PARAMETERS + 8, runs);
         program.poke(PARAMETERS + 16, 0);
@@ -172,7 +172,7 @@ impl Machines {
     }
 
     /// Runs a program on tipsim for `runs` block runs; also returns the number of instructions executed in blocks.
-    pub fn tipsim(
+    pub(crate) fn tipsim(
         &self,
         program: &mut Program,
         runs: u64,

@@ -23,7 +23,7 @@ pub(super) struct Image {
 }
 
 impl Image {
-    pub fn contains(&self, address: u64) -> bool {
+    pub(crate) fn contains(&self, address: u64) -> bool {
         address.wrapping_sub(self.start) < self.len
     }
 }

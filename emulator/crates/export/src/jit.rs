@@ -39,7 +39,7 @@ pub(super) struct JitFunctions {
 }
 
 impl JitFunctions {
-    pub fn of(export: &Export<'_>) -> Self {
+    pub(crate) fn of(export: &Export<'_>) -> Self {
         let mut executed: BTreeMap<FunctionId, (u64, u64)> = BTreeMap::new();
         for row in 0..export.rows().len() {
             if !is_jit(export, row) {
@@ -74,7 +74,7 @@ impl JitFunctions {
     }
 
     /// Writes a file for each map or jitdump file that the names are from, see [`file_name`].
-    pub fn write(&self, export: &Export<'_>, folder: &Path) -> io::Result<()> {
+    pub(crate) fn write(&self, export: &Export<'_>, folder: &Path) -> io::Result<()> {
         let mut modules: Vec<_> = self.functions.values().map(|placed| placed.module).collect();
         modules.sort_unstable();
         modules.dedup();

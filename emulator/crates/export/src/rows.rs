@@ -44,7 +44,7 @@ pub(super) struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// Rows for these profiles, by the contexts that are shown. See [`Options::exact`], [`Options::by_address`].
-    pub fn new(
+    pub(crate) fn new(
         evaluation: &'a Evaluation,
         contexts: &Contexts,
         profiles: &[ContextWeights],
@@ -160,7 +160,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Returns the row that an instruction is charged to in a context.
-    pub fn of(&self, context: ContextId, inst: InstId) -> Option<usize> {
+    pub(crate) fn of(&self, context: ContextId, inst: InstId) -> Option<usize> {
         let own = self.instructions.get(&(context, inst));
         let row = match own {
             Some(row) => row,
@@ -170,7 +170,7 @@ impl<'a> Rows<'a> {
     }
 
     /// True if some instructions have no row of their own.
-    pub fn has_functions(&self) -> bool {
+    pub(crate) fn has_functions(&self) -> bool {
         !self.functions.is_empty()
     }
 }

@@ -39,7 +39,7 @@ impl Timed {
     }
 
     /// Returns a sentence on merged samples, if any were merged.
-    pub fn note(&self, export: &Export<'_>) -> Option<String> {
+    pub(crate) fn note(&self, export: &Export<'_>) -> Option<String> {
         let micros = export.nanos(self.window?) as f64 / 1e3;
         Some(format!(
             "the samples of an instruction in the same {micros:.0} us are one (not with --exact)"

@@ -70,12 +70,12 @@ pub(crate) struct AuxData<'a> {
 }
 
 impl<'a> AuxData<'a> {
-    pub fn convert_time(&mut self, record: &Record<'_>) {
+    pub(crate) fn convert_time(&mut self, record: &Record<'_>) {
         self.conversion = TimeConversion::parse(record.body);
     }
 
     /// Notes a `PERF_RECORD_EXIT`.
-    pub fn exit(&mut self, container: &Container<'_>, record: &Record<'_>) {
+    pub(crate) fn exit(&mut self, container: &Container<'_>, record: &Record<'_>) {
         let mut fields = Cursor(record.body);
         let mut read = || {
             let (pid, _parent, tid) = (fields.u32()?, fields.u32()?, fields.u32()?);
@@ -88,7 +88,7 @@ impl<'a> AuxData<'a> {
     }
 
     /// Notes a `PERF_RECORD_AUX`; `None` if it cannot be read.
-    pub fn chunk(&mut self, container: &Container<'_>, record: &Record<'_>) -> Option<()> {
+    pub(crate) fn chunk(&mut self, container: &Container<'_>, record: &Record<'_>) -> Option<()> {
         let event = container.attr_of_other(record.body)?;
         let attr = &container.attrs[event];
         if !is_aux(attr) {
@@ -109,7 +109,7 @@ impl<'a> AuxData<'a> {
     }
 
     /// Notes a `PERF_RECORD_AUXTRACE`; `None` if it cannot be read.
-    pub fn area(&mut self, record: &Record<'a>) -> Option<()> {
+    pub(crate) fn area(&mut self, record: &Record<'a>) -> Option<()> {
         let mut words = Cursor(record.body);
         let (_size, offset, _reference) = (words.u64()?, words.u64()?, words.u64()?);
         let (_index, thread, hart) = (words.u32()?, words.u32()?, words.u32()?);
@@ -123,7 +123,7 @@ impl<'a> AuxData<'a> {
     }
 
     /// Returns the samples, in the order of time, and how many records are not in the file.
-    pub fn samples(&self, attrs: &[Attr]) -> (Vec<Sample>, u64) {
+    pub(crate) fn samples(&self, attrs: &[Attr]) -> (Vec<Sample>, u64) {
         let mut samples = Vec::new();
         let mut missing = 0u64;
         // Each area is read once, whatever the file says.

@@ -50,7 +50,7 @@ pub(crate) struct Record<'a> {
 
 impl Record<'_> {
     /// Samples that a record of the kernel's says it dropped.
-    pub fn lost(&self) -> u64 {
+    pub(crate) fn lost(&self) -> u64 {
         let at = match self.kind {
             RecordType::Lost => 8,
             RecordType::LostSamples => 0,
@@ -61,7 +61,7 @@ impl Record<'_> {
 }
 
 impl<'a> Container<'a> {
-    pub fn parse(file: &'a [u8]) -> Result<Self, PerfDataError> {
+    pub(crate) fn parse(file: &'a [u8]) -> Result<Self, PerfDataError> {
         let mut header = Cursor(file);
         if header.bytes(MAGIC.len()) != Some(MAGIC) {
             return Err(PerfDataError::NotPerfData);
@@ -103,7 +103,7 @@ impl<'a> Container<'a> {
     }
 
     /// The indices of the events with this name, modifiers aside, and of those of the PMU with this name; at least one.
-    pub fn events(&self, wanted: &str) -> Result<Vec<usize>, PerfDataError> {
+    pub(crate) fn events(&self, wanted: &str) -> Result<Vec<usize>, PerfDataError> {
         let plain = |name: &str| name.split([':', '/']).next().unwrap_or("") == wanted;
         let is_wanted = |attr: &Attr| plain(&attr.name) || attr.pmu == wanted;
         let found = (0..self.attrs.len()).filter(|index| is_wanted(&self.attrs[*index]));
@@ -118,7 +118,7 @@ impl<'a> Container<'a> {
     }
 
     /// The event that a sample record belongs to.
-    pub fn attr_of(&self, body: &[u8]) -> Option<usize> {
+    pub(crate) fn attr_of(&self, body: &[u8]) -> Option<usize> {
         if self.attrs.len() == 1 {
             return Some(0);
         }
@@ -128,7 +128,7 @@ impl<'a> Container<'a> {
     }
 
     /// The event that another record belongs to, by the id at its end.
-    pub fn attr_of_other(&self, body: &[u8]) -> Option<usize> {
+    pub(crate) fn attr_of_other(&self, body: &[u8]) -> Option<usize> {
         if self.attrs.len() == 1 {
             return Some(0);
         }
@@ -136,7 +136,9 @@ impl<'a> Container<'a> {
         self.by_id.get(&id).copied()
     }
 
-    pub fn records(&self) -> impl Iterator<Item = Result<Record<'a>, PerfDataError>> + use<'a> {
+    pub(crate) fn records(
+        &self,
+    ) -> impl Iterator<Item = Result<Record<'a>, PerfDataError>> + use<'a> {
         let mut rest = Cursor(self.data);
         std::iter::from_fn(move || {
             if rest.0.is_empty() {

@@ -66,9 +66,9 @@ pub(crate) struct PdisRecord {
 
 impl PdisRecord {
     /// Size of a record, in bytes.
-    pub const BYTES: usize = RECORD_BYTES as usize;
+    pub(crate) const BYTES: usize = RECORD_BYTES as usize;
 
-    pub fn parse(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let mut words = Cursor(bytes);
         Some(Self {
             header: words.u64()?,
@@ -89,13 +89,13 @@ impl PdisRecord {
     }
 
     /// True if the sampled instruction retired, so that the record's address is exactly that of the selected instruction.
-    pub fn is_exact(&self) -> bool {
+    pub(crate) fn is_exact(&self) -> bool {
         !self.has(header::FLUSHED | header::TRAPPED | header::NO_PC)
     }
 
     /// Returns an address that tells the privilege mode: the instruction's, or on a wrong path that of the instruction that
     /// flushed it.
-    pub fn mode_address(&self) -> u64 {
+    pub(crate) fn mode_address(&self) -> u64 {
         match self.has(header::NO_PC) {
             true => self.address1,
             false => self.pc,
@@ -103,7 +103,7 @@ impl PdisRecord {
     }
 
     /// Returns the address that is accessed, jumped to or fetched; for a flushed instruction, that of the one that flushed it.
-    pub fn address(&self) -> u64 {
+    pub(crate) fn address(&self) -> u64 {
         match self.kind() {
             header::TYPE_FETCH => self.pc,
             _ if self.has(header::ADR1V) => self.address1,
@@ -111,7 +111,7 @@ impl PdisRecord {
         }
     }
 
-    pub fn physical(&self) -> u64 {
+    pub(crate) fn physical(&self) -> u64 {
         let known = self.has(header::ADR2V) && !self.has(header::FLUSHED);
         match known && self.kind() != header::TYPE_TRANSFER {
             true => self.address2 << 2 | self.address() & 3,
@@ -125,7 +125,7 @@ impl PdisRecord {
 
     /// Returns the cycles of the execution, those from selection to retirement, and those from the end of execution to
     /// retirement.
-    pub fn weights(&self) -> (u64, u16, u16) {
+    pub(crate) fn weights(&self) -> (u64, u16, u16) {
         let total = self.latency(0);
         let execution = match self.latencies & EXECUTED != 0 {
             true => self.latency(3),
@@ -136,7 +136,7 @@ impl PdisRecord {
         (execution, total as u16, total.saturating_sub(until) as u16)
     }
 
-    pub fn data_src(&self) -> DataSrc {
+    pub(crate) fn data_src(&self) -> DataSrc {
         const LOADED: u64 = AccessKind::Load as u64;
         const STORED: u64 = AccessKind::Store as u64;
         const ATOMIC: u64 = AccessKind::Atomic as u64;

@@ -7,10 +7,10 @@ use crate::{Image, Memory};
 
 const PAGE: u64 = 4096;
 /// Where code, runtime and objects begin.
-pub const IMAGE: Image = Image { start: 0x1_0000, len: 0x10_0000 };
-pub const RUNTIME: u64 = 0x15_4cd8;
+pub(crate) const IMAGE: Image = Image { start: 0x1_0000, len: 0x10_0000 };
+pub(crate) const RUNTIME: u64 = 0x15_4cd8;
 const HEAP: u64 = 0x7f00_0000;
-pub const THREAD: u32 = 42;
+pub(crate) const THREAD: u32 = 42;
 /// Fields of `_Py_DebugOffsets` after its cookie.
 const DEBUG_OFFSETS: [u64; 72] = [
     0x030d_05f0,
@@ -89,7 +89,7 @@ const DEBUG_OFFSETS: [u64; 72] = [
 
 /// Pages by number.
 #[derive(Default)]
-pub struct FakeInterpreter {
+pub(crate) struct FakeInterpreter {
     pages: HashMap<u64, [u8; PAGE as usize]>,
     next: u64,
     /// Reads until now.
@@ -115,7 +115,7 @@ impl Memory for FakeInterpreter {
 
 impl FakeInterpreter {
     /// A runtime with an interpreter, of whose two threads the second is [`THREAD`], in no function yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut fake = Self { next: HEAP, ..Self::default() };
         fake.put(RUNTIME, b"xdebugpy");
         for (number, field) in (1..).zip(DEBUG_OFFSETS) {
@@ -132,7 +132,7 @@ impl FakeInterpreter {
     }
 
     /// Writes bytes.
-    pub fn put(&mut self, address: u64, bytes: &[u8]) {
+    pub(crate) fn put(&mut self, address: u64, bytes: &[u8]) {
         for (at, byte) in (address..).zip(bytes) {
             let page = self.pages.entry(at / PAGE).or_insert([0; PAGE as usize]);
             page[(at % PAGE) as usize] = *byte;
@@ -140,12 +140,12 @@ impl FakeInterpreter {
     }
 
     /// Writes 8 bytes.
-    pub fn word(&mut self, address: u64, value: u64) {
+    pub(crate) fn word(&mut self, address: u64, value: u64) {
         self.put(address, &value.to_le_bytes());
     }
 
     /// Takes zeros of the heap.
-    pub fn room(&mut self, bytes: usize) -> u64 {
+    pub(crate) fn room(&mut self, bytes: usize) -> u64 {
         let at = self.next;
         self.put(at, &vec![0; bytes]);
         self.next += bytes.next_multiple_of(16) as u64;
@@ -153,7 +153,7 @@ impl FakeInterpreter {
     }
 
     /// A string of characters of so many bytes each.
-    pub fn string(&mut self, text: &str, kind: u8) -> u64 {
+    pub(crate) fn string(&mut self, text: &str, kind: u8) -> u64 {
         let characters: Vec<u32> = text.chars().map(u32::from).collect();
         let is_ascii = text.is_ascii() && kind == 1;
         let header = if is_ascii { 40 } else { 56 };
@@ -170,7 +170,7 @@ impl FakeInterpreter {
     }
 
     /// A code object with 8 units at its first line and 8 at the next.
-    pub fn code(&mut self, name: &str, kind: u8, line: u32) -> u64 {
+    pub(crate) fn code(&mut self, name: &str, kind: u8, line: u32) -> u64 {
         let table = [0x80 | 7, 0, 0x80 | 11 << 3 | 7, 0, 0];
         let (name, file) = (self.string(name, kind), self.string("/home/me/prog.py", 1));
         let lines = self.room(64);
@@ -185,7 +185,7 @@ impl FakeInterpreter {
     }
 
     /// A frame at a unit of its code, called by the innermost one until now.
-    pub fn call(&mut self, code: u64, unit: u64) -> u64 {
+    pub(crate) fn call(&mut self, code: u64, unit: u64) -> u64 {
         let frame = self.room(80);
         self.word(frame, code);
         self.word(frame + 8, self.frame);
@@ -196,18 +196,18 @@ impl FakeInterpreter {
     }
 
     /// A frame of the interpreter's own.
-    pub fn call_from_c(&mut self) {
+    pub(crate) fn call_from_c(&mut self) {
         let frame = self.call(0x10, 0);
         self.put(frame + 70, &[3]);
     }
 
     /// Takes a page away.
-    pub fn unmap(&mut self, address: u64) {
+    pub(crate) fn unmap(&mut self, address: u64) {
         self.pages.remove(&(address / PAGE));
     }
 
     /// Addresses of all pages, in order.
-    pub fn mapped(&self) -> Vec<u64> {
+    pub(crate) fn mapped(&self) -> Vec<u64> {
         let mut pages: Vec<u64> = self.pages.keys().map(|page| page * PAGE).collect();
         pages.sort_unstable();
         pages

@@ -57,37 +57,37 @@ pub(crate) enum Operand {
 pub(crate) mod format {
     use super::Operand::{self, *};
 
-    pub const NONE: &[Operand] = &[];
-    pub const R: &[Operand] = &[Rd, Rs1, Rs2];
-    pub const I: &[Operand] = &[Rd, Rs1, ImmI];
-    pub const SHIFT: &[Operand] = &[Rd, Rs1, Shamt];
-    pub const U: &[Operand] = &[Rd, ImmU];
-    pub const J: &[Operand] = &[Rd, Jump];
-    pub const JALR: &[Operand] = &[Rd, AddrI];
-    pub const B: &[Operand] = &[Rs1, Rs2, Branch];
-    pub const LOAD: &[Operand] = &[Rd, AddrI];
-    pub const STORE: &[Operand] = &[Rs2, AddrS];
-    pub const FENCE: &[Operand] = &[FenceSets];
-    pub const CSR: &[Operand] = &[Rd, Csr, Rs1];
-    pub const CSRI: &[Operand] = &[Rd, Csr, Uimm];
-    pub const SFENCE: &[Operand] = &[Rs1, Rs2];
-    pub const LR: &[Operand] = &[Rd, Addr];
-    pub const AMO: &[Operand] = &[Rd, Rs2, Addr];
-    pub const PAIR: &[Operand] = &[RdPair, Rs2Pair, Addr];
-    pub const R1: &[Operand] = &[Rd, Rs1];
-    pub const BLOCK: &[Operand] = &[Block];
-    pub const FLOAD: &[Operand] = &[Frd, AddrI];
-    pub const FSTORE: &[Operand] = &[Frs2, AddrS];
-    pub const FLI: &[Operand] = &[Frd, Constant];
-    pub const FR: &[Operand] = &[Frd, Frs1, Frs2];
-    pub const FRM: &[Operand] = &[Frd, Frs1, Frs2, Rm];
-    pub const FR4: &[Operand] = &[Frd, Frs1, Frs2, Frs3, Rm];
-    pub const F1RM: &[Operand] = &[Frd, Frs1, Rm];
-    pub const FCMP: &[Operand] = &[Rd, Frs1, Frs2];
-    pub const FTOX: &[Operand] = &[Rd, Frs1];
-    pub const FTOXRM: &[Operand] = &[Rd, Frs1, Rm];
-    pub const XTOF: &[Operand] = &[Frd, Rs1];
-    pub const XTOFRM: &[Operand] = &[Frd, Rs1, Rm];
+    pub(crate) const NONE: &[Operand] = &[];
+    pub(crate) const R: &[Operand] = &[Rd, Rs1, Rs2];
+    pub(crate) const I: &[Operand] = &[Rd, Rs1, ImmI];
+    pub(crate) const SHIFT: &[Operand] = &[Rd, Rs1, Shamt];
+    pub(crate) const U: &[Operand] = &[Rd, ImmU];
+    pub(crate) const J: &[Operand] = &[Rd, Jump];
+    pub(crate) const JALR: &[Operand] = &[Rd, AddrI];
+    pub(crate) const B: &[Operand] = &[Rs1, Rs2, Branch];
+    pub(crate) const LOAD: &[Operand] = &[Rd, AddrI];
+    pub(crate) const STORE: &[Operand] = &[Rs2, AddrS];
+    pub(crate) const FENCE: &[Operand] = &[FenceSets];
+    pub(crate) const CSR: &[Operand] = &[Rd, Csr, Rs1];
+    pub(crate) const CSRI: &[Operand] = &[Rd, Csr, Uimm];
+    pub(crate) const SFENCE: &[Operand] = &[Rs1, Rs2];
+    pub(crate) const LR: &[Operand] = &[Rd, Addr];
+    pub(crate) const AMO: &[Operand] = &[Rd, Rs2, Addr];
+    pub(crate) const PAIR: &[Operand] = &[RdPair, Rs2Pair, Addr];
+    pub(crate) const R1: &[Operand] = &[Rd, Rs1];
+    pub(crate) const BLOCK: &[Operand] = &[Block];
+    pub(crate) const FLOAD: &[Operand] = &[Frd, AddrI];
+    pub(crate) const FSTORE: &[Operand] = &[Frs2, AddrS];
+    pub(crate) const FLI: &[Operand] = &[Frd, Constant];
+    pub(crate) const FR: &[Operand] = &[Frd, Frs1, Frs2];
+    pub(crate) const FRM: &[Operand] = &[Frd, Frs1, Frs2, Rm];
+    pub(crate) const FR4: &[Operand] = &[Frd, Frs1, Frs2, Frs3, Rm];
+    pub(crate) const F1RM: &[Operand] = &[Frd, Frs1, Rm];
+    pub(crate) const FCMP: &[Operand] = &[Rd, Frs1, Frs2];
+    pub(crate) const FTOX: &[Operand] = &[Rd, Frs1];
+    pub(crate) const FTOXRM: &[Operand] = &[Rd, Frs1, Rm];
+    pub(crate) const XTOF: &[Operand] = &[Frd, Rs1];
+    pub(crate) const XTOFRM: &[Operand] = &[Frd, Rs1, Rm];
 }
 
 /// Bits `low + width - 1` to `low` of `raw`.
@@ -105,7 +105,7 @@ const fn freg(raw: u32, low: u32) -> u8 {
 
 impl Operand {
     /// Stores the operand's field of `inst.raw` in `inst`; false if its value is reserved.
-    pub fn extract(self, inst: &mut DecodedInst) -> bool {
+    pub(crate) fn extract(self, inst: &mut DecodedInst) -> bool {
         let raw = inst.raw;
         // The sign bit is always bit 31, so an arithmetic shift of the whole word extends it.
         let signed = raw as i32;

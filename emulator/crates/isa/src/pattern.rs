@@ -9,10 +9,10 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     /// Matches nothing: a value bit outside the mask.
-    pub const NEVER: Self = Self { mask: 0, value: 1 };
+    pub(crate) const NEVER: Self = Self { mask: 0, value: 1 };
 
     /// True if `raw` has the fixed bits.
-    pub const fn matches(self, raw: u32) -> bool {
+    pub(crate) const fn matches(self, raw: u32) -> bool {
         raw & self.mask == self.value
     }
 }

@@ -117,13 +117,13 @@ impl CodePage {
     }
 
     /// A page that the cache does not know, for addresses where nothing may be kept.
-    pub fn uncached(pa: u64) -> Rc<Self> {
+    pub(crate) fn uncached(pa: u64) -> Rc<Self> {
         Self::new(pa)
     }
 
     /// Fills a slot. Ids that other address spaces gave to what it held before are dropped, unless
     /// it holds the same again.
-    pub fn fill(&self, slot: usize, inst: DecodedInst, encodings: &[u32]) {
+    pub(crate) fn fill(&self, slot: usize, inst: DecodedInst, encodings: &[u32]) {
         self.stores.restart();
         self.slots[slot].set(inst);
         for page in self.ids.borrow().iter() {
@@ -153,7 +153,7 @@ impl CodePage {
     /// Counts an arrival at a slot. True if there were `enough` before, so that what starts there is translated, or
     /// worth it; with [`NEVER`] that is never.
     #[inline(always)]
-    pub fn is_hot(&self, slot: usize, enough: u16) -> bool {
+    pub(crate) fn is_hot(&self, slot: usize, enough: u16) -> bool {
         let heat = &self.heat[slot];
         let count = heat.get();
         if count == NEVER {
@@ -167,23 +167,23 @@ impl CodePage {
     }
 
     /// Nothing at this slot can be translated.
-    pub fn set_never_hot(&self, slot: usize) {
+    pub(crate) fn set_never_hot(&self, slot: usize) {
         self.heat[slot].set(NEVER);
     }
 
     /// See [`CodeCache::translates`].
-    pub fn version(&self) -> u64 {
+    pub(crate) fn version(&self) -> u64 {
         self.version.get()
     }
 
     /// Slots of which the instruction is part of a valid region.
-    pub fn translated(&self) -> &SlotSet {
+    pub(crate) fn translated(&self) -> &SlotSet {
         &self.translated
     }
 
     /// Counts an arrival at a hot slot. True if the page may be translated: one whose code is overwritten again and again is left to
     /// the interpreter for ever longer.
-    pub fn may_be_translated(&self) -> bool {
+    pub(crate) fn may_be_translated(&self) -> bool {
         let waiting = self.waiting.get();
         if self.version.get() != 0 || waiting == 0 {
             return true;
@@ -250,7 +250,7 @@ pub(crate) struct CodeCache {
 
 impl CodeCache {
     /// Returns an empty cache for hart number `hart`.
-    pub fn new(hart: usize) -> Self {
+    pub(crate) fn new(hart: usize) -> Self {
         Self {
             hart,
             pages: Vec::new(),
@@ -264,12 +264,12 @@ impl CodeCache {
     }
 
     /// Returns the number of times that translated regions became void.
-    pub fn generation(&self) -> u64 {
+    pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
     /// Gives `page` a version, if it has none: regions of it are translated.
-    pub fn translates(&mut self, page: &CodePage) {
+    pub(crate) fn translates(&mut self, page: &CodePage) {
         if page.version.get() == 0 {
             self.versions += 1;
             page.version.set(self.versions);
@@ -277,7 +277,7 @@ impl CodeCache {
     }
 
     /// Makes all translated regions void.
-    pub fn drop_translations(&mut self) {
+    pub(crate) fn drop_translations(&mut self) {
         self.generation += 1;
         for page in self.pages.iter().flatten() {
             page.forget_translations();
@@ -285,7 +285,7 @@ impl CodeCache {
     }
 
     /// Forgets all translations and how hot places are: what could not be translated may be now.
-    pub fn forget_heat(&mut self) {
+    pub(crate) fn forget_heat(&mut self) {
         self.drop_translations();
         for page in self.pages.iter().flatten() {
             page.forget_heat();
@@ -294,12 +294,12 @@ impl CodeCache {
 
     /// True if there is no room for another page: the caller drops its page handles, then calls
     /// [`Self::make_room`].
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.decoded >= MAX_PAGES || self.ids.is_full()
     }
 
     /// Makes room: packs static ids and, if there are too many decoded pages, forgets all of those.
-    pub fn make_room(&mut self, ram: &mut Ram) {
+    pub(crate) fn make_room(&mut self, ram: &mut Ram) {
         if self.decoded >= MAX_PAGES {
             self.clear(ram);
         }
@@ -312,7 +312,7 @@ impl CodeCache {
     }
 
     /// Forgets every decoded page. Static ids keep their numbers.
-    pub fn clear(&mut self, ram: &mut Ram) {
+    pub(crate) fn clear(&mut self, ram: &mut Ram) {
         for page in self.pages.drain(..).flatten() {
             ram.clear_page_flags(page.pa, Ram::HAS_CODE);
         }
@@ -325,7 +325,7 @@ impl CodeCache {
 
     /// The decoded page at `pa`, and whether it is new, so that stores to it have to take the slow path
     /// from now on. `pa` is in RAM.
-    pub fn page(&mut self, pa: u64, ram: &mut Ram) -> (Rc<CodePage>, bool) {
+    pub(crate) fn page(&mut self, pa: u64, ram: &mut Ram) -> (Rc<CodePage>, bool) {
         let index = index(pa);
         if self.pages.len() <= index {
             self.pages.resize((ram.size() >> 12) as usize, None);
@@ -344,13 +344,13 @@ impl CodeCache {
     }
 
     /// The ids of a page as it appears at `vpage` in address space `space`.
-    pub fn ids(&mut self, space: u32, vpage: u64, page: &CodePage) -> Rc<IdPage> {
+    pub(crate) fn ids(&mut self, space: u32, vpage: u64, page: &CodePage) -> Rc<IdPage> {
         let key = (space, vpage, page.pa);
         self.ids.get(key, page, &self.encodings)
     }
 
     /// The hart stored `size` bytes to a page with code. True if instructions that it had decoded are gone.
-    pub fn stored(&mut self, pa: u64, size: u64, ram: &mut Ram) -> bool {
+    pub(crate) fn stored(&mut self, pa: u64, size: u64, ram: &mut Ram) -> bool {
         let from = (pa & 0xfff) as u16;
         let to = from + size as u16;
         let index = index(pa);
@@ -370,7 +370,7 @@ impl CodeCache {
     }
 
     /// Every page may have been overwritten.
-    pub fn all_overwritten(&mut self) {
+    pub(crate) fn all_overwritten(&mut self) {
         for page in self.pages.iter().flatten() {
             page.empty(0..SLOTS);
         }
@@ -378,7 +378,7 @@ impl CodeCache {
     }
 
     /// Somebody else overwrote bytes `from..to` of the page with number `number` (`pa >> 12`), or some of them.
-    pub fn overwritten(&mut self, number: u64, from: u16, to: u16) {
+    pub(crate) fn overwritten(&mut self, number: u64, from: u16, to: u16) {
         self.empty(index(number << 12), slots_of(from, to));
     }
 

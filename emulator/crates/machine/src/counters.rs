@@ -105,7 +105,7 @@ pub(crate) trait Totals {
 }
 
 impl Counters {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             inhibit: 0,
             cycle: Fixed::default(),
@@ -118,7 +118,7 @@ impl Counters {
     }
 
     /// Reads counter `index` (0 cycle, 2 instret, 3 to 31 programmable).
-    pub fn read(&self, index: usize, totals: &impl Totals) -> u64 {
+    pub(crate) fn read(&self, index: usize, totals: &impl Totals) -> u64 {
         match index {
             0 => self.cycle.read(totals.total(PerfEvent::Cycles)),
             2 => self.instret.read(totals.total(PerfEvent::Instructions)),
@@ -127,7 +127,7 @@ impl Counters {
     }
 
     /// Writes counter `index`.
-    pub fn write(&mut self, index: usize, value: u64, totals: &impl Totals) {
+    pub(crate) fn write(&mut self, index: usize, value: u64, totals: &impl Totals) {
         match index {
             0 => self.cycle.write(value, totals.total(PerfEvent::Cycles)),
             2 => self.instret.write(value, totals.total(PerfEvent::Instructions)),
@@ -140,14 +140,14 @@ impl Counters {
     }
 
     /// Reads `mhpmevent<index>`.
-    pub fn event(&self, index: usize) -> u64 {
+    pub(crate) fn event(&self, index: usize) -> u64 {
         let counter = &self.programmable[index - 3];
         counter.event | counter.selection.bits()
     }
 
     /// Writes `mhpmevent<index>`; counts up to now belong to the old event. The caller calls [`Self::sync`] before; after
     /// it, the caller gives what it returns to the timing model, if anything, and calls [`Self::set_privilege`].
-    pub fn set_event(&mut self, index: usize, value: u64) -> Option<Selection> {
+    pub(crate) fn set_event(&mut self, index: usize, value: u64) -> Option<Selection> {
         let counter = &mut self.programmable[index - 3];
         let selection = Selection::new(value);
         let before = std::mem::replace(&mut counter.selection, selection);
@@ -157,24 +157,24 @@ impl Counters {
     }
 
     /// Returns what the timing model has to be told: programmable counters (from 0) with what it is to follow for them.
-    pub fn followed(&self) -> impl Iterator<Item = (usize, Selection)> + use<> {
+    pub(crate) fn followed(&self) -> impl Iterator<Item = (usize, Selection)> + use<> {
         let selections = self.programmable.each_ref().map(|counter| counter.selection);
         let followed = selections.into_iter().enumerate();
         followed.filter(|(_, selection)| selection.is_followed())
     }
 
     /// Reads `mcountinhibit`.
-    pub fn inhibit(&self) -> u64 {
+    pub(crate) fn inhibit(&self) -> u64 {
         self.inhibit
     }
 
     /// Writes `mcountinhibit`. The caller brackets it as for [`Self::set_event`].
-    pub fn set_inhibit(&mut self, value: u64) {
+    pub(crate) fn set_inhibit(&mut self, value: u64) {
         self.inhibit = value & 0xffff_fffd;
     }
 
     /// Reads `mcyclecfg` (0) or `minstretcfg` (2).
-    pub fn filter(&self, index: usize) -> u64 {
+    pub(crate) fn filter(&self, index: usize) -> u64 {
         match index {
             0 => self.cycle.filter,
             _ => self.instret.filter,
@@ -182,7 +182,7 @@ impl Counters {
     }
 
     /// Writes `mcyclecfg` (0) or `minstretcfg` (2). The caller brackets it as for [`Self::set_event`].
-    pub fn set_filter(&mut self, index: usize, value: u64) {
+    pub(crate) fn set_filter(&mut self, index: usize, value: u64) {
         match index {
             0 => self.cycle.filter = value & FILTER,
             _ => self.instret.filter = value & FILTER,
@@ -190,33 +190,33 @@ impl Counters {
     }
 
     /// Returns `scountovf`: the OF bits of all counters.
-    pub fn overflows(&self) -> u64 {
+    pub(crate) fn overflows(&self) -> u64 {
         let set = |(i, c): (usize, &Programmable)| (c.event >> 63) << (i + 3);
         self.programmable.iter().enumerate().map(set).fold(0, |all, bit| all | bit)
     }
 
     /// Returns whether a change of privilege must go through [`Self::sync`] and [`Self::set_privilege`].
-    pub fn filtered(&self) -> bool {
+    pub(crate) fn filtered(&self) -> bool {
         self.filtered
     }
 
     /// Returns whether some programmable counter counts, at least in some privilege.
-    pub fn any_enabled(&self) -> bool {
+    pub(crate) fn any_enabled(&self) -> bool {
         self.enabled
     }
 
     /// Returns what counter `index` goes on from after a recorded overflow.
-    pub fn reload(&self, index: usize) -> u64 {
+    pub(crate) fn reload(&self, index: usize) -> u64 {
         self.programmable[index - 3].reload
     }
 
     /// Sets what counter `index` goes on from after a recorded overflow.
-    pub fn set_reload(&mut self, index: usize, value: u64) {
+    pub(crate) fn set_reload(&mut self, index: usize, value: u64) {
         self.programmable[index - 3].reload = value;
     }
 
     /// Sets the counters, by bit, whose overflows are recorded in memory from now on.
-    pub fn set_recorded(&mut self, mask: u32) {
+    pub(crate) fn set_recorded(&mut self, mask: u32) {
         for (i, counter) in self.programmable.iter_mut().enumerate() {
             counter.recorded = mask >> (i + 3) & 1 != 0;
         }
@@ -224,14 +224,14 @@ impl Counters {
     }
 
     /// Returns whether some counter's overflows are recorded.
-    pub fn any_recorded(&self) -> bool {
+    pub(crate) fn any_recorded(&self) -> bool {
         self.any_recorded
     }
 
     /// Brings running counters up to date. Overflows of counters with OF clear are recorded, if the counter's are and `room`
     /// suffices for one more sample; others set OF and request the interrupt. `attributed_wait`: counters of events that
     /// instructions incur stay as they are.
-    pub fn sync(
+    pub(crate) fn sync(
         &mut self,
         totals: &impl Totals,
         mut room: u64,
@@ -271,7 +271,7 @@ impl Counters {
     }
 
     /// Returns, by programmable counter (from 0), what there is to watch while it runs. The counters are up to date.
-    pub fn watches(&self) -> [Option<Watch>; PROGRAMMABLE] {
+    pub(crate) fn watches(&self) -> [Option<Watch>; PROGRAMMABLE] {
         self.programmable.each_ref().map(|counter| {
             let selection = counter.selection;
             // A counter that has overflowed does not do so again; zero has 2^64 to go.
@@ -290,7 +290,7 @@ impl Counters {
 
     /// Returns a number of instructions that are executed before a watched counter overflows. Counters of cycles, which no
     /// instruction incurs, are left out.
-    pub fn instructions_to_overflow(&self) -> u64 {
+    pub(crate) fn instructions_to_overflow(&self) -> u64 {
         let watches = self.watches().into_iter().flatten();
         let by_instruction = watches.filter(|watch| !watch.selection.is_cycles());
         let steps =
@@ -299,19 +299,19 @@ impl Counters {
     }
 
     /// Returns what a counter (3 to 31) is set to.
-    pub fn selection(&self, index: usize) -> Selection {
+    pub(crate) fn selection(&self, index: usize) -> Selection {
         self.programmable[index - 3].selection
     }
 
     /// Lets counters go on from here with totals of another origin.
-    pub fn rebase(&mut self, totals: &impl Totals) {
+    pub(crate) fn rebase(&mut self, totals: &impl Totals) {
         for (i, counter) in self.programmable.iter_mut().enumerate() {
             counter.snapshot = counter.total(i, totals);
         }
     }
 
     /// Decides anew which counters run in the privilege from now on.
-    pub fn set_privilege(&mut self, privilege: Privilege, totals: &impl Totals) {
+    pub(crate) fn set_privilege(&mut self, privilege: Privilege, totals: &impl Totals) {
         let filter = match privilege {
             Privilege::Machine => MINH,
             Privilege::Supervisor => SINH,
@@ -344,7 +344,7 @@ impl Counters {
 
     /// Returns a cycle before which no running counter overflows, given that they are up to date at `now`; `u64::MAX` if none
     /// will. Exact for cycles.
-    pub fn deadline(&self, now: u64) -> u64 {
+    pub(crate) fn deadline(&self, now: u64) -> u64 {
         let mut deadline = u64::MAX;
         for counter in self.programmable.iter().filter(|c| c.running && c.event & OF == 0) {
             // Zero has 2^64 to go: never.

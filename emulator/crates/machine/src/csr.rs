@@ -8,110 +8,110 @@ use crate::mmu::Satp;
 /// CSR numbers (Privileged ISA 1.13, tables 3 to 6; Sstc; Sscofpmf; Smcntrpmf; Smcsrind;
 /// Smcdeleg; Smctr).
 pub(crate) mod number {
-    pub const FFLAGS: u16 = 0x001;
-    pub const FRM: u16 = 0x002;
-    pub const FCSR: u16 = 0x003;
-    pub const SSTATUS: u16 = 0x100;
-    pub const SIE: u16 = 0x104;
-    pub const STVEC: u16 = 0x105;
-    pub const SCOUNTEREN: u16 = 0x106;
-    pub const SENVCFG: u16 = 0x10a;
-    pub const SCOUNTINHIBIT: u16 = 0x120;
-    pub const SSCRATCH: u16 = 0x140;
-    pub const SEPC: u16 = 0x141;
-    pub const SCAUSE: u16 = 0x142;
-    pub const STVAL: u16 = 0x143;
-    pub const SIP: u16 = 0x144;
-    pub const STIMECMP: u16 = 0x14d;
-    pub const SCTRCTL: u16 = 0x14e;
-    pub const SCTRSTATUS: u16 = 0x14f;
-    pub const SISELECT: u16 = 0x150;
-    pub const SIREG: u16 = 0x151;
-    pub const SIREG2: u16 = 0x152;
-    pub const SIREG3: u16 = 0x153;
-    pub const SIREG6: u16 = 0x157;
-    pub const SCTRDEPTH: u16 = 0x15f;
-    pub const SATP: u16 = 0x180;
-    pub const MSTATUS: u16 = 0x300;
-    pub const MISA: u16 = 0x301;
-    pub const MEDELEG: u16 = 0x302;
-    pub const MIDELEG: u16 = 0x303;
-    pub const MIE: u16 = 0x304;
-    pub const MTVEC: u16 = 0x305;
-    pub const MCOUNTEREN: u16 = 0x306;
-    pub const MENVCFG: u16 = 0x30a;
-    pub const MCOUNTINHIBIT: u16 = 0x320;
-    pub const MCYCLECFG: u16 = 0x321;
-    pub const MINSTRETCFG: u16 = 0x322;
-    pub const MHPMEVENT3: u16 = 0x323;
-    pub const MHPMEVENT31: u16 = 0x33f;
-    pub const MSCRATCH: u16 = 0x340;
-    pub const MEPC: u16 = 0x341;
-    pub const MCAUSE: u16 = 0x342;
-    pub const MTVAL: u16 = 0x343;
-    pub const MIP: u16 = 0x344;
-    pub const MCTRCTL: u16 = 0x34e;
-    pub const MISELECT: u16 = 0x350;
-    pub const PMPCFG0: u16 = 0x3a0;
-    pub const PMPCFG2: u16 = 0x3a2;
-    pub const PMPADDR0: u16 = 0x3b0;
-    pub const PMPADDR15: u16 = 0x3bf;
+    pub(crate) const FFLAGS: u16 = 0x001;
+    pub(crate) const FRM: u16 = 0x002;
+    pub(crate) const FCSR: u16 = 0x003;
+    pub(crate) const SSTATUS: u16 = 0x100;
+    pub(crate) const SIE: u16 = 0x104;
+    pub(crate) const STVEC: u16 = 0x105;
+    pub(crate) const SCOUNTEREN: u16 = 0x106;
+    pub(crate) const SENVCFG: u16 = 0x10a;
+    pub(crate) const SCOUNTINHIBIT: u16 = 0x120;
+    pub(crate) const SSCRATCH: u16 = 0x140;
+    pub(crate) const SEPC: u16 = 0x141;
+    pub(crate) const SCAUSE: u16 = 0x142;
+    pub(crate) const STVAL: u16 = 0x143;
+    pub(crate) const SIP: u16 = 0x144;
+    pub(crate) const STIMECMP: u16 = 0x14d;
+    pub(crate) const SCTRCTL: u16 = 0x14e;
+    pub(crate) const SCTRSTATUS: u16 = 0x14f;
+    pub(crate) const SISELECT: u16 = 0x150;
+    pub(crate) const SIREG: u16 = 0x151;
+    pub(crate) const SIREG2: u16 = 0x152;
+    pub(crate) const SIREG3: u16 = 0x153;
+    pub(crate) const SIREG6: u16 = 0x157;
+    pub(crate) const SCTRDEPTH: u16 = 0x15f;
+    pub(crate) const SATP: u16 = 0x180;
+    pub(crate) const MSTATUS: u16 = 0x300;
+    pub(crate) const MISA: u16 = 0x301;
+    pub(crate) const MEDELEG: u16 = 0x302;
+    pub(crate) const MIDELEG: u16 = 0x303;
+    pub(crate) const MIE: u16 = 0x304;
+    pub(crate) const MTVEC: u16 = 0x305;
+    pub(crate) const MCOUNTEREN: u16 = 0x306;
+    pub(crate) const MENVCFG: u16 = 0x30a;
+    pub(crate) const MCOUNTINHIBIT: u16 = 0x320;
+    pub(crate) const MCYCLECFG: u16 = 0x321;
+    pub(crate) const MINSTRETCFG: u16 = 0x322;
+    pub(crate) const MHPMEVENT3: u16 = 0x323;
+    pub(crate) const MHPMEVENT31: u16 = 0x33f;
+    pub(crate) const MSCRATCH: u16 = 0x340;
+    pub(crate) const MEPC: u16 = 0x341;
+    pub(crate) const MCAUSE: u16 = 0x342;
+    pub(crate) const MTVAL: u16 = 0x343;
+    pub(crate) const MIP: u16 = 0x344;
+    pub(crate) const MCTRCTL: u16 = 0x34e;
+    pub(crate) const MISELECT: u16 = 0x350;
+    pub(crate) const PMPCFG0: u16 = 0x3a0;
+    pub(crate) const PMPCFG2: u16 = 0x3a2;
+    pub(crate) const PMPADDR0: u16 = 0x3b0;
+    pub(crate) const PMPADDR15: u16 = 0x3bf;
     // CSRs of drafts, in the space for custom use.
-    pub const SPDISCTL: u16 = 0x5c0;
-    pub const SPDISCOUNTER: u16 = 0x5c1;
-    pub const SPDISEVMASK: u16 = 0x5c2;
-    pub const SPDISEVMATCH: u16 = 0x5c3;
-    pub const SPDISFILTER: u16 = 0x5c4;
-    pub const SPDISAMBCS: u16 = 0x5c5;
-    pub const SPDISAMBADDR: u16 = 0x5c6;
-    pub const SHPMSPC: u16 = 0x5c8;
-    pub const SHPMSDATA: u16 = 0x5c9;
-    pub const SHPMSCTL: u16 = 0x5ca;
-    pub const SHPMSAMBCS: u16 = 0x5cb;
-    pub const SHPMSAMBADDR: u16 = 0x5cc;
-    pub const MPDISCTL: u16 = 0x7c0;
-    pub const TSELECT: u16 = 0x7a0;
-    pub const TDATA3: u16 = 0x7a3;
-    pub const MCYCLE: u16 = 0xb00;
-    pub const MINSTRET: u16 = 0xb02;
-    pub const MHPMCOUNTER3: u16 = 0xb03;
-    pub const MHPMCOUNTER31: u16 = 0xb1f;
-    pub const CYCLE: u16 = 0xc00;
-    pub const TIME: u16 = 0xc01;
-    pub const HPMCOUNTER31: u16 = 0xc1f;
-    pub const SCOUNTOVF: u16 = 0xda0;
-    pub const MVENDORID: u16 = 0xf11;
-    pub const MARCHID: u16 = 0xf12;
-    pub const MIMPID: u16 = 0xf13;
-    pub const MHARTID: u16 = 0xf14;
-    pub const MCONFIGPTR: u16 = 0xf15;
+    pub(crate) const SPDISCTL: u16 = 0x5c0;
+    pub(crate) const SPDISCOUNTER: u16 = 0x5c1;
+    pub(crate) const SPDISEVMASK: u16 = 0x5c2;
+    pub(crate) const SPDISEVMATCH: u16 = 0x5c3;
+    pub(crate) const SPDISFILTER: u16 = 0x5c4;
+    pub(crate) const SPDISAMBCS: u16 = 0x5c5;
+    pub(crate) const SPDISAMBADDR: u16 = 0x5c6;
+    pub(crate) const SHPMSPC: u16 = 0x5c8;
+    pub(crate) const SHPMSDATA: u16 = 0x5c9;
+    pub(crate) const SHPMSCTL: u16 = 0x5ca;
+    pub(crate) const SHPMSAMBCS: u16 = 0x5cb;
+    pub(crate) const SHPMSAMBADDR: u16 = 0x5cc;
+    pub(crate) const MPDISCTL: u16 = 0x7c0;
+    pub(crate) const TSELECT: u16 = 0x7a0;
+    pub(crate) const TDATA3: u16 = 0x7a3;
+    pub(crate) const MCYCLE: u16 = 0xb00;
+    pub(crate) const MINSTRET: u16 = 0xb02;
+    pub(crate) const MHPMCOUNTER3: u16 = 0xb03;
+    pub(crate) const MHPMCOUNTER31: u16 = 0xb1f;
+    pub(crate) const CYCLE: u16 = 0xc00;
+    pub(crate) const TIME: u16 = 0xc01;
+    pub(crate) const HPMCOUNTER31: u16 = 0xc1f;
+    pub(crate) const SCOUNTOVF: u16 = 0xda0;
+    pub(crate) const MVENDORID: u16 = 0xf11;
+    pub(crate) const MARCHID: u16 = 0xf12;
+    pub(crate) const MIMPID: u16 = 0xf13;
+    pub(crate) const MHARTID: u16 = 0xf14;
+    pub(crate) const MCONFIGPTR: u16 = 0xf15;
 }
 
 /// `mstatus` fields.
 pub(crate) mod status {
-    pub const SIE: u64 = 1 << 1;
-    pub const MIE: u64 = 1 << 3;
-    pub const SPIE: u64 = 1 << 5;
-    pub const MPIE: u64 = 1 << 7;
-    pub const SPP: u64 = 1 << 8;
-    pub const MPP: u64 = 3 << 11;
-    pub const MPP_SHIFT: u32 = 11;
-    pub const FS: u64 = 3 << 13;
-    pub const MPRV: u64 = 1 << 17;
-    pub const SUM: u64 = 1 << 18;
-    pub const MXR: u64 = 1 << 19;
-    pub const TVM: u64 = 1 << 20;
-    pub const TW: u64 = 1 << 21;
-    pub const TSR: u64 = 1 << 22;
+    pub(crate) const SIE: u64 = 1 << 1;
+    pub(crate) const MIE: u64 = 1 << 3;
+    pub(crate) const SPIE: u64 = 1 << 5;
+    pub(crate) const MPIE: u64 = 1 << 7;
+    pub(crate) const SPP: u64 = 1 << 8;
+    pub(crate) const MPP: u64 = 3 << 11;
+    pub(crate) const MPP_SHIFT: u32 = 11;
+    pub(crate) const FS: u64 = 3 << 13;
+    pub(crate) const MPRV: u64 = 1 << 17;
+    pub(crate) const SUM: u64 = 1 << 18;
+    pub(crate) const MXR: u64 = 1 << 19;
+    pub(crate) const TVM: u64 = 1 << 20;
+    pub(crate) const TW: u64 = 1 << 21;
+    pub(crate) const TSR: u64 = 1 << 22;
     /// UXL = SXL = 2: 64 bits, fixed.
-    pub const XL: u64 = 2 << 32 | 2 << 34;
-    pub const SD: u64 = 1 << 63;
+    pub(crate) const XL: u64 = 2 << 32 | 2 << 34;
+    pub(crate) const SD: u64 = 1 << 63;
     /// What `sstatus` shows.
-    pub const SSTATUS: u64 = SIE | SPIE | SPP | FS | SUM | MXR | 3 << 32 | SD;
+    pub(crate) const SSTATUS: u64 = SIE | SPIE | SPP | FS | SUM | MXR | 3 << 32 | SD;
     /// What a write to `sstatus` changes.
-    pub const SSTATUS_WRITE: u64 = SIE | SPIE | SPP | FS | SUM | MXR;
+    pub(crate) const SSTATUS_WRITE: u64 = SIE | SPIE | SPP | FS | SUM | MXR;
     /// What a write to `mstatus` changes.
-    pub const WRITE: u64 = SSTATUS_WRITE | MIE | MPIE | MPP | MPRV | TVM | TW | TSR;
+    pub(crate) const WRITE: u64 = SSTATUS_WRITE | MIE | MPIE | MPP | MPRV | TVM | TW | TSR;
 }
 
 /// The `mip` bit of an interrupt.
@@ -141,21 +141,21 @@ pub(crate) const SELECT_WRITE: u64 = 1 << 63 | 0xfff;
 pub(crate) mod envcfg {
     use isa::{Extension, Extensions};
 
-    pub const FIOM: u64 = 1;
+    pub(crate) const FIOM: u64 = 1;
     /// What `cbo.inval` does: 0 illegal, 1 and 3 legal.
-    pub const CBIE: u64 = 3 << 4;
-    pub const CBCFE: u64 = 1 << 6;
-    pub const CBZE: u64 = 1 << 7;
+    pub(crate) const CBIE: u64 = 3 << 4;
+    pub(crate) const CBCFE: u64 = 1 << 6;
+    pub(crate) const CBZE: u64 = 1 << 7;
     /// The supervisor has the counters that `mcounteren` lets it read.
-    pub const CDE: u64 = 1 << 60;
-    pub const ADUE: u64 = 1 << 61;
-    pub const PBMTE: u64 = 1 << 62;
-    pub const STCE: u64 = 1 << 63;
+    pub(crate) const CDE: u64 = 1 << 60;
+    pub(crate) const ADUE: u64 = 1 << 61;
+    pub(crate) const PBMTE: u64 = 1 << 62;
+    pub(crate) const STCE: u64 = 1 << 63;
     /// Bytes of a cache block.
-    pub const BLOCK: u64 = 64;
+    pub(crate) const BLOCK: u64 = 64;
 
     /// What a write of `value` leaves in `menvcfg`; what `senvcfg` has of it is the same.
-    pub fn legalize(value: u64, extensions: Extensions) -> u64 {
+    pub(crate) fn legalize(value: u64, extensions: Extensions) -> u64 {
         let of = [
             (CBIE | CBCFE, Extension::Zicbom),
             (CBZE, Extension::Zicboz),
@@ -172,7 +172,7 @@ pub(crate) mod envcfg {
     }
 
     /// The fields that `senvcfg` has.
-    pub const SUPERVISOR: u64 = FIOM | CBIE | CBCFE | CBZE;
+    pub(crate) const SUPERVISOR: u64 = FIOM | CBIE | CBCFE | CBZE;
 }
 /// `misa`: RV64 with A, C, D, F, I, M, S, U, and B if all of Zba, Zbb and Zbs are there.
 pub(crate) fn misa(extensions: Extensions) -> u64 {
@@ -251,7 +251,7 @@ snapshot::snapshot!(Csrs {
 });
 
 impl Csrs {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             mstatus: status::XL,
             medeleg: 0,
@@ -283,13 +283,13 @@ impl Csrs {
     }
 
     /// `mstatus` with SD worked out.
-    pub fn mstatus(&self) -> u64 {
+    pub(crate) fn mstatus(&self) -> u64 {
         let dirty = self.mstatus & status::FS == status::FS;
         self.mstatus | if dirty { status::SD } else { 0 }
     }
 
     /// Writes the fields in `mask`; MPP keeps its value if 2 is written.
-    pub fn set_mstatus(&mut self, value: u64, mask: u64) {
+    pub(crate) fn set_mstatus(&mut self, value: u64, mask: u64) {
         let mut value = self.mstatus & !mask | value & mask;
         if Privilege::from_bits(value >> status::MPP_SHIFT).is_none() {
             value = value & !status::MPP | self.mstatus & status::MPP;
@@ -298,12 +298,12 @@ impl Csrs {
     }
 
     /// Previous privilege in M-mode's stack.
-    pub fn mpp(&self) -> Privilege {
+    pub(crate) fn mpp(&self) -> Privilege {
         Privilege::from_bits(self.mstatus >> status::MPP_SHIFT).unwrap_or(Privilege::User)
     }
 
     /// Sstc is on: `stimecmp` drives STIP.
-    pub fn stce(&self) -> bool {
+    pub(crate) fn stce(&self) -> bool {
         self.menvcfg & envcfg::STCE != 0
     }
 }

@@ -16,7 +16,7 @@ mod arith;
 mod compare;
 mod convert;
 mod format;
-pub mod half;
+pub(crate) mod half;
 mod host;
 mod integral;
 mod round;
@@ -24,34 +24,36 @@ mod soft;
 #[cfg(test)]
 mod tests;
 
-pub use arith::{add, div, fmadd, fmsub, fnmadd, fnmsub, mul, sqrt, sub};
-pub use compare::{classify, eq, le, leq, lt, ltq, max, maxm, min, minm, sgnj, sgnjn, sgnjx};
-pub use convert::{
+pub(crate) use arith::{add, div, fmadd, fmsub, fnmadd, fnmsub, mul, sqrt, sub};
+pub(crate) use compare::{
+    classify, eq, le, leq, lt, ltq, max, maxm, min, minm, sgnj, sgnjn, sgnjx,
+};
+pub(crate) use convert::{
     f32_to_f64, f64_to_f32, from_l, from_lu, from_w, from_wu, modular_w, reformat, to_l, to_lu,
     to_w, to_wu,
 };
-pub use format::{Format, OnHost, nan_box, unbox};
-pub use half::F16;
-pub use integral::{constant, round, round_inexact};
+pub(crate) use format::{Format, OnHost, nan_box, unbox};
+pub(crate) use half::F16;
+pub(crate) use integral::{constant, round, round_inexact};
 
 /// Accrued exceptions, in the layout of the `fflags` CSR.
-pub type Flags = u8;
+pub(crate) type Flags = u8;
 
 /// Inexact.
-pub const NX: Flags = 1;
+pub(crate) const NX: Flags = 1;
 /// Underflow.
-pub const UF: Flags = 2;
+pub(crate) const UF: Flags = 2;
 /// Overflow.
-pub const OF: Flags = 4;
+pub(crate) const OF: Flags = 4;
 /// Division by zero.
-pub const DZ: Flags = 8;
+pub(crate) const DZ: Flags = 8;
 /// Invalid operation.
-pub const NV: Flags = 16;
+pub(crate) const NV: Flags = 16;
 
 /// A rounding mode, in the encoding of the `frm` CSR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Rounding {
+pub(crate) enum Rounding {
     /// To nearest, ties to even (`rne`).
     NearestEven = 0,
     /// Towards zero (`rtz`).
@@ -67,13 +69,13 @@ pub enum Rounding {
 impl Rounding {
     /// All modes, in numeric order.
     #[cfg(test)]
-    pub const ALL: [Self; 5] =
+    pub(crate) const ALL: [Self; 5] =
         [Self::NearestEven, Self::Zero, Self::Down, Self::Up, Self::NearestAway];
 
     /// Decodes the field of an instruction or of `frm`. Codes 5 and 6 are reserved, and 7, which in
     /// an instruction means "as `frm` says", is not a mode: `None`.
     #[inline]
-    pub const fn from_bits(bits: u8) -> Option<Self> {
+    pub(crate) const fn from_bits(bits: u8) -> Option<Self> {
         match bits {
             0 => Some(Self::NearestEven),
             1 => Some(Self::Zero),

@@ -16,7 +16,7 @@ pub(crate) enum Access {
 }
 
 impl Access {
-    pub fn page_fault(self) -> Exception {
+    pub(crate) fn page_fault(self) -> Exception {
         match self {
             Self::Load => Exception::LoadPageFault,
             Self::Store => Exception::StorePageFault,
@@ -24,7 +24,7 @@ impl Access {
         }
     }
 
-    pub fn access_fault(self) -> Exception {
+    pub(crate) fn access_fault(self) -> Exception {
         match self {
             Self::Load => Exception::LoadAccessFault,
             Self::Store => Exception::StoreAccessFault,
@@ -35,20 +35,20 @@ impl Access {
 
 /// Page-table entry bits.
 pub(crate) mod pte {
-    pub const V: u64 = 1 << 0;
-    pub const R: u64 = 1 << 1;
-    pub const W: u64 = 1 << 2;
-    pub const X: u64 = 1 << 3;
-    pub const U: u64 = 1 << 4;
-    pub const G: u64 = 1 << 5;
-    pub const A: u64 = 1 << 6;
-    pub const D: u64 = 1 << 7;
+    pub(crate) const V: u64 = 1 << 0;
+    pub(crate) const R: u64 = 1 << 1;
+    pub(crate) const W: u64 = 1 << 2;
+    pub(crate) const X: u64 = 1 << 3;
+    pub(crate) const U: u64 = 1 << 4;
+    pub(crate) const G: u64 = 1 << 5;
+    pub(crate) const A: u64 = 1 << 6;
+    pub(crate) const D: u64 = 1 << 7;
     /// Bits 60..54.
-    pub const RESERVED: u64 = 0x7f << 54;
+    pub(crate) const RESERVED: u64 = 0x7f << 54;
     /// Memory type (Svpbmt): 0 to 2.
-    pub const TYPE: u64 = 3 << 61;
+    pub(crate) const TYPE: u64 = 3 << 61;
     /// The page is part of a naturally aligned power-of-two range (Svnapot).
-    pub const N: u64 = 1 << 63;
+    pub(crate) const N: u64 = 1 << 63;
 }
 
 /// The `satp` register, taken apart.
@@ -62,7 +62,7 @@ impl Satp {
     const SV48: u64 = 9;
 
     /// The value that a write leaves: an unsupported mode makes the write void (`None`). No ASID bits exist.
-    pub fn legalize(value: u64, extensions: Extensions) -> Option<Self> {
+    pub(crate) fn legalize(value: u64, extensions: Extensions) -> Option<Self> {
         let supported = match value >> 60 {
             0 | Self::SV39 => true,
             Self::SV48 => extensions.has(Extension::Sv48),
@@ -72,7 +72,7 @@ impl Satp {
     }
 
     /// Number of page-table levels; 0 if translation is off.
-    pub fn levels(self) -> u32 {
+    pub(crate) fn levels(self) -> u32 {
         match self.0 >> 60 {
             Self::SV39 => 3,
             Self::SV48 => 4,
@@ -81,7 +81,7 @@ impl Satp {
     }
 
     /// Page number of the root table.
-    pub fn root(self) -> u64 {
+    pub(crate) fn root(self) -> u64 {
         self.0 & ((1 << 44) - 1)
     }
 }

@@ -110,7 +110,7 @@ pub(crate) struct DataTlb {
 }
 
 impl DataTlb {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             entries: Box::new([EMPTY; TLB_ENTRIES * RIGHTS_COUNT]),
             filled: FilledSlots::default(),
@@ -121,13 +121,13 @@ impl DataTlb {
     }
 
     /// Returns the first-level entries under some rights, for translated code: [`Self::lookup`] says what to do with them.
-    pub fn base(&self, rights: Rights) -> *const u8 {
+    pub(crate) fn base(&self, rights: Rights) -> *const u8 {
         (&raw const self.entries[rights as usize * TLB_ENTRIES]).cast()
     }
 
     /// Returns the host address of `size` bytes at `va`, if all of them lie in a page that is present.
     #[inline(always)]
-    pub fn lookup(&self, va: u64, size: u64, rights: Rights) -> Option<*mut u8> {
+    pub(crate) fn lookup(&self, va: u64, size: u64, rights: Rights) -> Option<*mut u8> {
         let entry = &self.entries[slot(va, rights)];
         // Indexed by the first byte and compared by the last: an access that crosses the page's
         // end finds the first page and fails the comparison.
@@ -136,7 +136,7 @@ impl DataTlb {
     }
 
     /// Maps the page of `va` to the host page at `host`.
-    pub fn insert(&mut self, va: u64, rights: Rights, host: *mut u8) {
+    pub(crate) fn insert(&mut self, va: u64, rights: Rights, host: *mut u8) {
         let tag = va & PAGE_MASK;
         if host == self.absent {
             self.absent = std::ptr::null_mut();
@@ -150,7 +150,12 @@ impl DataTlb {
 
     /// Returns the host address as [`Self::lookup`] does, from the second level; an entry that is found moves to the first
     /// level.
-    pub fn lookup_second_level(&mut self, va: u64, size: u64, rights: Rights) -> Option<*mut u8> {
+    pub(crate) fn lookup_second_level(
+        &mut self,
+        va: u64,
+        size: u64,
+        rights: Rights,
+    ) -> Option<*mut u8> {
         let SecondLevelEntry { tag, host } = self.second[second_level_slot(va, rights)];
         if tag != self.second_level_tag(va.wrapping_add(size - 1), rights) {
             return None;
@@ -169,7 +174,7 @@ impl DataTlb {
         self.filled.note(slot);
     }
 
-    pub fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         self.filled.empty(&mut self.entries[..], EMPTY);
         self.flush_second_level();
     }
@@ -184,7 +189,7 @@ impl DataTlb {
     }
 
     /// Drops the pages of the naturally aligned region of `2^bits` bytes around `va`.
-    pub fn flush_region(&mut self, va: u64, bits: u32) {
+    pub(crate) fn flush_region(&mut self, va: u64, bits: u32) {
         if bits <= 12 {
             for rights in 0..RIGHTS_COUNT {
                 let entry =
@@ -205,7 +210,7 @@ impl DataTlb {
     }
 
     /// Drops every page that maps to the host page at `host`.
-    pub fn flush_host(&mut self, host: *mut u8) {
+    pub(crate) fn flush_host(&mut self, host: *mut u8) {
         if host == self.absent {
             return;
         }
@@ -254,7 +259,7 @@ pub(crate) struct FetchTlb {
 const PRIVILEGES: usize = 4;
 
 impl FetchTlb {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             entries: vec![None; TLB_ENTRIES * PRIVILEGES],
             filled: FilledSlots::default(),
@@ -263,34 +268,34 @@ impl FetchTlb {
     }
 
     /// Counts the times that something was dropped.
-    pub fn generation(&self) -> u64 {
+    pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
-    pub fn lookup(&self, va: u64, privilege: isa::Privilege) -> Option<&FetchPage> {
+    pub(crate) fn lookup(&self, va: u64, privilege: isa::Privilege) -> Option<&FetchPage> {
         let index = (va >> 12) as usize % TLB_ENTRIES + privilege as usize * TLB_ENTRIES;
         self.entries[index].as_ref().filter(|page| page.vpage == va & PAGE_MASK)
     }
 
-    pub fn insert(&mut self, privilege: isa::Privilege, page: FetchPage) {
+    pub(crate) fn insert(&mut self, privilege: isa::Privilege, page: FetchPage) {
         let index = (page.vpage >> 12) as usize % TLB_ENTRIES + privilege as usize * TLB_ENTRIES;
         self.entries[index] = Some(page);
         self.filled.note(index);
     }
 
-    pub fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         self.generation += 1;
         self.filled.empty(&mut self.entries, None);
     }
 
     /// Drops user pages only.
-    pub fn flush_user(&mut self) {
+    pub(crate) fn flush_user(&mut self) {
         self.generation += 1;
         self.entries[..TLB_ENTRIES].fill(None);
     }
 
     /// Drops the pages of the naturally aligned region of `2^bits` bytes around `va`.
-    pub fn flush_region(&mut self, va: u64, bits: u32) {
+    pub(crate) fn flush_region(&mut self, va: u64, bits: u32) {
         self.generation += 1;
         let (first, step) =
             if bits <= 12 { ((va >> 12) as usize % TLB_ENTRIES, TLB_ENTRIES) } else { (0, 1) };
@@ -313,11 +318,11 @@ pub(crate) struct Superpages {
 }
 
 impl Superpages {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { mega: [0; 64], larger: false }
     }
 
-    pub fn note(&mut self, va: u64, page_bits: u8) {
+    pub(crate) fn note(&mut self, va: u64, page_bits: u8) {
         match page_bits {
             12 => {}
             21 => {
@@ -328,12 +333,12 @@ impl Superpages {
         }
     }
 
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Self::new();
     }
 
     /// log2 of the region that a fence for `va` must drop; `None` for everything.
-    pub fn reach(&self, va: u64) -> Option<u32> {
+    pub(crate) fn reach(&self, va: u64) -> Option<u32> {
         let (word, bit) = Self::place(va);
         match self.larger {
             true => None,

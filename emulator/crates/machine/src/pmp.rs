@@ -36,21 +36,21 @@ pub(crate) struct Pmp {
 snapshot::snapshot!(Pmp { cfg, addr, range });
 
 impl Pmp {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut pmp = Self::default();
         pmp.update_ranges();
         pmp
     }
 
     /// Reads `pmpcfg<2 * half>`: eight configuration bytes.
-    pub fn config(&self, half: usize) -> u64 {
+    pub(crate) fn config(&self, half: usize) -> u64 {
         let mut bytes = [0; 8];
         bytes.copy_from_slice(&self.cfg[half * 8..half * 8 + 8]);
         u64::from_le_bytes(bytes)
     }
 
     /// Writes `pmpcfg<2 * half>`; locked entries keep their configuration.
-    pub fn set_config(&mut self, half: usize, value: u64) {
+    pub(crate) fn set_config(&mut self, half: usize, value: u64) {
         for (cfg, new) in self.cfg[half * 8..half * 8 + 8].iter_mut().zip(value.to_le_bytes()) {
             // W without R is reserved: such a write leaves the entry as it is.
             if *cfg & LOCK == 0 && new & (READ | WRITE) != WRITE {
@@ -61,12 +61,12 @@ impl Pmp {
     }
 
     /// Reads `pmpaddr<index>`.
-    pub fn address(&self, index: usize) -> u64 {
+    pub(crate) fn address(&self, index: usize) -> u64 {
         self.addr[index]
     }
 
     /// Writes `pmpaddr<index>`, unless it is locked, or is the base of a locked top-of-range entry.
-    pub fn set_address(&mut self, index: usize, value: u64) {
+    pub(crate) fn set_address(&mut self, index: usize, value: u64) {
         let next = self.cfg.get(index + 1).copied().unwrap_or(0);
         let base_locked = next & LOCK != 0 && mode(next) == TOR;
         if self.cfg[index] & LOCK == 0 && !base_locked {
@@ -96,7 +96,7 @@ impl Pmp {
     }
 
     /// True if the access to `size` bytes at `pa` in `privilege` is allowed.
-    pub fn allows(&self, pa: u64, size: u64, access: Access, privilege: Privilege) -> bool {
+    pub(crate) fn allows(&self, pa: u64, size: u64, access: Access, privilege: Privilege) -> bool {
         let last = pa + (size - 1);
         for (i, &(first_byte, last_byte)) in self.range.iter().enumerate() {
             if first_byte > last || last_byte < pa {
@@ -109,7 +109,12 @@ impl Pmp {
     }
 
     /// The decision for a whole page, or `None` if it differs within the page.
-    pub fn allows_page(&self, page: u64, access: Access, privilege: Privilege) -> Option<bool> {
+    pub(crate) fn allows_page(
+        &self,
+        page: u64,
+        access: Access,
+        privilege: Privilege,
+    ) -> Option<bool> {
         let last = page | 0xfff;
         for (i, &(first_byte, last_byte)) in self.range.iter().enumerate() {
             if first_byte > last || last_byte < page {

@@ -85,7 +85,7 @@ impl Default for Sampling {
 
 impl Sampling {
     /// Keeps the units of the old state, which are reset.
-    pub fn renew(&mut self, old: Self) {
+    pub(crate) fn renew(&mut self, old: Self) {
         self.units = old.units;
         let SharedUnits { transfer_records, samplers } = &self.units;
         transfer_records.with(|records| *records = TransferRecords::default());

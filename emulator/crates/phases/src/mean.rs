@@ -3,10 +3,10 @@
 use crate::survey::Vector;
 
 /// A vector that others are compared with.
-pub type Mean = Vec<f64>;
+pub(crate) type Mean = Vec<f64>;
 
 /// Returns the mean of vectors; no numbers of none.
-pub fn mean_of<'a>(vectors: impl Iterator<Item = &'a Vector>) -> Mean {
+pub(crate) fn mean_of<'a>(vectors: impl Iterator<Item = &'a Vector>) -> Mean {
     let (mut sum, mut count) = (Mean::new(), 0);
     for vector in vectors {
         sum.resize(vector.len(), 0.0);
@@ -20,18 +20,18 @@ pub fn mean_of<'a>(vectors: impl Iterator<Item = &'a Vector>) -> Mean {
 }
 
 /// Returns a vector less another.
-pub fn difference(vector: &[f32], other: &[f64]) -> Mean {
+pub(crate) fn difference(vector: &[f32], other: &[f64]) -> Mean {
     vector.iter().zip(other).map(|(a, b)| f64::from(*a) - b).collect()
 }
 
 /// Returns the square of the distance.
-pub fn squared_distance(vector: &[f32], other: &[f64]) -> f64 {
+pub(crate) fn squared_distance(vector: &[f32], other: &[f64]) -> f64 {
     let off = vector.iter().zip(other).map(|(a, b)| f64::from(*a) - b);
     off.map(|off| off * off).sum()
 }
 
 /// Returns the scalar product.
-pub fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 

@@ -36,13 +36,13 @@ pub(crate) struct SubsampleProfiles(FxHashMap<(usize, ProcessId, InstId), u64>);
 
 impl SubsampleProfiles {
     /// Adds what a sample weighs.
-    pub fn add(&mut self, subsample: usize, process: ProcessId, inst: InstId, units: u64) {
+    pub(crate) fn add(&mut self, subsample: usize, process: ProcessId, inst: InstId, units: u64) {
         let sum = self.0.entry((subsample, process, inst)).or_default();
         *sum = sum.saturating_add(units);
     }
 
     /// Returns the profile of each subsample, up to the last that has any.
-    pub fn finish(self) -> Vec<Profile> {
+    pub(crate) fn finish(self) -> Vec<Profile> {
         let mut weights: Vec<_> = self.0.into_iter().collect();
         weights.sort_unstable();
         let count = weights.last().map_or(0, |((subsample, ..), _)| subsample + 1);

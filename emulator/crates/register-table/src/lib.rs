@@ -178,6 +178,7 @@ pub fn is_generated(path: &Path, expected: &str, command: &str) -> Result<(), St
 }
 
 #[cfg(test)]
+#[expect(unreachable_pub, reason = "the macros make tables that other crates may export")]
 mod tests {
     registers! {
         Control "CONTROL" 0x00 "RW" "Control." control [

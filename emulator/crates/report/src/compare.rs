@@ -26,8 +26,9 @@ pub(crate) use more::BY_CHANCE;
 pub use more::{Compared, ComparedRow};
 use renamed::known;
 pub(crate) use renamed::{file_now, now};
+pub(crate) use run::Totals;
 use run::Uncertainty;
-pub use run::{Run, RunTitle, Totals};
+pub use run::{Run, RunTitle};
 pub(crate) use text::{TOTALS, relative};
 pub use waiting::{ThreadChange, ThreadTime, WaitChange, WaitTime, WaitingChanges};
 

@@ -300,7 +300,11 @@ pub(super) struct FlameBuilder<'a> {
 }
 
 impl<'a> FlameBuilder<'a> {
-    pub fn new(evaluation: &'a Evaluation, symbols: &'a Symbols, columns: &[Column]) -> Self {
+    pub(crate) fn new(
+        evaluation: &'a Evaluation,
+        symbols: &'a Symbols,
+        columns: &[Column],
+    ) -> Self {
         let primary = |(index, column): (usize, &Column)| column.primary.then_some(index);
         Self {
             evaluation,
@@ -319,7 +323,7 @@ impl<'a> FlameBuilder<'a> {
     }
 
     /// Adds a process of this name.
-    pub fn add(&mut self, name: &str, rows: &Rows) {
+    pub(crate) fn add(&mut self, name: &str, rows: &Rows) {
         let name = self.name(name);
         let process = self.lines.child(0, FrameKind::Process, name, 0);
         let scales: Vec<f64> = self
@@ -377,7 +381,7 @@ impl<'a> FlameBuilder<'a> {
     }
 
     /// The trees, and where the processes are in them.
-    pub fn finish(mut self) -> (Flame, Vec<Placed>) {
+    pub(crate) fn finish(mut self) -> (Flame, Vec<Placed>) {
         let units = self.evaluation.oracle.units_per_cycle().max(1) as f64;
         let least = self.evaluation.oracle.total() as f64 / LEAST_PART as f64;
         let (lines, number) = self.lines.finish(least, units);

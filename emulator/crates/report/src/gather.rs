@@ -113,18 +113,18 @@ impl Sparse {
         Self(some.collect())
     }
 
-    pub fn get(&self, row: usize) -> u64 {
+    pub(crate) fn get(&self, row: usize) -> u64 {
         let found = self.0.binary_search_by_key(&(row as u32), |(row, _)| *row);
         found.map_or(0, |at| self.0[at].1)
     }
 
     /// Returns the units of all rows.
-    pub fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.0.iter().map(|(_, units)| units).sum()
     }
 
     /// Returns the rows by index, with the units charged to each.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
         self.0.iter().map(|(row, units)| (*row as usize, *units))
     }
 }
@@ -138,13 +138,13 @@ pub(super) struct SymbolMap {
 
 impl Rows {
     /// Returns a row's units by part.
-    pub fn parts(&self, row: usize) -> Parts {
+    pub(crate) fn parts(&self, row: usize) -> Parts {
         let stack = self.stacks[row].map(|units| units as f64);
         Parts::new(stack, self.store_queue[row] as f64)
     }
 
     /// Returns the symbols of a level.
-    pub fn keys(&self, level: Level) -> &SymbolMap {
+    pub(crate) fn keys(&self, level: Level) -> &SymbolMap {
         match level {
             Level::Instruction => &self.instruction,
             Level::Block => &self.block,
@@ -167,7 +167,7 @@ impl SymbolMap {
     }
 
     /// Sums rows into symbols.
-    pub fn sum(&self, rows: impl Iterator<Item = (usize, u64)>) -> Vec<u64> {
+    pub(crate) fn sum(&self, rows: impl Iterator<Item = (usize, u64)>) -> Vec<u64> {
         let mut sums = vec![0u64; self.count];
         for (row, units) in rows {
             sums[self.of_row[row] as usize] += units;
@@ -209,7 +209,11 @@ fn by_row(insts: &[InstId], weights: impl Iterator<Item = (InstId, u64)>) -> Vec
 
 impl<'a> Gathered<'a> {
     /// Names everything that has any weight.
-    pub fn new(evaluation: &'a Evaluation, symbolizer: &Symbolizer, guests: &'a [Matched]) -> Self {
+    pub(crate) fn new(
+        evaluation: &'a Evaluation,
+        symbolizer: &Symbolizer,
+        guests: &'a [Matched],
+    ) -> Self {
         let mut gathered = Self {
             evaluation,
             guests,
@@ -261,13 +265,13 @@ impl<'a> Gathered<'a> {
     }
 
     /// Returns the instructions of one of [`Self::processes`], and the place of each: an index into the symbols' locations.
-    pub fn places(&self, at: usize) -> (Vec<InstId>, &[u32]) {
+    pub(crate) fn places(&self, at: usize) -> (Vec<InstId>, &[u32]) {
         let summary = &self.processes[at];
         (self.insts(summary.process), &summary.places)
     }
 
     /// Returns the rows of one of [`Self::processes`].
-    pub fn rows(&self, at: usize) -> Rows {
+    pub(crate) fn rows(&self, at: usize) -> Rows {
         let summary = &self.processes[at];
         let static_info = &self.evaluation.static_info;
         let mut rows = self.weights(summary.process);

@@ -24,7 +24,7 @@ pub(super) struct Matched {
 
 impl Matched {
     /// The weights of a process, ascending by instruction.
-    pub fn of(&self, process: ProcessId) -> impl Iterator<Item = (InstId, u64)> {
+    pub(crate) fn of(&self, process: ProcessId) -> impl Iterator<Item = (InstId, u64)> {
         let own = (process, InstId(0))..=(process, InstId(u32::MAX));
         let own = self.weights.range(own);
         own.map(|((_, inst), units)| (*inst, *units))

@@ -107,7 +107,7 @@ pub(super) struct InGuestBuilder {
 impl InGuestBuilder {
     /// Finds the model of each profile from the guest: a sampler of its rule that sees all cycles, at its period, or else at the
     /// shortest one.
-    pub fn new(columns: &[Column], guests: &[GuestProfile]) -> Self {
+    pub(crate) fn new(columns: &[Column], guests: &[GuestProfile]) -> Self {
         let own = (0..columns.len()).filter(|at| columns[*at].profiler.is_none());
         let pair = |(column, guest): (usize, &GuestProfile)| {
             let rule = rule(guest)?;
@@ -132,7 +132,7 @@ impl InGuestBuilder {
     }
 
     /// Adds the process at `process` among the gathered.
-    pub fn add(&mut self, process: usize, rows: &Rows, builder: &mut RowBuilder<'_>) {
+    pub(crate) fn add(&mut self, process: usize, rows: &Rows, builder: &mut RowBuilder<'_>) {
         for pair in &self.pairs {
             let samples = rows.columns[pair.guest].totals.samples;
             if samples >= 1.0 && samples >= NOTICEABLE * pair.samples {
@@ -142,7 +142,7 @@ impl InGuestBuilder {
     }
 
     /// Returns the comparisons, sorted by rule and process.
-    pub fn finish(mut self) -> Vec<InGuest> {
+    pub(crate) fn finish(mut self) -> Vec<InGuest> {
         self.out.sort_by_key(|own| (own.rule, own.process));
         self.out
     }

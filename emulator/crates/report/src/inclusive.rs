@@ -109,7 +109,7 @@ pub(super) struct Inclusive<'a> {
 
 impl<'a> Inclusive<'a> {
     /// Adds up a tree; `None` if calls were not followed.
-    pub fn new(flame: &'a Flame, processes: &[ProcessReport]) -> Option<Self> {
+    pub(crate) fn new(flame: &'a Flame, processes: &[ProcessReport]) -> Option<Self> {
         if flame.callers.is_empty() {
             return None;
         }
@@ -163,7 +163,7 @@ impl<'a> Inclusive<'a> {
     }
 
     /// Adds the inclusive share to rows of functions.
-    pub fn add_to(&self, functions: &mut [FunctionRow], processes: &[ProcessReport]) {
+    pub(crate) fn add_to(&self, functions: &mut [FunctionRow], processes: &[ProcessReport]) {
         let mut sums: HashMap<(usize, &str, usize), f64> = HashMap::new();
         for at in 0..self.cycles.len() {
             if self.flame.callers[at].1 == FrameKind::Function && self.is_outermost(at) {
@@ -182,7 +182,7 @@ impl<'a> Inclusive<'a> {
     }
 
     /// The functions of the program's own sources below which most of a command's time is.
-    pub fn of_command(&self, command: &CommandRow, own: &OwnFunctions) -> Vec<InclusiveRow> {
+    pub(crate) fn of_command(&self, command: &CommandRow, own: &OwnFunctions) -> Vec<InclusiveRow> {
         let whole = command.cycles.max(f64::MIN_POSITIVE);
         let mut sums: HashMap<(usize, String), OutermostNodes> = HashMap::new();
         for at in 0..self.cycles.len() {

@@ -32,7 +32,7 @@ pub(crate) struct SubsampleTotals {
 
 impl SubsampleTotals {
     /// Returns what the subsamples of an evaluation have; nothing if its region was not sampled.
-    pub fn new(evaluation: &Evaluation) -> Self {
+    pub(crate) fn new(evaluation: &Evaluation) -> Self {
         let subsamples = || evaluation.subsamples.iter();
         let total =
             |stacks: &profile::CycleStacks| stacks.iter().map(|(.., stack)| stack.total()).sum();
@@ -45,13 +45,13 @@ impl SubsampleTotals {
     }
 
     /// Returns whether the region was sampled.
-    pub fn are_of_any(&self) -> bool {
+    pub(crate) fn are_of_any(&self) -> bool {
         !self.totals.is_empty()
     }
 
     /// Returns the margins of a part, of which each subsample has so many units, and so many of the whole that the part's share is of;
     /// `None` if the whole is in too few subsamples.
-    pub fn margins(&self, part: &[u64], whole: &[u64]) -> Option<Margins> {
+    pub(crate) fn margins(&self, part: &[u64], whole: &[u64]) -> Option<Margins> {
         let share = self.margin(ratio_of_subsamples(part, whole)?);
         let of_all = self.margin_of_all(part)?;
         let instructions: u64 = self.instructions.iter().sum();
@@ -62,12 +62,12 @@ impl SubsampleTotals {
     }
 
     /// Returns the margin of the share that a part has of a whole, both by subsample.
-    pub fn margin_of_share(&self, part: &[u64], whole: &[u64]) -> Option<Margin> {
+    pub(crate) fn margin_of_share(&self, part: &[u64], whole: &[u64]) -> Option<Margin> {
         Some(self.margin(ratio_of_subsamples(part, whole)?))
     }
 
     /// Returns the margin of the share of all processes' cycles that a part has, of which each subsample has so many units.
-    pub fn margin_of_all(&self, part: &[u64]) -> Option<Margin> {
+    pub(crate) fn margin_of_all(&self, part: &[u64]) -> Option<Margin> {
         Some(self.margin(ratio_of_subsamples(part, &self.totals)?))
     }
 
@@ -86,12 +86,12 @@ impl SubsampleTotals {
     }
 
     /// Returns the margin of a value that is no ratio of sums, from what it is without each of the subsamples.
-    pub fn margin_by_jackknife(&self, value: f64, without_each: &[f64]) -> Option<Margin> {
+    pub(crate) fn margin_by_jackknife(&self, value: f64, without_each: &[f64]) -> Option<Margin> {
         Some(self.with_unseen(value, jackknife(without_each)?))
     }
 
     /// Returns the margin of each category's share of a whole, whose units by category each subsample has.
-    pub fn stack_margins(&self, by_subsample: &[[u64; 7]]) -> Option<[Margin; 7]> {
+    pub(crate) fn stack_margins(&self, by_subsample: &[[u64; 7]]) -> Option<[Margin; 7]> {
         let whole = sums(by_subsample);
         let mut margins = [Margin::default(); 7];
         for (category, margin) in margins.iter_mut().enumerate() {
@@ -102,7 +102,7 @@ impl SubsampleTotals {
     }
 
     /// Returns the margins of processes beside all processes; each subsample has so many of their units by category.
-    pub fn margins_of_stacks(&self, by_subsample: &[[u64; 7]]) -> Option<Margins> {
+    pub(crate) fn margins_of_stacks(&self, by_subsample: &[[u64; 7]]) -> Option<Margins> {
         self.margins(&sums(by_subsample), &self.totals)
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Parts(pub [f64; COUNT]);
 
 impl Parts {
     /// Splits a published stack: `store_queue` is what of its front end is due to a full store queue.
-    pub fn new(stack: [f64; CATEGORIES.len()], store_queue: f64) -> Self {
+    pub(crate) fn new(stack: [f64; CATEGORIES.len()], store_queue: f64) -> Self {
         let mut parts = [0.0; COUNT];
         parts[..CATEGORIES.len()].copy_from_slice(&stack);
         let front_end = &mut parts[Category::FrontEnd as usize];
@@ -27,17 +27,17 @@ impl Parts {
     }
 
     /// Returns the parts' names, in their order.
-    pub fn names() -> [&'static str; COUNT] {
+    pub(crate) fn names() -> [&'static str; COUNT] {
         let mut names = ["Store queue full"; COUNT];
         names[..CATEGORIES.len()].copy_from_slice(&CATEGORIES);
         names
     }
 
-    pub fn total(&self) -> f64 {
+    pub(crate) fn total(&self) -> f64 {
         self.0.iter().sum()
     }
 
-    pub fn scaled(self, by: f64) -> Self {
+    pub(crate) fn scaled(self, by: f64) -> Self {
         Self(self.0.map(|part| part * by))
     }
 }

@@ -31,7 +31,7 @@ type TotalsAndSums = (ErrorTotals, [ErrorSums; 3]);
 
 impl ProcessSums {
     /// The sums of these processes before any of their rows.
-    pub fn new(summaries: &[Summary], columns: usize) -> Self {
+    pub(crate) fn new(summaries: &[Summary], columns: usize) -> Self {
         let sum = |column: usize| summaries.iter().map(|s| s.columns[column].samples).sum();
         let whole = |column| Some((compared(summaries, column)?, Default::default()));
         Self {
@@ -45,7 +45,7 @@ impl ProcessSums {
     }
 
     /// Adds the rows of a process to its sum and to that of all processes.
-    pub fn add(&mut self, rows: &Rows, all: &mut Self) {
+    pub(crate) fn add(&mut self, rows: &Rows, all: &mut Self) {
         for stack in &rows.stacks {
             for (at, units) in stack.iter().enumerate() {
                 self.stack[at] += units;
@@ -85,7 +85,7 @@ impl ProcessSums {
     }
 
     /// Returns the row of the process, or of all, under this name.
-    pub fn finish(
+    pub(crate) fn finish(
         self,
         name: &str,
         share: f64,

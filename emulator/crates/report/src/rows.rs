@@ -65,7 +65,7 @@ pub(super) struct Functions(Vec<Function>);
 
 impl Functions {
     /// Adds the functions of the process at `process` among the gathered.
-    pub fn add(&mut self, selection: &Selection<'_>, process: usize, rows: &Rows) {
+    pub(crate) fn add(&mut self, selection: &Selection<'_>, process: usize, rows: &Rows) {
         let evaluation = selection.evaluation;
         let keys = &rows.function;
         let oracle = keys.sum(rows.oracle.iter().copied().enumerate());
@@ -143,7 +143,7 @@ impl Functions {
     }
 
     /// Returns the functions, the most expensive first.
-    pub fn finish(mut self) -> Vec<Function> {
+    pub(crate) fn finish(mut self) -> Vec<Function> {
         self.cut();
         self.0
     }
@@ -160,7 +160,7 @@ pub(super) struct Instructions {
 
 impl Instructions {
     /// Adds the instructions of a process.
-    pub fn add(&mut self, process: usize, rows: &Rows, in_focus: bool) {
+    pub(crate) fn add(&mut self, process: usize, rows: &Rows, in_focus: bool) {
         let mut most = rows.oracle.clone();
         for (row, units) in rows.columns.iter().flat_map(|column| column.by_row.iter()) {
             most[row] = most[row].max(units);
@@ -174,7 +174,11 @@ impl Instructions {
 
     /// Returns the rows of the instructions, those with most cycles by the Oracle first. At least half of
     /// [`MAX_INSTRUCTIONS`] is for the processes in focus, if they have as many.
-    pub fn finish(self, selection: &Selection<'_>, gathered: &Gathered<'_>) -> Vec<InstructionRow> {
+    pub(crate) fn finish(
+        self,
+        selection: &Selection<'_>,
+        gathered: &Gathered<'_>,
+    ) -> Vec<InstructionRow> {
         let Self { first: mut picked, rest } = self;
         let rest_room = MAX_INSTRUCTIONS - picked.len().min(MAX_INSTRUCTIONS / 2);
         let rest_count = rest.len().min(rest_room);
@@ -221,24 +225,24 @@ pub(super) struct RowBuilder<'a> {
 }
 
 impl<'a> RowBuilder<'a> {
-    pub fn new(selection: &'a Selection<'a>) -> Self {
+    pub(crate) fn new(selection: &'a Selection<'a>) -> Self {
         Self { selection, texts: HashMap::new() }
     }
 
     /// Returns the privilege mode of a row's instruction.
-    pub fn privilege(&self, rows: &Rows, row: usize) -> u8 {
+    pub(crate) fn privilege(&self, rows: &Rows, row: usize) -> u8 {
         self.selection.evaluation.static_info[rows.insts[row].0 as usize].privilege
     }
 
     /// Returns the name of a row's function.
-    pub fn function(&self, rows: &Rows, row: usize) -> String {
+    pub(crate) fn function(&self, rows: &Rows, row: usize) -> String {
         let symbols = self.selection.symbols;
         let at = &symbols.locations[rows.places[row] as usize];
         symbols.function(at.function).name.to_string()
     }
 
     /// Returns names and texts of an instruction, whose location is `place` in the symbols.
-    pub fn code(&mut self, inst: InstId, place: usize) -> Code {
+    pub(crate) fn code(&mut self, inst: InstId, place: usize) -> Code {
         let symbols = self.selection.symbols;
         let at = &symbols.locations[place];
         let StaticInfo { raw, pc, .. } = self.selection.evaluation.static_info[inst.0 as usize];
@@ -258,7 +262,12 @@ impl<'a> RowBuilder<'a> {
         text.or_insert_with(|| disassemble(raw, address))
     }
 
-    pub fn instruction(&mut self, rows: &Rows, process: usize, row: usize) -> InstructionRow {
+    pub(crate) fn instruction(
+        &mut self,
+        rows: &Rows,
+        process: usize,
+        row: usize,
+    ) -> InstructionRow {
         let Selection { evaluation, symbols, units, .. } = self.selection;
         let place = rows.places[row] as usize;
         let at = &symbols.locations[place];

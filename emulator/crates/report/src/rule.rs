@@ -46,7 +46,7 @@ pub(crate) fn rule(
 
 impl Rule {
     /// Adds an input.
-    pub fn from(mut self, name: impl Into<String>, value: Option<f64>) -> Self {
+    pub(crate) fn from(mut self, name: impl Into<String>, value: Option<f64>) -> Self {
         if let Some(value) = value {
             self.inputs.push((name.into(), number(value)));
         }
@@ -54,7 +54,7 @@ impl Rule {
     }
 
     /// Sets the formula's result for the inputs, if it is a number.
-    pub fn check(mut self, check: Option<f64>) -> Self {
+    pub(crate) fn check(mut self, check: Option<f64>) -> Self {
         self.check = check.filter(|check| check.is_finite());
         self
     }
@@ -71,7 +71,7 @@ pub(crate) fn number(value: f64) -> String {
 
 impl<'a> ReportPath<'a> {
     /// Returns the number at a path of keys.
-    pub fn at(&self, keys: &[&str]) -> Option<f64> {
+    pub(crate) fn at(&self, keys: &[&str]) -> Option<f64> {
         let mut value = self.report;
         for key in keys {
             value = match value {
@@ -83,14 +83,14 @@ impl<'a> ReportPath<'a> {
     }
 
     /// Returns the number `field` of the entry of the list or map that `keys[..2]` (or `[..3]` within a part) name.
-    pub fn own(&self, part: usize, field: &str) -> Option<f64> {
+    pub(crate) fn own(&self, part: usize, field: &str) -> Option<f64> {
         let mut keys = self.keys[..part].to_vec();
         keys.push(field);
         self.at(&keys)
     }
 
     /// Returns the name and the cycles of the process that a row belongs to.
-    pub fn process_of(&self, part: usize) -> (String, Option<f64>) {
+    pub(crate) fn process_of(&self, part: usize) -> (String, Option<f64>) {
         let index = self.own(part, "process").map(|index| (index as usize).to_string());
         let index = index.as_deref().unwrap_or(self.keys[part - 1]);
         let row = index.parse::<usize>().ok().and_then(|index| self.report["processes"].get(index));
@@ -99,7 +99,7 @@ impl<'a> ReportPath<'a> {
     }
 
     /// Returns what is said of a number without a rule.
-    pub fn no_rule(&self) -> Rule {
+    pub(crate) fn no_rule(&self) -> Rule {
         rule(
             "A number of a part of the report that has no rule here.",
             "not known",
@@ -109,7 +109,7 @@ impl<'a> ReportPath<'a> {
     }
 
     /// Returns the rule of an index into another list of the report.
-    pub fn index(&self) -> Rule {
+    pub(crate) fn index(&self) -> Rule {
         rule(
             "The entry of `processes`, `columns` or `modules` that this belongs to, counted from 0.",
             "an index, not a measurement",
@@ -119,7 +119,7 @@ impl<'a> ReportPath<'a> {
     }
 
     /// Returns the quotient of the numbers at two paths of keys.
-    pub fn ratio(&self, part: &[&str], whole: &[&str]) -> Option<f64> {
+    pub(crate) fn ratio(&self, part: &[&str], whole: &[&str]) -> Option<f64> {
         Some(self.at(part)? / self.at(whole)?)
     }
 }

@@ -118,7 +118,7 @@ pub(super) struct TeaBuilder<'a> {
 
 impl<'a> TeaBuilder<'a> {
     /// Creates the builder; `None` if time was not counted by event.
-    pub fn new(evaluation: &'a Evaluation, columns: &'a [Column]) -> Option<Self> {
+    pub(crate) fn new(evaluation: &'a Evaluation, columns: &'a [Column]) -> Option<Self> {
         evaluation.signatures.as_ref()?;
         let samplers = evaluation.samplers.iter().enumerate();
         let seeing = samplers.filter(|(_, result)| result.signatures.is_some());
@@ -135,7 +135,7 @@ impl<'a> TeaBuilder<'a> {
     }
 
     /// Adds the process at `at` among the gathered; with `builder`, its instructions too.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         at: usize,
         rows: &Rows,
@@ -202,7 +202,7 @@ impl<'a> TeaBuilder<'a> {
     }
 
     /// The whole.
-    pub fn finish(self) -> TeaReport {
+    pub(crate) fn finish(self) -> TeaReport {
         self.report
     }
 }

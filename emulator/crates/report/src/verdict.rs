@@ -27,7 +27,7 @@ use super::section::Section;
 use super::tables::CommandRow;
 use super::waiting::WaitingReport;
 use super::widths::{fit, fit_name, fixed, wrap};
-pub use advice::Owner;
+pub(crate) use advice::Owner;
 
 /// Causes that are named at most (`MAX_CAUSES`), and the least share of the command's cycles of a named one (`NOTICEABLE`).
 const MAX_CAUSES: usize = 4;
@@ -133,12 +133,12 @@ struct CodeSums {
 }
 
 impl<'a> VerdictBuilder<'a> {
-    pub fn new(selection: &'a Selection<'a>) -> Self {
+    pub(crate) fn new(selection: &'a Selection<'a>) -> Self {
         Self { selection, commands: Vec::new() }
     }
 
     /// Adds the process at index `at` of the gathered ones, which runs `command`.
-    pub fn add(&mut self, at: usize, command: &str, rows: &Rows) {
+    pub(crate) fn add(&mut self, at: usize, command: &str, rows: &Rows) {
         let Selection { evaluation, symbols, .. } = self.selection;
         let known = self.commands.iter().position(|sums| sums.name == command);
         let known = known.unwrap_or_else(|| {
@@ -172,7 +172,7 @@ impl<'a> VerdictBuilder<'a> {
     }
 
     /// Returns the verdicts, those on the commands with most cycles first.
-    pub fn finish(mut self, builder: &mut RowBuilder<'_>) -> Vec<Verdict> {
+    pub(crate) fn finish(mut self, builder: &mut RowBuilder<'_>) -> Vec<Verdict> {
         self.commands.sort_by_key(|sums| (std::cmp::Reverse(sums.total), sums.process));
         let sums = self.commands.iter();
         sums.map(|sums| sums.verdict(builder, self.selection.symbols)).collect()

@@ -70,19 +70,19 @@ pub(crate) struct LogCursor {
 
 impl CallLog {
     /// Begins to log, and forgets what was logged before.
-    pub fn open(&mut self) {
+    pub(crate) fn open(&mut self) {
         *self = Self { is_open: true, ..Self::default() };
     }
 
     /// Notes that a phase begins in a cycle.
-    pub fn mark(&mut self, phase: Phase, cycle: u64) {
+    pub(crate) fn mark(&mut self, phase: Phase, cycle: u64) {
         if self.is_open {
             self.calls.push(LoggedCall::Mark(phase, cycle));
         }
     }
 
     /// Returns the phase with which the log begins, and passes its mark; `None` if nothing was logged.
-    pub fn begin(&self, cursor: &mut LogCursor) -> Option<Phase> {
+    pub(crate) fn begin(&self, cursor: &mut LogCursor) -> Option<Phase> {
         match self.next(cursor) {
             Err(Some((phase, _))) => Some(phase),
             _ => None,
@@ -90,7 +90,7 @@ impl CallLog {
     }
 
     /// Returns how many instructions the first phase has.
-    pub fn instructions_of_first(&self) -> u64 {
+    pub(crate) fn instructions_of_first(&self) -> u64 {
         let others = self.calls.iter().skip(1);
         let before = others.take_while(|call| !matches!(call, LoggedCall::Mark(..)));
         let of_call = |call: &LoggedCall| match call {
@@ -149,7 +149,7 @@ impl CallLog {
 
     /// Tells what stands for a core what a functional hart would tell as far as that is to be kept warm, up to the next mark, up to `until` instructions, or until an instruction is to be
     /// announced to the core itself. Returns which.
-    pub fn warm<S: CommitSink>(
+    pub(crate) fn warm<S: CommitSink>(
         &self,
         cursor: &mut LogCursor,
         (until, kept_warm): (u64, KeptWarm),
@@ -181,7 +181,12 @@ impl CallLog {
     }
 
     /// Tells what stands for a core that times what the core was told up to the next mark, which began in cycle `since`, as the core's own cycle `now` does.
-    pub fn time(&self, cursor: &mut LogCursor, (since, now): (u64, u64), ahead: &mut Ahead<'_>) {
+    pub(crate) fn time(
+        &self,
+        cursor: &mut LogCursor,
+        (since, now): (u64, u64),
+        ahead: &mut Ahead<'_>,
+    ) {
         while let Ok(call) = self.next(cursor) {
             match call {
                 CoreCall::IdleUntil(cycle) => {

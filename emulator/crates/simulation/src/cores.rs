@@ -91,7 +91,7 @@ pub struct StreamOptions {
 }
 
 /// What a core begins with.
-pub struct CoreStart {
+pub(crate) struct CoreStart {
     /// The cycle before the core's first one.
     pub start: u64,
     /// The recorder, which gets what commits.
@@ -104,7 +104,7 @@ pub struct CoreStart {
 
 /// Returns cores of `preset` that share `memory`, one for each of `starts`. A TIP unit's interrupt brings `irq_at` forward; `host`:
 /// threads that simulate, and what each calls when it begins.
-pub fn timing_cores(
+pub(crate) fn timing_cores(
     memory: &SharedMemory,
     preset: &Preset,
     starts: impl Iterator<Item = CoreStart>,

@@ -55,22 +55,22 @@ impl UnitSums {
 
 impl RegionCounts {
     /// Returns empty counts of all events, or only of the events that are always counted.
-    pub fn new(all: bool) -> Self {
+    pub(crate) fn new(all: bool) -> Self {
         Self { all, counted: Vec::new(), before: None, had_region: false, units: None, weight: 1.0 }
     }
 
     /// Takes the stretches of the region to be units of a sampled one from now on, which have estimates if how much units differ tells of chance.
-    pub fn of_units(self, tell_chance: bool) -> Self {
+    pub(crate) fn of_units(self, tell_chance: bool) -> Self {
         Self { units: tell_chance.then(UnitSums::default), ..self }
     }
 
     /// Takes the next stretches of the region to stand for `weight` times as much as they are.
-    pub fn weigh(&mut self, weight: u32) {
+    pub(crate) fn weigh(&mut self, weight: u32) {
         self.weight = weight.into();
     }
 
     /// Notes that the region starts, stops or begins anew.
-    pub fn region(&mut self, event: &Event, engine: &Engine) {
+    pub(crate) fn region(&mut self, event: &Event, engine: &Engine) {
         self.had_region = true;
         match event {
             Event::Region(false) => self.stop(engine),
@@ -110,7 +110,7 @@ impl RegionCounts {
     }
 
     /// Ends the run and returns its counts by hart and name; `instructions`: those of the region, if it was sampled. `None`: nothing was timed.
-    pub fn end(mut self, engine: &Engine, instructions: Option<u64>) -> Option<Value> {
+    pub(crate) fn end(mut self, engine: &Engine, instructions: Option<u64>) -> Option<Value> {
         self.stop(engine);
         let estimates = instructions.and_then(|instructions| self.estimates(instructions));
         let counts = match self.had_region {

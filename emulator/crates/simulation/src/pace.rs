@@ -12,7 +12,7 @@ const NAP_MAX: Duration = Duration::from_millis(100);
 /// A guest that computes is left alone, also where translated code outruns its clock. One that sleeps would race
 /// through its timers before the host, a person or a server, has had time to answer: it is made to wait.
 #[derive(Debug)]
-pub struct Pace {
+pub(crate) struct Pace {
     clock: Clock,
     /// A cycle of the guest that was at the host's time `since`.
     cycle: u64,
@@ -24,18 +24,18 @@ pub struct Pace {
 
 impl Pace {
     /// Starts the time now, with cycle 0.
-    pub fn new(clock: Clock) -> Self {
+    pub(crate) fn new(clock: Clock) -> Self {
         Self { clock, cycle: 0, since: Instant::now(), asleep: Duration::ZERO, let_go: false }
     }
 
     /// Lets simulated time run ahead of the host's from now on.
-    pub fn let_go(&mut self) {
+    pub(crate) fn let_go(&mut self) {
         self.let_go = true;
     }
 
     /// Returns how many cycles the machine may run until the next [`Self::wait`]: a millisecond, or any number once it is let
     /// go.
-    pub fn slice(&self) -> u64 {
+    pub(crate) fn slice(&self) -> u64 {
         if self.let_go {
             return u64::MAX;
         }
@@ -43,7 +43,7 @@ impl Pace {
     }
 
     /// Waits until the host has come to `cycle` too.
-    pub fn wait(&mut self, cycle: u64) {
+    pub(crate) fn wait(&mut self, cycle: u64) {
         if self.let_go {
             return;
         }
@@ -66,12 +66,12 @@ impl Pace {
     }
 
     /// Notes that the machine computed in `cycles` cycles: they need not be waited for.
-    pub fn computed(&mut self, cycles: u64) {
+    pub(crate) fn computed(&mut self, cycles: u64) {
         self.cycle = self.cycle.saturating_add(cycles);
     }
 
     /// Returns how long the machine was made to wait.
-    pub fn asleep(&self) -> Duration {
+    pub(crate) fn asleep(&self) -> Duration {
         self.asleep
     }
 }

@@ -14,8 +14,9 @@ use crate::options::Region;
 use crate::sampling::{ChosenUnits, SamplingPlan, Scheme};
 use crate::survey::SurveyOptions;
 
+pub(crate) use consumer::SpareWorker;
 pub(crate) use consumer::{IN_FLIGHT, StreamConsumer};
-pub use consumer::{Recorded, RecordingError, SpareWorker};
+pub use consumer::{Recorded, RecordingError};
 
 /// What a session records: one value, given when it begins. By default nothing.
 #[derive(Default)]

@@ -17,7 +17,7 @@ const MAX_LISTED_STRETCHES: usize = 1000;
 /// Starts nest: each needs its stop. A stop before any start narrows nothing: it leaves out what follows, and a start takes
 /// the command up again. What is still open ends with the command, and marks after that do not count.
 #[derive(Debug, Default)]
-pub struct Regions {
+pub(crate) struct Regions {
     /// Commands that run: more than one if a script calls `tipsim-run` itself, which is then a program's mark.
     commands: u32,
     /// Whether there has been a command.
@@ -79,7 +79,7 @@ snapshot::snapshot!(RegionState { commands, had_command, depth, programs_marked,
 
 impl Regions {
     /// Returns the state at the beginning of a run whose spec says `region`.
-    pub fn new(region: Region) -> Self {
+    pub(crate) fn new(region: Region) -> Self {
         Self {
             // With `marked`, programs count as having marked from the start: no command is the region by itself.
             programs_marked: region == Region::Marked,
@@ -88,7 +88,7 @@ impl Regions {
     }
 
     /// Returns where among marks the machine is.
-    pub fn state(&self) -> RegionState {
+    pub(crate) fn state(&self) -> RegionState {
         let &Self { commands, had_command, depth, programs_marked, pauses, .. } = self;
         let is_open = self.open.is_some();
         RegionState { commands, had_command, depth, programs_marked, pauses, is_open }
@@ -96,7 +96,7 @@ impl Regions {
 
     /// Goes on at `now` from where another session was, of a run whose spec says `region`. Returns how that changes the region, if it
     /// does: one that was open begins here.
-    pub fn resume(
+    pub(crate) fn resume(
         &mut self,
         state: &RegionState,
         region: Region,
@@ -111,7 +111,7 @@ impl Regions {
     }
 
     /// Takes a mark that is executed at `now`, and returns how it changes the region, if it does.
-    pub fn take(&mut self, mark: Mark, now: RunPosition) -> Option<Event> {
+    pub(crate) fn take(&mut self, mark: Mark, now: RunPosition) -> Option<Event> {
         match mark {
             Mark::CommandStart => {
                 self.commands = self.commands.saturating_add(1);
@@ -141,17 +141,17 @@ impl Regions {
     }
 
     /// Returns the number of stretches that have ended.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.summary.count
     }
 
     /// Returns whether the region is open.
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
     /// Ends the run at `now`, and returns what became of the region.
-    pub fn end(mut self, now: RunPosition) -> RegionSummary {
+    pub(crate) fn end(mut self, now: RunPosition) -> RegionSummary {
         self.summary.left_open = self.summary.left_open.saturating_add(self.depth);
         self.stop(now);
         self.summary

@@ -150,7 +150,7 @@ pub(crate) struct Sampler {
 
 impl Sampler {
     /// Returns a sampler that waits for a region. Units are those that a survey has `chosen`, if it chose some; `latencies`: those of misses ([`MissCounts::latencies`]), if a single core's are counted.
-    pub fn new(
+    pub(crate) fn new(
         plan: &SamplingPlan,
         chosen: &ChosenUnits,
         latencies: Option<[u32; MissCounts::KINDS]>,
@@ -184,27 +184,27 @@ impl Sampler {
     }
 
     /// Returns the plan.
-    pub fn plan(&self) -> &SamplingPlan {
+    pub(crate) fn plan(&self) -> &SamplingPlan {
         &self.plan
     }
 
     /// Returns whether a fork of the core is to find what timed stretches miss.
-    pub fn asks_for_misses(&self) -> bool {
+    pub(crate) fn asks_for_misses(&self) -> bool {
         self.misses.is_some() && !self.plan.times_all()
     }
 
     /// Returns what executes.
-    pub fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> Phase {
         self.phase
     }
 
     /// Returns how much of the region the present unit stands for, or the next one.
-    pub fn weight(&self) -> u32 {
+    pub(crate) fn weight(&self) -> u32 {
         self.unit.weight
     }
 
     /// Returns how many instructions are left of the phase.
-    pub fn left(&self, retired: u64) -> u64 {
+    pub(crate) fn left(&self, retired: u64) -> u64 {
         match self.phase {
             Phase::Outside => u64::MAX,
             _ => self.until.min(self.next_decision()).saturating_sub(self.place(retired)),
@@ -217,12 +217,12 @@ impl Sampler {
     }
 
     /// Returns whether it is to be decided now whether an interval has a unit.
-    pub fn is_to_decide(&self, retired: u64) -> bool {
+    pub(crate) fn is_to_decide(&self, retired: u64) -> bool {
         self.phase != Phase::Outside && self.next_decision() <= self.place(retired)
     }
 
     /// Decides whether an interval has a unit.
-    pub fn decide(&mut self, now: Progress) {
+    pub(crate) fn decide(&mut self, now: Progress) {
         let place = self.place(now.retired);
         let Some((live, planned)) = &mut self.live else { return };
         planned.extend(live.decide(place, now.misses));
@@ -234,7 +234,7 @@ impl Sampler {
     }
 
     /// Returns the cycles for each instruction of recent units, in units of 2^-16.
-    pub fn rate(&self) -> u64 {
+    pub(crate) fn rate(&self) -> u64 {
         let recent = &self.units[self.units.len().saturating_sub(RECENT_UNITS)..];
         // Units that are decided while the program runs are the more the more cycles differ, which is where it is slow.
         let weight = |unit: &Unit| match self.live {
@@ -250,12 +250,12 @@ impl Sampler {
     }
 
     /// Returns true once after the region began anew.
-    pub fn take_anew(&mut self) -> bool {
+    pub(crate) fn take_anew(&mut self) -> bool {
         std::mem::take(&mut self.is_anew)
     }
 
     /// Begins a stretch of the region.
-    pub fn open(&mut self, now: Progress) {
+    pub(crate) fn open(&mut self, now: Progress) {
         (self.opened, self.since) = (now, now);
         if let Some((live, _)) = &mut self.live {
             live.open(now.misses);
@@ -268,7 +268,7 @@ impl Sampler {
     }
 
     /// Ends a stretch of the region. A unit that is open goes on in the next stretch.
-    pub fn close(&mut self, now: Progress) {
+    pub(crate) fn close(&mut self, now: Progress) {
         self.leave(now);
         if let Some((live, _)) = &mut self.live {
             live.close(now.misses);
@@ -278,14 +278,14 @@ impl Sampler {
     }
 
     /// Forgets all that was sampled, between stretches: the region begins anew.
-    pub fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         // A survey chose places of the region that begins anew.
         let latencies = self.misses.as_ref().map(|misses| misses.latencies);
         *self = Self { is_anew: true, ..Self::new(&self.plan, &self.chosen, latencies) };
     }
 
     /// Goes on to the next phase, at the end of one.
-    pub fn advance(&mut self, now: Progress) {
+    pub(crate) fn advance(&mut self, now: Progress) {
         self.leave(now);
         self.enter(self.place(now.retired));
     }
@@ -393,14 +393,14 @@ impl Sampler {
     }
 
     /// Notes that the last unit takes so many cycles from the state in which units begin.
-    pub fn checked(&mut self, cycles: u64) {
+    pub(crate) fn checked(&mut self, cycles: u64) {
         if let Some(number) = self.units.len().checked_sub(1) {
             self.checked.push((number, cycles));
         }
     }
 
     /// Takes what a fork found of the misses of a timed stretch that has ended; `None`: nothing.
-    pub fn missed(&mut self, found: Option<WarmMisses>) {
+    pub(crate) fn missed(&mut self, found: Option<WarmMisses>) {
         if !self.asks_for_misses() {
             return;
         }
@@ -419,7 +419,7 @@ impl Sampler {
     }
 
     /// Returns what became of the region, and its units.
-    pub fn finish(mut self) -> (Sampled, SampledUnits) {
+    pub(crate) fn finish(mut self) -> (Sampled, SampledUnits) {
         let sampled = self.summary();
         let phases = match &self.live {
             Some((live, _)) => Some(live.phases()),
@@ -440,7 +440,7 @@ impl Sampler {
     }
 
     /// Returns what became of the region, which has ended.
-    pub fn summary(&mut self) -> Sampled {
+    pub(crate) fn summary(&mut self) -> Sampled {
         self.end_unit();
         let strata = self.strata();
         let known = self.known(&strata);

@@ -54,7 +54,7 @@ pub(crate) struct ScriptSampler {
 
 impl ScriptSampler {
     /// Looks at what runs on a hart.
-    pub fn new(running: RunningThread, programs: Rc<RefCell<Programs>>) -> Self {
+    pub(crate) fn new(running: RunningThread, programs: Rc<RefCell<Programs>>) -> Self {
         Self {
             running,
             programs,

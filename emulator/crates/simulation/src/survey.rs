@@ -42,7 +42,7 @@ pub(crate) struct Surveyor {
 
 impl Surveyor {
     /// Returns one that waits for a region, and counts on a thread of its own if there may be more than one.
-    pub fn new(options: SurveyOptions, threads: Threads) -> Self {
+    pub(crate) fn new(options: SurveyOptions, threads: Threads) -> Self {
         let interval = options.interval.max(1);
         let mut counter = BlockCounter::new(interval, options.dimensions);
         if let Some(vectors) = options.vectors {
@@ -64,12 +64,12 @@ impl Surveyor {
     }
 
     /// Returns whether the region is open, so that what is executed is part of it.
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.is_open
     }
 
     /// Begins or ends a stretch of the region, or begins the region anew.
-    pub fn take_event(&mut self, event: &Event, retired: u64) {
+    pub(crate) fn take_event(&mut self, event: &Event, retired: u64) {
         if self.is_open {
             self.close(retired);
         }
@@ -82,7 +82,7 @@ impl Surveyor {
     }
 
     /// Returns how many instructions are left of the interval.
-    pub fn left(&self, retired: u64) -> u64 {
+    pub(crate) fn left(&self, retired: u64) -> u64 {
         match self.is_open {
             true => self.interval.saturating_sub(self.done(retired)),
             false => u64::MAX,
@@ -95,7 +95,7 @@ impl Surveyor {
     }
 
     /// Ends a stretch of the region.
-    pub fn close(&mut self, retired: u64) {
+    pub(crate) fn close(&mut self, retired: u64) {
         self.before = self.done(retired);
         self.is_open = false;
         self.take_path_log();
@@ -103,7 +103,7 @@ impl Surveyor {
     }
 
     /// Ends the interval, if it is over.
-    pub fn advance(&mut self, retired: u64) {
+    pub(crate) fn advance(&mut self, retired: u64) {
         if self.left(retired) == 0 {
             self.take_path_log();
             self.end_interval(self.done(retired));
@@ -128,7 +128,7 @@ impl Surveyor {
     ///
     /// # Errors
     /// If vectors could not be written.
-    pub fn finish(mut self) -> Result<Survey, SimulationError> {
+    pub(crate) fn finish(mut self) -> Result<Survey, SimulationError> {
         if self.before > 0 {
             self.end_interval(self.before);
         }

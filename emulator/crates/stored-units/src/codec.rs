@@ -14,7 +14,7 @@ use crate::MAX_INSTRUCTIONS;
 use crate::columns::{Coder, Column};
 use crate::reader::UnitsError;
 use foreseen::{BranchDirections, Pages, WarmColumns, WarmLine, WarmLines};
-pub use read::RunBuffers;
+pub(crate) use read::RunBuffers;
 
 type Result<T> = std::result::Result<T, UnitsError>;
 
@@ -126,7 +126,7 @@ struct KnownSegment {
 }
 
 /// What is foreseen.
-pub struct Codec {
+pub(crate) struct Codec {
     known: Vec<Known>,
     /// The instruction that was executed last.
     last: u32,
@@ -193,7 +193,7 @@ fn access_of(bits: u64, va: u64, pa: u64) -> MemAccess {
     MemAccess::new(kind, va, pa, 1 << (bits >> 2 & 7).min(4), bits >> 5 & 1 != 0)
 }
 impl Codec {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             known: Vec::new(),
             last: 0,
@@ -217,7 +217,7 @@ impl Codec {
     }
 
     /// Returns how many calls were written or read, but for the path.
-    pub fn calls(&self) -> u64 {
+    pub(crate) fn calls(&self) -> u64 {
         self.calls
     }
 

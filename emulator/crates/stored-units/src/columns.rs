@@ -8,7 +8,7 @@ use crate::reader::UnitsError;
 /// was none before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-pub enum Column {
+pub(crate) enum Column {
     /// Kinds of calls and their flags that are not those of the call before.
     Calls,
     /// Numbers of instructions of runs.
@@ -55,9 +55,9 @@ pub enum Column {
 }
 
 impl Column {
-    pub const COUNT: usize = Self::Directions as usize + 1;
+    pub(crate) const COUNT: usize = Self::Directions as usize + 1;
     /// Columns of bytes, in which nothing is repeated that is worth looking for.
-    pub const BYTE_COLUMNS: [Self; 6] = [
+    pub(crate) const BYTE_COLUMNS: [Self; 6] = [
         Self::WarmPages,
         Self::RecentPages,
         Self::WarmLines,
@@ -68,7 +68,7 @@ impl Column {
 }
 
 /// Writes numbers, or reads them.
-pub trait Coder {
+pub(crate) trait Coder {
     /// Passes a number on: a writer takes `number`, and a reader returns the one that was written.
     fn number(&mut self, column: Column, number: u64) -> Result<u64, UnitsError>;
 
@@ -93,7 +93,7 @@ pub trait Coder {
 
 /// Columns that are written.
 #[derive(Debug, Default)]
-pub struct Columns {
+pub(crate) struct Columns {
     pub bytes: [Vec<u8>; Column::COUNT],
     /// Surprises that have not come since the last one, by column.
     foreseen: [u64; Column::COUNT],
@@ -101,12 +101,12 @@ pub struct Columns {
 
 impl Columns {
     /// Returns the bytes of all columns.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.bytes.iter().map(Vec::len).sum()
     }
 
     /// Ends what is counted.
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         for (bytes, foreseen) in self.bytes.iter_mut().zip(&mut self.foreseen) {
             if *foreseen > 0 {
                 put(bytes, std::mem::take(foreseen));
@@ -115,7 +115,7 @@ impl Columns {
     }
 
     /// Empties all columns.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.iter_mut().for_each(Vec::clear);
         self.foreseen = Default::default();
     }
@@ -148,7 +148,7 @@ impl Coder for Columns {
 
 /// Columns that are read.
 #[derive(Debug, Default)]
-pub struct ReadColumns {
+pub(crate) struct ReadColumns {
     /// All columns, one after the other.
     bytes: Vec<u8>,
     /// What is left of each column.
@@ -159,7 +159,7 @@ pub struct ReadColumns {
 
 impl ReadColumns {
     /// Returns columns of so many bytes each, out of all of them.
-    pub fn new(bytes: Vec<u8>, lengths: [usize; Column::COUNT]) -> Option<Self> {
+    pub(crate) fn new(bytes: Vec<u8>, lengths: [usize; Column::COUNT]) -> Option<Self> {
         let mut at = 0;
         let left = lengths.map(|len| {
             let from = at;
@@ -170,7 +170,7 @@ impl ReadColumns {
     }
 
     /// Returns whether there are no more calls.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         let calls = &self.left[Column::Calls as usize];
         calls.start >= calls.end && self.foreseen[Column::Calls as usize] <= 1
     }

@@ -48,13 +48,18 @@ pub(super) struct Opened {
 
 impl Wanted<'_> {
     /// Reads a file and checks it. The error says why the file is not used.
-    pub fn open(&self, path: &Path, needs_proof: bool) -> Result<Opened, String> {
+    pub(crate) fn open(&self, path: &Path, needs_proof: bool) -> Result<Opened, String> {
         let bytes = elf::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
         self.check(path, bytes, needs_proof)
     }
 
     /// Checks a file that has these bytes. The error says why the file is not used.
-    pub fn check(&self, path: &Path, bytes: Vec<u8>, needs_proof: bool) -> Result<Opened, String> {
+    pub(crate) fn check(
+        &self,
+        path: &Path,
+        bytes: Vec<u8>,
+        needs_proof: bool,
+    ) -> Result<Opened, String> {
         let shown = path.display();
         let elf = Elf::parse(&bytes).map_err(|error| format!("{shown}: {error}"))?;
         match (self.build_id, elf.build_id()) {

@@ -36,7 +36,7 @@ struct Supplementary<'data> {
 }
 
 impl<'a> DebugFiles<'a> {
-    pub fn new(symbolizer: &'a Symbolizer, guest: &'a str, file: &'a Path) -> Self {
+    pub(crate) fn new(symbolizer: &'a Symbolizer, guest: &'a str, file: &'a Path) -> Self {
         Self {
             symbolizer,
             guest,
@@ -47,14 +47,14 @@ impl<'a> DebugFiles<'a> {
         }
     }
 
-    pub fn missing(&self, what: String) {
+    pub(crate) fn missing(&self, what: String) {
         let mut missing = self.missing.borrow_mut();
         if !missing.contains(&what) {
             missing.push(what);
         }
     }
 
-    pub fn note(&self, what: &str) {
+    pub(crate) fn note(&self, what: &str) {
         let mut notes = self.notes.borrow_mut();
         if !notes.iter().any(|note| note == what) {
             notes.push(what.to_owned());
@@ -62,12 +62,12 @@ impl<'a> DebugFiles<'a> {
     }
 
     /// Returns the messages about missing debug files, then the other notes.
-    pub fn into_messages(self) -> (Vec<String>, Vec<String>) {
+    pub(crate) fn into_messages(self) -> (Vec<String>, Vec<String>) {
         (self.missing.into_inner(), self.notes.into_inner())
     }
 
     /// Returns the debug file of a stripped file, if there is one.
-    pub fn debug_file(&self, elf: &Elf<'_>) -> Option<Opened> {
+    pub(crate) fn debug_file(&self, elf: &Elf<'_>) -> Option<Opened> {
         let id = elf.build_id();
         if let Some(id) = &id {
             let wanted = Wanted { build_id: Some(id), code: Vec::new() };
@@ -112,7 +112,7 @@ impl<'a> DebugFiles<'a> {
 
     /// The file that `elf` shares debug information with, if it does with one. Its name may be relative to that of the debug
     /// file, if `elf` is one.
-    pub fn supplementary(&self, elf: &Elf<'_>, debug: Option<&Path>) -> Option<Opened> {
+    pub(crate) fn supplementary(&self, elf: &Elf<'_>, debug: Option<&Path>) -> Option<Opened> {
         let Supplementary { name, id } = supplementary(elf)?;
         let folder = debug.and_then(Path::parent);
         let beside = folder.map(|folder| folder.join(OsStr::from_bytes(&name)));
@@ -151,13 +151,13 @@ impl<'a> DebugFiles<'a> {
     }
 
     /// Returns why servers did not give what they were asked for: clauses to end a sentence with, each with its semicolon.
-    pub fn answers(&self) -> String {
+    pub(crate) fn answers(&self) -> String {
         let answers = self.answers.borrow();
         answers.iter().map(|why| format!("; {why}")).collect()
     }
 
     /// Returns the paths at which a `.dwo` file may be.
-    pub fn split_files(&self, folder: &[u8], name: &[u8]) -> Vec<PathBuf> {
+    pub(crate) fn split_files(&self, folder: &[u8], name: &[u8]) -> Vec<PathBuf> {
         let name = Path::new(OsStr::from_bytes(name));
         let compiled = Path::new(OsStr::from_bytes(folder)).join(name);
         let mut found = self.candidate_paths(compiled.as_os_str().as_bytes());
@@ -167,7 +167,7 @@ impl<'a> DebugFiles<'a> {
 
     /// Returns the paths at which a package of `.dwo` files may be: it is called like the program, or like the program's debug
     /// file.
-    pub fn packages(&self, debug: Option<&Path>) -> Vec<PathBuf> {
+    pub(crate) fn packages(&self, debug: Option<&Path>) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for file in [Some(self.file), debug, Some(Path::new(self.guest))] {
             let Some(file) = file else { continue };

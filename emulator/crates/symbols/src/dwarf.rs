@@ -60,7 +60,7 @@ pub(super) struct Lines<'a> {
 impl<'a> Lines<'a> {
     /// A lookup over the debug information of `elf`, which is the program or, with `debug`, its debug file at that path.
     /// `None` if it has no debug information.
-    pub fn new(
+    pub(crate) fn new(
         elf: &Elf<'a>,
         debug: Option<PathBuf>,
         parts: &'a DebugFiles<'a>,
@@ -99,7 +99,7 @@ impl<'a> Lines<'a> {
 
     /// The source line of an address and the functions inlined there, innermost first. Damaged debug information
     /// gives fewer of these, and never an error.
-    pub fn find(&self, address: u64, names: &mut Interner) -> (Option<Source>, Vec<Frame>) {
+    pub(crate) fn find(&self, address: u64, names: &mut Interner) -> (Option<Source>, Vec<Frame>) {
         let mut source = None;
         let mut chain: Vec<(Arc<str>, Option<Source>)> = Vec::new();
         let mut lookup = self.context.find_frames(address);
@@ -146,7 +146,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Returns the MD5 of each source file that some locations name, as far as it is known.
-    pub fn checksums<'l>(
+    pub(crate) fn checksums<'l>(
         &self,
         named: impl Iterator<Item = &'l Location>,
     ) -> BTreeMap<Arc<str>, [u8; 16]> {

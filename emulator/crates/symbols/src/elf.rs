@@ -109,7 +109,7 @@ pub(super) fn name_of<'data: 'file, 'file>(
 }
 
 impl<'data> Elf<'data> {
-    pub fn parse(bytes: &'data [u8]) -> object::Result<Self> {
+    pub(crate) fn parse(bytes: &'data [u8]) -> object::Result<Self> {
         let object = object::File::parse(bytes)?;
         let segments = object
             .segments()
@@ -121,13 +121,13 @@ impl<'data> Elf<'data> {
         Ok(Self { object, segments })
     }
 
-    pub fn build_id(&self) -> Option<BuildId> {
+    pub(crate) fn build_id(&self) -> Option<BuildId> {
         self.object.build_id().ok().flatten().map(|id| BuildId(id.to_vec()))
     }
 
     /// The virtual address of a byte of the file. A mapping covers whole pages, so that the
     /// bytes around a segment on its first and last page count as the segment's.
-    pub fn address_of(&self, offset: u64) -> Option<u64> {
+    pub(crate) fn address_of(&self, offset: u64) -> Option<u64> {
         let inside = |first: u64, end: u64| (first..end).contains(&offset);
         let exact = |s: &&Segment| inside(s.offset, s.offset.saturating_add(s.file_size));
         let paged = |s: &&Segment| {
@@ -139,17 +139,17 @@ impl<'data> Elf<'data> {
     }
 
     /// Lowest virtual address of a segment.
-    pub fn base(&self) -> u64 {
+    pub(crate) fn base(&self) -> u64 {
         self.segments.iter().map(|s| s.address).min().unwrap_or(0)
     }
 
     /// True if the loader chooses where it goes.
-    pub fn is_relocatable(&self) -> bool {
+    pub(crate) fn is_relocatable(&self) -> bool {
         self.object.kind() == ObjectKind::Dynamic
     }
 
     /// The bytes of a section, decompressed; empty if it is not there or not usable.
-    pub fn section(&self, name: &str) -> Cow<'data, [u8]> {
+    pub(crate) fn section(&self, name: &str) -> Cow<'data, [u8]> {
         let Some(section) = self.object.section_by_name(name) else {
             return Cow::Borrowed(&[]);
         };
@@ -163,24 +163,24 @@ impl<'data> Elf<'data> {
     }
 
     /// True if symbols or debug information were taken out of the file.
-    pub fn is_stripped(&self) -> bool {
+    pub(crate) fn is_stripped(&self) -> bool {
         self.object.symbols().next().is_none()
             || self.object.section_by_name(".debug_info").is_none()
     }
 
     /// True if its symbol table was taken out.
-    pub fn has_no_symbols(&self) -> bool {
+    pub(crate) fn has_no_symbols(&self) -> bool {
         self.object.symbols().next().is_none()
     }
 
     /// True if a part of its debug information is in a file that it shares with others.
-    pub fn shares_debug_information(&self) -> bool {
+    pub(crate) fn shares_debug_information(&self) -> bool {
         let links = self.object.gnu_debugaltlink();
         matches!(links, Ok(Some(_))) || self.object.section_by_name(".debug_sup").is_some()
     }
 
     /// True if its instructions were left out: then it is the debug information of another file.
-    pub fn has_no_code(&self) -> bool {
+    pub(crate) fn has_no_code(&self) -> bool {
         let mut code = self
             .object
             .sections()
@@ -190,7 +190,7 @@ impl<'data> Elf<'data> {
     }
 
     /// Address range of a section.
-    pub fn section_range(&self, name: &str) -> Option<(u64, u64)> {
+    pub(crate) fn section_range(&self, name: &str) -> Option<(u64, u64)> {
         let section = self.object.section_by_name(name)?;
         Some((section.address(), section.address().saturating_add(section.size())))
     }

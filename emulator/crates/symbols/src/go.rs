@@ -63,7 +63,7 @@ struct FunctionRecord<'data> {
 
 impl<'data> GoTable<'data> {
     /// The table of a program, if it has one.
-    pub fn of(elf: &Elf<'data>) -> Option<Self> {
+    pub(crate) fn of(elf: &Elf<'data>) -> Option<Self> {
         TABLE_SECTIONS.iter().find_map(|name| {
             let section = elf.object.section_by_name(name)?;
             let data = section.data().ok()?;
@@ -150,7 +150,7 @@ impl<'data> GoTable<'data> {
     }
 
     /// Start, end and name of every function, in order.
-    pub fn functions(&self) -> Vec<(u64, u64, &'data str)> {
+    pub(crate) fn functions(&self) -> Vec<(u64, u64, &'data str)> {
         let function = |index| {
             let (start, end) = (self.start(index)?, self.start(index + 1)?);
             let name = text(self.names, self.record(index)?.number(0)?)?;
@@ -160,7 +160,7 @@ impl<'data> GoTable<'data> {
     }
 
     /// The source line of an address and the calls inlined there, innermost first.
-    pub fn find(&self, address: u64, names: &mut Interner) -> (Option<Source>, Vec<Frame>) {
+    pub(crate) fn find(&self, address: u64, names: &mut Interner) -> (Option<Source>, Vec<Frame>) {
         let Some(record) = self.function_at(address) else {
             return (None, Vec::new());
         };

@@ -11,7 +11,7 @@ pub(super) struct Interner {
 }
 
 impl Interner {
-    pub fn get(&mut self, text: &str) -> Arc<str> {
+    pub(crate) fn get(&mut self, text: &str) -> Arc<str> {
         if let Some(known) = self.plain.get(text) {
             return known.clone();
         }
@@ -19,7 +19,7 @@ impl Interner {
     }
 
     /// The result of `derive`, computed once per distinct input.
-    pub fn get_with(&mut self, text: &str, derive: impl Fn(&str) -> String) -> Arc<str> {
+    pub(crate) fn get_with(&mut self, text: &str, derive: impl Fn(&str) -> String) -> Arc<str> {
         if let Some(known) = self.derived.get(text) {
             return known.clone();
         }

@@ -131,7 +131,7 @@ pub(super) fn files(of: &SymbolFiles) -> HashMap<u32, Vec<PathBuf>> {
 
 impl JitCode {
     /// Reads the files of a process.
-    pub fn read(files: &[PathBuf]) -> Self {
+    pub(crate) fn read(files: &[PathBuf]) -> Self {
         let mut code = Self {
             files: files.to_vec(),
             functions: Vec::new(),
@@ -185,7 +185,11 @@ impl JitCode {
     }
 
     /// The function at an address when `code` was executed there: the function's number, its file's number, and the function.
-    pub fn find(&self, address: u64, code: Option<Code>) -> Option<(usize, usize, &Function)> {
+    pub(crate) fn find(
+        &self,
+        address: u64,
+        code: Option<Code>,
+    ) -> Option<(usize, usize, &Function)> {
         let of_block = self.by_block.get(&(address / BLOCK))?.iter().rev();
         let holds = |at: &&usize| {
             let function = &self.functions[**at].1;
@@ -207,7 +211,7 @@ impl JitCode {
 
 impl Function {
     /// The address after it.
-    pub fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.start.saturating_add(self.size)
     }
 }

@@ -98,7 +98,7 @@ pub(super) struct Resolution<'a> {
 }
 
 impl<'a> Resolution<'a> {
-    pub fn new(symbolizer: &'a Symbolizer) -> Self {
+    pub(crate) fn new(symbolizer: &'a Symbolizer) -> Self {
         Self {
             symbolizer,
             names: Interner::default(),

@@ -21,7 +21,7 @@ pub(super) struct Index {
 
 impl Index {
     /// Looks into every file of the folders, the preferred one first.
-    pub fn of<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> Self {
+    pub(crate) fn of<'a>(folders: impl Iterator<Item = &'a PathBuf>) -> Self {
         let mut index = Self::default();
         let mut folders: Vec<PathBuf> = folders.cloned().collect();
         folders.reverse();
@@ -63,12 +63,12 @@ impl Index {
     }
 
     /// The file with a build ID.
-    pub fn with_build_id(&self, id: &BuildId) -> Option<&PathBuf> {
+    pub(crate) fn with_build_id(&self, id: &BuildId) -> Option<&PathBuf> {
         self.by_build_id.get(id)
     }
 
     /// The files that are called like the end of a path.
-    pub fn named(&self, path: &str) -> &[PathBuf] {
+    pub(crate) fn named(&self, path: &str) -> &[PathBuf] {
         let name = path.rsplit('/').next().unwrap_or(path);
         self.by_name.get(name).map_or(&[], |files| files)
     }

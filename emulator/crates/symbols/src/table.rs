@@ -54,7 +54,7 @@ impl Candidate<'_> {
 impl<'data> Table<'data> {
     /// The table from the symbol table of the file or of its debug file, or from the dynamic one, Go's own, the unwind tables and the calls
     /// in the code if the file is stripped.
-    pub fn build(
+    pub(crate) fn build(
         elf: &Elf<'data>,
         debug: Option<&Elf<'data>>,
         go: Option<&GoTable<'data>>,
@@ -88,7 +88,7 @@ impl<'data> Table<'data> {
     }
 
     /// The function at an address.
-    pub fn find(&self, address: u64) -> Option<&Entry<'data>> {
+    pub(crate) fn find(&self, address: u64) -> Option<&Entry<'data>> {
         let after = self.0.partition_point(|entry| entry.start <= address);
         self.0[..after].last().filter(|entry| address < entry.end)
     }

@@ -13,12 +13,12 @@ use crate::units::Issued;
 
 impl<S: CommitSink> Pipeline<S> {
     /// Returns the running total of what a counter is set to.
-    pub fn selected(&self, counter: usize) -> u64 {
+    pub(crate) fn selected(&self, counter: usize) -> u64 {
         self.selections.count(counter, |event| self.count(event))
     }
 
     /// Returns the running total of an event.
-    pub fn count(&self, event: PerfEvent) -> u64 {
+    pub(crate) fn count(&self, event: PerfEvent) -> u64 {
         use {CycleClass as C, Exception as X, InstClass as I, PerfEvent as E};
         let (stats, stalls) = (&self.stats, &self.stats.dispatch_stalls);
         let (front, lsu) = (&self.front.counts, &self.lsu.counts);

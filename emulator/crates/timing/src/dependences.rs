@@ -71,7 +71,7 @@ pub(crate) fn accumulates(inst: &isa::DecodedInst) -> bool {
 
 impl Dependences {
     /// Returns the changes of a preset, if it has any.
-    pub fn new(preset: &Preset, removed: &Removed) -> Option<Box<Self>> {
+    pub(crate) fn new(preset: &Preset, removed: &Removed) -> Option<Box<Self>> {
         let joins: Vec<_> = removed.selects().map(|select| select.join).collect();
         let changes = removed.has(Cause::Chain) || !joins.is_empty();
         changes.then(|| {
@@ -86,7 +86,7 @@ impl Dependences {
     }
 
     /// Announces a static instruction without some causes, which a select may take the place of.
-    pub fn define(&mut self, inst: &StaticInst, causes: u8, select: Option<Select>) {
+    pub(crate) fn define(&mut self, inst: &StaticInst, causes: u8, select: Option<Select>) {
         let index = inst.id.0 as usize;
         if index >= self.known.len() {
             self.known.resize(index + 1, Known::default());
@@ -103,7 +103,7 @@ impl Dependences {
     /// Returns the instruction as it executes next: without the register that it writes among its sources, if it would
     /// wait for itself. `ready` has, by register, the first cycle in which an instruction that reads it can issue;
     /// selects that end here delay it.
-    pub fn next(&mut self, id: StaticId, micro_op: &MicroOp, ready: &mut [u64]) -> MicroOp {
+    pub(crate) fn next(&mut self, id: StaticId, micro_op: &MicroOp, ready: &mut [u64]) -> MicroOp {
         let mut op = *micro_op;
         let Some(known) = self.known.get_mut(id.0 as usize) else {
             return op;
@@ -130,7 +130,7 @@ impl Dependences {
 
     /// Begins a select, if one takes the place of the branch, which executed; an instruction that reads its condition
     /// can issue in cycle `condition`.
-    pub fn decided(&mut self, branch: StaticId, condition: u64) {
+    pub(crate) fn decided(&mut self, branch: StaticId, condition: u64) {
         let known = self.known.get(branch.0 as usize);
         if let Some(select) = known.and_then(|known| known.select) {
             self.open.retain(|open| open.branch != branch);

@@ -28,12 +28,12 @@ impl Default for Excerpts {
 impl Excerpts {
     /// Returns true if an excerpt is under way.
     #[inline(always)]
-    pub fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.left.is_some()
     }
 
     /// Notes that `instructions` instructions went to the sink.
-    pub fn sent(&mut self, instructions: usize) {
+    pub(crate) fn sent(&mut self, instructions: usize) {
         if let Some(left) = &mut self.left {
             *left = left.saturating_sub(instructions);
         }
@@ -43,7 +43,7 @@ impl Excerpts {
 impl<S: CommitSink> Pipeline<S> {
     /// Begins the next excerpt from `cycle` on; `u64::MAX`: there is no more. Ends one that is under way. Called
     /// between runs.
-    pub fn excerpts_from(&mut self, cycle: u64) {
+    pub(crate) fn excerpts_from(&mut self, cycle: u64) {
         self.end_excerpt();
         self.observer.excerpts.look = cycle;
     }

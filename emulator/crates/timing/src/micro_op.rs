@@ -38,7 +38,7 @@ impl Kind {
     /// Tests of a bit each the host predicts each by itself. Of comparisons the compiler makes one jump by kind, which is
     /// slower.
     #[inline(always)]
-    pub fn is(self, kind: Self) -> bool {
+    pub(crate) fn is(self, kind: Self) -> bool {
         self as u16 & kind as u16 != 0
     }
 }
@@ -46,27 +46,27 @@ impl Kind {
 /// Port bits of [`crate::schedule::Schedule`].
 pub(crate) mod port {
     /// Integer ports are the bits from here up.
-    pub const INT: u32 = 0;
+    pub(crate) const INT: u32 = 0;
     /// Memory ports.
-    pub const MEM: u32 = 5;
+    pub(crate) const MEM: u32 = 5;
     /// Floating-point ports.
-    pub const FP: u32 = 7;
+    pub(crate) const FP: u32 = 7;
     /// Number of port bits.
-    pub const COUNT: usize = 9;
+    pub(crate) const COUNT: usize = 9;
 }
 
 /// Which register file and which queue an instruction takes an entry of.
 pub(crate) mod ring {
     /// None.
-    pub const NONE: u8 = 0;
+    pub(crate) const NONE: u8 = 0;
     /// Integer registers.
-    pub const INT: u8 = 1;
+    pub(crate) const INT: u8 = 1;
     /// Floating-point registers.
-    pub const FP: u8 = 2;
+    pub(crate) const FP: u8 = 2;
     /// Load queue.
-    pub const LOAD: u8 = 1;
+    pub(crate) const LOAD: u8 = 1;
     /// Store queue.
-    pub const STORE: u8 = 2;
+    pub(crate) const STORE: u8 = 2;
 }
 
 /// Destination index of an instruction that writes no register.
@@ -74,13 +74,13 @@ pub(crate) const NO_REG: u8 = 64;
 
 /// Kinds of jumps, as counters tell them apart.
 pub(crate) mod jump {
-    pub const DIRECT: u8 = 0;
-    pub const DIRECT_CALL: u8 = 1;
-    pub const INDIRECT: u8 = 2;
-    pub const INDIRECT_CALL: u8 = 3;
-    pub const RETURN: u8 = 4;
+    pub(crate) const DIRECT: u8 = 0;
+    pub(crate) const DIRECT_CALL: u8 = 1;
+    pub(crate) const INDIRECT: u8 = 2;
+    pub(crate) const INDIRECT_CALL: u8 = 3;
+    pub(crate) const RETURN: u8 = 4;
     /// A power of two above all of them.
-    pub const BOUND: u8 = 8;
+    pub(crate) const BOUND: u8 = 8;
 }
 
 /// What the stages want to know of a static instruction; 32 bytes, two to a cache line.
@@ -147,7 +147,7 @@ pub(crate) struct PortMap {
 
 impl PortMap {
     /// Distributes the functions as `ExecutionUnits` does (`execution-units.scala:115-133`).
-    pub fn new(preset: &Preset) -> Self {
+    pub(crate) fn new(preset: &Preset) -> Self {
         let issue = &preset.issue;
         let nth = |n: u32| 1 << (port::INT + n % issue.int_width);
         Self {
@@ -166,7 +166,7 @@ impl PortMap {
 
 impl MicroOp {
     /// Stands for a number that was never defined: an ALU instruction without operands.
-    pub const UNKNOWN: Self = Self {
+    pub(crate) const UNKNOWN: Self = Self {
         ports: 1,
         lanes: lane::INT,
         stops: lane::STOPS_ANY,
@@ -184,7 +184,7 @@ impl MicroOp {
     };
 
     /// What the pipeline needs to know of an instruction, on a core of `preset` with these issue ports.
-    pub fn new(inst: &StaticInst, preset: &Preset, ports: &PortMap) -> Self {
+    pub(crate) fn new(inst: &StaticInst, preset: &Preset, ports: &PortMap) -> Self {
         use InstClass as C;
         let d = &inst.inst;
         let exec = &preset.execute;

@@ -45,7 +45,7 @@ snapshot::snapshot!(ObservedBy { units } keeps { host });
 impl ObservedBy {
     /// Returns true if somebody wants details.
     #[inline(always)]
-    pub fn any(self) -> bool {
+    pub(crate) fn any(self) -> bool {
         self.units | self.host
     }
 }
@@ -71,12 +71,12 @@ snapshot::snapshot!(Observer { by, watches, packet } keeps { details, stalls, ex
 impl Observer {
     /// Returns true if details are wanted.
     #[inline(always)]
-    pub fn is_active(&self) -> bool {
+    pub(crate) fn is_active(&self) -> bool {
         self.by.any() | self.excerpts.is_open()
     }
 
     /// Forgets the details that nobody took.
-    pub fn forget(&mut self, front: &mut FrontEnd) {
+    pub(crate) fn forget(&mut self, front: &mut FrontEnd) {
         front.fetched_packet();
         self.packet = PacketFetch::default();
         self.details.clear();
@@ -100,7 +100,7 @@ pub(crate) struct Translated {
 
 impl Translated {
     /// Returns a translation by a walk, or by the second level, from a cycle to another.
-    pub fn new(walked: bool, from: u64, to: u64) -> Self {
+    pub(crate) fn new(walked: bool, from: u64, to: u64) -> Self {
         Self {
             by: match walked {
                 true => Translation::Walk,
@@ -131,7 +131,7 @@ impl<S> Pipeline<S> {
 
 impl<S: CommitSink> Pipeline<S> {
     /// Sets who wants the details from now on.
-    pub fn observe(&mut self, by: ObservedBy) {
+    pub(crate) fn observe(&mut self, by: ObservedBy) {
         let was_active = self.observer.is_active();
         self.observer.by = by;
         if was_active != self.observer.is_active() {
@@ -140,7 +140,7 @@ impl<S: CommitSink> Pipeline<S> {
     }
 
     /// Watches a counter from now on; `None`: no longer.
-    pub fn watch(&mut self, counter: usize, watch: Option<Watch>) {
+    pub(crate) fn watch(&mut self, counter: usize, watch: Option<Watch>) {
         let watches = &mut self.observer.watches;
         watches.retain(|watched| watched.counter != counter);
         if let Some(watch) = watch {

@@ -53,7 +53,7 @@ pub(crate) struct Pipeline<S> {
 
 impl<S> Pipeline<S> {
     /// Returns the pipeline of hart `hart` after reset, connected to `memory`.
-    pub fn new(memory: &SharedMemory, hart: usize, preset: &Preset, sink: S) -> Self {
+    pub(crate) fn new(memory: &SharedMemory, hart: usize, preset: &Preset, sink: S) -> Self {
         let port_map = PortMap::new(preset);
         let removed = Removed::of(preset);
         Self {
@@ -78,7 +78,7 @@ impl<S> Pipeline<S> {
     }
 
     /// Has the first cycle be the one after `cycle`.
-    pub fn start_at(&mut self, cycle: u64) {
+    pub(crate) fn start_at(&mut self, cycle: u64) {
         self.started = cycle;
         self.window.committed = cycle;
         self.records.sent = cycle;
@@ -86,23 +86,23 @@ impl<S> Pipeline<S> {
     }
 
     /// Takes what was announced to another pipeline of the same core: instructions.
-    pub fn announced_as<T>(&mut self, other: &Pipeline<T>) {
+    pub(crate) fn announced_as<T>(&mut self, other: &Pipeline<T>) {
         self.micro_ops.clone_from(&other.micro_ops);
         self.dependences.clone_from(&other.dependences);
     }
 
     /// Returns the core's parameters.
-    pub fn preset(&self) -> &Preset {
+    pub(crate) fn preset(&self) -> &Preset {
         &self.preset
     }
 
     /// Returns the cycle of the last commit or trap, or in which the hart woke up last.
-    pub fn cycle(&self) -> u64 {
+    pub(crate) fn cycle(&self) -> u64 {
         self.window.committed
     }
 
     /// Returns everything counted since reset.
-    pub fn stats(&self) -> Stats {
+    pub(crate) fn stats(&self) -> Stats {
         let (front, lsu) = (&self.front, &self.lsu);
         let (dram_accesses, dram_row_hits) = lsu.lower.shared.dram_counts();
         Stats {
@@ -138,7 +138,7 @@ impl<S> Pipeline<S> {
     }
 
     /// Follows all that commits from now on, for the host.
-    pub fn follow(&mut self) {
+    pub(crate) fn follow(&mut self) {
         let start = self.following();
         self.selections.always(start);
     }
@@ -154,7 +154,7 @@ impl<S> Pipeline<S> {
     }
 
     /// Leaves room for instructions that were announced to another core.
-    pub fn skip_ids(&mut self, count: usize) {
+    pub(crate) fn skip_ids(&mut self, count: usize) {
         self.micro_ops.resize(count, MicroOp::UNKNOWN);
     }
 
@@ -256,7 +256,7 @@ snapshot::snapshot!(Pipeline<S> {
 });
 
 impl<S: CommitSink> Pipeline<S> {
-    pub fn define(&mut self, inst: &StaticInst) {
+    pub(crate) fn define(&mut self, inst: &StaticInst) {
         let mut micro_op = MicroOp::new(inst, &self.preset, &self.port_map);
         let causes = self.removed.at(inst);
         if causes != 0 {
@@ -274,13 +274,18 @@ impl<S: CommitSink> Pipeline<S> {
     }
 
     /// Fetches one instruction by itself, up to its decoding; returns the cycle of that.
-    pub fn fetch(&mut self, packet: Option<Packet>, output: &mut Reader<'_>) -> u64 {
+    pub(crate) fn fetch(&mut self, packet: Option<Packet>, output: &mut Reader<'_>) -> u64 {
         let walk = packet.and_then(|packet| output.packet_walk(packet));
         self.decode(packet, walk)
     }
 
     /// Passes the instruction that was fetched last.
-    pub fn retire(&mut self, executed: &Executed, passed: &InstOutput, output: &mut Reader<'_>) {
+    pub(crate) fn retire(
+        &mut self,
+        executed: &Executed,
+        passed: &InstOutput,
+        output: &mut Reader<'_>,
+    ) {
         match self.is_looked_at() {
             false => self.retire_as::<false>(executed, passed, output),
             true => self.retire_as::<true>(executed, passed, output),
@@ -333,7 +338,7 @@ impl<S: CommitSink> Pipeline<S> {
 
     /// Passes the next run that was followed, which has that extent; returns the cycle in which its last instruction is
     /// decoded.
-    pub fn run(&mut self, extent: Extent, output: &mut Reader<'_>) -> u64 {
+    pub(crate) fn run(&mut self, extent: Extent, output: &mut Reader<'_>) -> u64 {
         if self.window.committed > self.observer.excerpts.look {
             self.turn_excerpt();
         }
@@ -411,13 +416,13 @@ impl<S: CommitSink> Pipeline<S> {
     }
 
     /// Takes the interrupt that the instruction fetched last was tagged with.
-    pub fn interrupt(&mut self, id: StaticId) {
+    pub(crate) fn interrupt(&mut self, id: StaticId) {
         self.take_interrupt(id);
         self.send();
     }
 
     /// Sleeps until `cycle`.
-    pub fn idle_until(&mut self, cycle: u64) {
+    pub(crate) fn idle_until(&mut self, cycle: u64) {
         self.end_excerpt();
         let from = self.window.committed;
         // Fetch restarts in any case: the path starts a packet.
@@ -433,35 +438,35 @@ impl<S: CommitSink> Pipeline<S> {
     }
 
     /// Does to the caches what other harts asked for, which may have taken lines.
-    pub fn other_harts_executed(&mut self) {
+    pub(crate) fn other_harts_executed(&mut self) {
         self.lsu.heed_probes();
     }
 
     /// Returns the cycle in which a CSR instruction that was fetched last accesses its register: dispatched into the
     /// empty ROB, write-back 4 cycles later.
-    pub fn now(&self) -> u64 {
+    pub(crate) fn now(&self) -> u64 {
         (self.front.buffer.cycle() + 1).max(self.window.empty()) + CSR_ACCESS
     }
 
     /// Sets what a counter counts from now on.
-    pub fn select(&mut self, counter: usize, selection: Selection) {
+    pub(crate) fn select(&mut self, counter: usize, selection: Selection) {
         let start = self.following();
         self.selections.select(counter, selection, start);
     }
 
     /// Drops every translation.
-    pub fn flush_tlb(&mut self) {
+    pub(crate) fn flush_tlb(&mut self) {
         self.stats.tlb_flushes += 1;
         self.lsu.flush_tlb();
     }
 
     /// Adds an event to the stream at this place, after all that has committed.
-    pub fn event(&mut self, event: Event) {
+    pub(crate) fn event(&mut self, event: Event) {
         self.sink.event(self.window.committed, event);
     }
 
     /// Notes that the privilege changed.
-    pub fn privilege(&mut self, privilege: Privilege) {
+    pub(crate) fn privilege(&mut self, privilege: Privilege) {
         self.selections.close_cycles(&self.window);
         self.sink.event(self.window.committed, Event::Privilege(privilege as u8));
     }

@@ -26,18 +26,18 @@ pub(crate) struct Records {
 snapshot::snapshot!(Records { sent } keeps { records, count, stages });
 
 impl Records {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { sent: 0, records: [CommitRecord::default(); WAITING], count: 0, stages: Vec::new() }
     }
 
     /// Returns the records of the run that is under way.
     #[inline(always)]
-    pub fn so_far(&self) -> &[CommitRecord] {
+    pub(crate) fn so_far(&self) -> &[CommitRecord] {
         &self.records[..self.count.min(WAITING)]
     }
 
     #[inline(always)]
-    pub fn push(&mut self, record: CommitRecord) {
+    pub(crate) fn push(&mut self, record: CommitRecord) {
         self.records[self.count % WAITING] = record;
         self.count += 1;
     }
@@ -58,7 +58,7 @@ pub(crate) struct Retired {
 impl Retired {
     /// Returns an instruction that redirects nothing, by the answer to its access.
     #[inline(always)]
-    pub fn of(answer: &Answer, dispatch: u64, issue: u64) -> Self {
+    pub(crate) fn of(answer: &Answer, dispatch: u64, issue: u64) -> Self {
         let Answer { done, class, tea, .. } = *answer;
         Self { dispatch, issue, done, redirect: Redirect::None, class, tea }
     }

@@ -16,20 +16,20 @@ snapshot::snapshot!(Ring { free_from, next } keeps { capacity });
 
 impl Ring {
     /// Returns a ring of `capacity` (1 to [`MAX`]) entries, all free.
-    pub fn new(capacity: u32) -> Self {
+    pub(crate) fn new(capacity: u32) -> Self {
         assert!((1..=MAX as u32).contains(&capacity), "ring capacity {capacity}");
         Self { free_from: [0; MAX], next: 0, capacity }
     }
 
     /// Returns the first cycle in which the next entry can be taken.
     #[inline(always)]
-    pub fn available(&self) -> u64 {
+    pub(crate) fn available(&self) -> u64 {
         self.free_from[self.next as usize % MAX]
     }
 
     /// Takes the next entry until `free_from`.
     #[inline(always)]
-    pub fn take(&mut self, free_from: u64) {
+    pub(crate) fn take(&mut self, free_from: u64) {
         self.free_from[self.next as usize % MAX] = free_from;
         let next = self.next + 1;
         self.next = if next == self.capacity { 0 } else { next };

@@ -39,28 +39,28 @@ pub(crate) mod lane {
     use super::Lane;
 
     /// Memory issue queue.
-    pub const MEM: u32 = Lane::Mem.entry();
+    pub(crate) const MEM: u32 = Lane::Mem.entry();
     /// Integer issue queue.
-    pub const INT: u32 = Lane::Int.entry();
+    pub(crate) const INT: u32 = Lane::Int.entry();
     /// Floating-point issue queue.
-    pub const FP: u32 = Lane::Fp.entry();
+    pub(crate) const FP: u32 = Lane::Fp.entry();
     /// Branch tags.
-    pub const TAG: u32 = Lane::Tag.entry();
+    pub(crate) const TAG: u32 = Lane::Tag.entry();
     /// Number of lanes.
-    pub const COUNT: usize = 4;
+    pub(crate) const COUNT: usize = 4;
     /// Number of lanes of issue queues, which come first.
-    pub const QUEUES: usize = 3;
+    pub(crate) const QUEUES: usize = 3;
 
     /// A slot in a group, as [`super::Schedule::full`] counts it: tags are counted exactly, not per slot.
-    pub const EACH_SLOT: u32 = MEM | INT | FP;
+    pub(crate) const EACH_SLOT: u32 = MEM | INT | FP;
 
     /// Full bits that stop any instruction: BOOM's dispatcher wants room in every issue
     /// queue, whichever one the instruction goes to (`BasicDispatcher`, `exu/dispatch.scala:48`).
-    pub const STOPS_ANY: u64 = 0x0080_8080;
+    pub(crate) const STOPS_ANY: u64 = 0x0080_8080;
     /// Full bits that stop a branch.
-    pub const STOPS_BRANCH: u64 = 0x8080_8080;
+    pub(crate) const STOPS_BRANCH: u64 = 0x8080_8080;
     /// Bit that stops what has to look at its register file before it is dispatched.
-    pub const ALWAYS: u64 = 1 << 32;
+    pub(crate) const ALWAYS: u64 = 1 << 32;
 }
 
 /// Ports by cycle, and occupancies.
@@ -80,7 +80,7 @@ snapshot::snapshot!(Schedule { now, horizon, occupied, cycles });
 
 impl Schedule {
     /// Returns a schedule whose lanes have the capacities given (at most 127 each): MEM, INT, FP, TAG.
-    pub fn new(capacities: [u32; 4]) -> Self {
+    pub(crate) fn new(capacities: [u32; 4]) -> Self {
         let bias = capacities.iter().rev().fold(0, |word, &c| word << 8 | (128 - c));
         let bias = bias - lane::EACH_SLOT;
         Self {
@@ -99,7 +99,7 @@ impl Schedule {
     /// Books one of the `allowed` ports in the first cycle ≥ `ready` in which one is free, and gives the lanes back
     /// after it; returns the cycle and the port's bit. `ready` must lie after the last dispatch.
     #[inline(always)]
-    pub fn book(&mut self, ready: u64, allowed: u32, lanes: u32) -> (u64, u32) {
+    pub(crate) fn book(&mut self, ready: u64, allowed: u32, lanes: u32) -> (u64, u32) {
         let mut cycle = ready;
         while cycle < self.horizon {
             let entry = self.at(cycle);
@@ -123,7 +123,7 @@ impl Schedule {
 
     /// Takes `ports` in `cycle`, whether they are free or not; returns true if one was not.
     #[inline(always)]
-    pub fn mark(&mut self, cycle: u64, ports: u32) -> bool {
+    pub(crate) fn mark(&mut self, cycle: u64, ports: u32) -> bool {
         if cycle >= self.horizon {
             return false;
         }
@@ -137,13 +137,13 @@ impl Schedule {
     /// group plus one, times [`lane::EACH_SLOT`]. BOOM offers slot n only if more than n entries are free, whatever the
     /// older slots need.
     #[inline(always)]
-    pub fn full(&self, after_slot: u32, stops: u64) -> bool {
+    pub(crate) fn full(&self, after_slot: u32, stops: u64) -> bool {
         (self.occupied + u64::from(after_slot)) & stops != 0
     }
 
     /// Returns the first cycle ≥ `cycle` in which an instruction finds room. Each cycle before is added to the wait of
     /// the first lane that is full in it.
-    pub fn room(
+    pub(crate) fn room(
         &mut self,
         cycle: u64,
         after_slot: u32,
@@ -166,13 +166,13 @@ impl Schedule {
 
     /// Takes entries.
     #[inline(always)]
-    pub fn take(&mut self, lanes: u32) {
+    pub(crate) fn take(&mut self, lanes: u32) {
         self.occupied += u64::from(lanes);
     }
 
     /// Gives entries back from `cycle` on, which must lie after the last dispatch.
     #[inline(always)]
-    pub fn release(&mut self, cycle: u64, lanes: u32) {
+    pub(crate) fn release(&mut self, cycle: u64, lanes: u32) {
         let cycle = (cycle - 1).min(self.horizon - 1);
         *self.at(cycle) += u64::from(lanes) << 32;
     }
@@ -180,7 +180,7 @@ impl Schedule {
     /// Passes to a cycle in which instructions are dispatched, not before the last such cycle. Releases are looked up
     /// only when a lane seems full, many cycles at once, but not so late that the end of the span comes near.
     #[inline(always)]
-    pub fn pass(&mut self, cycle: u64) {
+    pub(crate) fn pass(&mut self, cycle: u64) {
         if cycle - self.now > LATEST {
             self.advance(cycle);
         }

@@ -31,7 +31,7 @@ impl Issued {
     /// Counts a micro-op that issued to the port with this bit, and gave back its slot of the queue with this lane
     /// `waited` cycles after it was dispatched.
     #[inline(always)]
-    pub fn count(&mut self, port: u32, queue: u32, waited: u64) {
+    pub(crate) fn count(&mut self, port: u32, queue: u32, waited: u64) {
         self.ports[port.trailing_zeros() as usize % port::COUNT] += 1;
         self.queues[queue.trailing_zeros() as usize / 8 % lane::QUEUES] += waited;
     }
@@ -40,7 +40,7 @@ impl Issued {
 snapshot::snapshot!(Units { divider_free, fp_divider_free, issued } keeps { mul_port, fp_data });
 
 impl Units {
-    pub fn new(preset: &Preset, ports: &PortMap) -> Self {
+    pub(crate) fn new(preset: &Preset, ports: &PortMap) -> Self {
         Self {
             divider_free: 0,
             fp_divider_free: 0,

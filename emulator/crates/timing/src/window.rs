@@ -29,7 +29,7 @@ snapshot::snapshot_enum!(Restart: Mispredict, Flush, Order, Trap);
 
 impl Restart {
     /// Returns true if the instruction left without committing.
-    pub fn is_trap(self) -> bool {
+    pub(crate) fn is_trap(self) -> bool {
         matches!(self, Self::Order | Self::Trap)
     }
 }
@@ -80,7 +80,7 @@ snapshot::snapshot!(Window {
 });
 
 impl Window {
-    pub fn new(preset: &Preset) -> Self {
+    pub(crate) fn new(preset: &Preset) -> Self {
         let rows = preset.rob.entries / preset.decode.width;
         let [renamed_integer, renamed_fp] = preset.renamed_registers();
         let issue = &preset.issue;
@@ -114,7 +114,7 @@ impl Window {
 
     /// Gives the next ROB row, as soon as that is free, to a group that was decoded in cycle `decoded`.
     #[inline(always)]
-    pub fn new_row(&mut self, decoded: u64, stalls: &mut Stalls) {
+    pub(crate) fn new_row(&mut self, decoded: u64, stalls: &mut Stalls) {
         self.rows[self.row as usize % MAX] = self.committed + 1;
         let next = self.row + 1;
         self.row = if next == self.row_count { 0 } else { next };
@@ -130,7 +130,7 @@ impl Window {
     /// Returns the cycle in which an instruction of the current row is dispatched; the ROB holds it from the next one
     /// on. `after_slot`: see [`Schedule::full`]. `entry`: cycle from which its queue entry is free.
     #[inline(always)]
-    pub fn dispatch(
+    pub(crate) fn dispatch(
         &mut self,
         micro_op: &MicroOp,
         after_slot: u32,
@@ -180,7 +180,7 @@ impl Window {
 
     /// Has the instructions that come now be dispatched in `cycle`.
     #[inline(always)]
-    pub fn dispatch_in(&mut self, cycle: u64) {
+    pub(crate) fn dispatch_in(&mut self, cycle: u64) {
         self.dispatched = cycle;
         self.lead = CommitRecord::lead_of(cycle + 1 - self.decoded);
     }
@@ -188,7 +188,7 @@ impl Window {
     /// Commits an instruction that can from cycle `done` on, and returns the cycle: rows commit one a cycle, in order.
     /// `class`: what it waits for.
     #[inline(always)]
-    pub fn commit(
+    pub(crate) fn commit(
         &mut self,
         done: u64,
         class: CycleClass,
@@ -226,7 +226,7 @@ impl Window {
     }
 
     /// Gives back the queue entry of an instruction that leaves without committing.
-    pub fn leave_queue(&mut self, queue: u8) {
+    pub(crate) fn leave_queue(&mut self, queue: u8) {
         match queue {
             ring::LOAD => self.loads.take(0),
             ring::STORE => self.stores.take(0),
@@ -236,7 +236,7 @@ impl Window {
 
     /// Traps at the ROB's head, strictly after the commit before, and returns the cycle; nothing is dispatched until
     /// the rollback is over, `refill` cycles later.
-    pub fn trap(
+    pub(crate) fn trap(
         &mut self,
         ready: u64,
         class: CycleClass,
@@ -254,30 +254,30 @@ impl Window {
 
     /// Notes that the last instruction redirected the front end.
     #[inline(always)]
-    pub fn redirected(&mut self, restart: Restart) {
+    pub(crate) fn redirected(&mut self, restart: Restart) {
         self.flushed = 2;
         self.restart = restart;
     }
 
     /// Returns why the last instruction redirected the front end, if it did; `None` once a row has started since.
-    pub fn restart(&self) -> Option<Restart> {
+    pub(crate) fn restart(&self) -> Option<Restart> {
         (self.flushed == 2).then_some(self.restart)
     }
 
     /// Returns true if the last instruction of the row before this one redirected the front end.
     #[inline(always)]
-    pub fn restarted(&self) -> bool {
+    pub(crate) fn restarted(&self) -> bool {
         self.flushed == 1
     }
 
     /// Returns why the last instruction of the row before this one redirected the front end, if it did.
-    pub fn restarted_by(&self) -> Option<Restart> {
+    pub(crate) fn restarted_by(&self) -> Option<Restart> {
         self.restarted().then_some(self.restart)
     }
 
     /// Returns the cycle in which a row before the current one was left by its last instruction: the row just before
     /// for a `before` of 0, or one that many rows earlier, fewer than there are rows. Nothing has left the current row.
-    pub fn left(&self, before: u32) -> u64 {
+    pub(crate) fn left(&self, before: u32) -> u64 {
         let age = before + 1;
         let row = match self.row.checked_sub(age) {
             Some(row) => row,
@@ -289,7 +289,7 @@ impl Window {
     /// Returns how many rows before the current one hold an instruction in `cycle`: those that their last one leaves
     /// then or later.
     #[inline(always)]
-    pub fn rows_inside(&self, cycle: u64) -> u32 {
+    pub(crate) fn rows_inside(&self, cycle: u64) -> u32 {
         // Rows are left in order, one a cycle, the last one in the cycle of the last commit.
         let most = (self.committed + 1).saturating_sub(cycle);
         let (mut inside, mut end) = (0, u64::from(self.row_count).min(most) as u32);
@@ -305,7 +305,7 @@ impl Window {
 
     /// Returns the first cycle in which an instruction that needs an empty ROB can be dispatched.
     #[inline(always)]
-    pub fn empty(&self) -> u64 {
+    pub(crate) fn empty(&self) -> u64 {
         self.committed + 1
     }
 }

@@ -153,7 +153,7 @@ pub(crate) struct Removed(HashMap<u64, Vec<Without>>);
 
 impl Removed {
     /// Returns what is gone in a preset.
-    pub fn of(preset: &Preset) -> Self {
+    pub(crate) fn of(preset: &Preset) -> Self {
         let mut removed = Self::default();
         // What does not parse is no valid preset.
         for without in preset.what_if.without.iter().flat_map(|text| text.parse::<Without>()) {
@@ -172,7 +172,7 @@ impl Removed {
     }
 
     /// Returns the causes that are gone at an instruction, a bit each.
-    pub fn at(&self, inst: &StaticInst) -> u8 {
+    pub(crate) fn at(&self, inst: &StaticInst) -> u8 {
         if self.0.is_empty() {
             return 0;
         }
@@ -180,17 +180,17 @@ impl Removed {
     }
 
     /// Returns the select in the place of an instruction.
-    pub fn select_at(&self, inst: &StaticInst) -> Option<Select> {
+    pub(crate) fn select_at(&self, inst: &StaticInst) -> Option<Select> {
         self.of_inst(inst).find_map(|without| without.select)
     }
 
     /// Returns all selects.
-    pub fn selects(&self) -> impl Iterator<Item = Select> {
+    pub(crate) fn selects(&self) -> impl Iterator<Item = Select> {
         self.0.values().flatten().filter_map(|without| without.select)
     }
 
     /// Returns true if the cause is gone somewhere.
-    pub fn has(&self, cause: Cause) -> bool {
+    pub(crate) fn has(&self, cause: Cause) -> bool {
         self.0.values().flatten().any(|without| without.cause == cause)
     }
 }

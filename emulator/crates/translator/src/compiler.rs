@@ -46,7 +46,7 @@ impl Compiler {
     ///
     /// # Errors
     /// Cranelift has no code for this host.
-    pub fn new(layout: Layout) -> Result<Self, TranslatorError> {
+    pub(crate) fn new(layout: Layout) -> Result<Self, TranslatorError> {
         // Runs, warming and logs write much that has nothing in common: the optimiser takes a third of the time for code that is no faster.
         let targets = [target("speed")?, target("none")?, target("none")?, target("none")?];
         let has_fma = targets[0]
@@ -64,7 +64,7 @@ impl Compiler {
     }
 
     /// Returns another one that compiles the same code.
-    pub fn another(&self) -> Self {
+    pub(crate) fn another(&self) -> Self {
         let Self { layout, ref targets, preserving_calls, has_fma, .. } = *self;
         Self {
             layout,
@@ -77,7 +77,7 @@ impl Compiler {
     }
 
     /// Compiles a function that `build` builds; `None` if it cannot be compiled.
-    pub fn function(
+    pub(crate) fn function(
         &mut self,
         build: impl FnOnce(&mut Function, &mut FunctionBuilderContext),
     ) -> Option<Vec<u8>> {
@@ -87,7 +87,12 @@ impl Compiler {
     }
 
     /// Compiles the region of `blocks`, which are of the page at physical address `page`; `None` if it cannot be compiled.
-    pub fn region(&mut self, blocks: &[Block], kind: CodeKind, page: u64) -> Option<Compiled> {
+    pub(crate) fn region(
+        &mut self,
+        blocks: &[Block],
+        kind: CodeKind,
+        page: u64,
+    ) -> Option<Compiled> {
         self.context.clear();
         let fallbacks = emit::region(
             &self.layout,

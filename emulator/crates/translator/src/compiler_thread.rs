@@ -45,7 +45,7 @@ pub(crate) struct CompilerThread {
 
 impl CompilerThread {
     /// Starts the thread; `None` if the host has no more threads.
-    pub fn new(mut compiler: Compiler) -> Option<Self> {
+    pub(crate) fn new(mut compiler: Compiler) -> Option<Self> {
         let (jobs, asked) = channel::<Job>();
         let (answers, finished) = channel();
         let ends = Arc::new(AtomicBool::new(false));
@@ -67,24 +67,24 @@ impl CompilerThread {
     }
 
     /// Returns whether a region of this version of its page is to be compiled.
-    pub fn awaits(&self, key: RegionKey, version: u64) -> bool {
+    pub(crate) fn awaits(&self, key: RegionKey, version: u64) -> bool {
         self.awaited.get(&key) == Some(&version)
     }
 
     /// Returns whether so many regions wait that no other should be added.
-    pub fn is_busy(&self) -> bool {
+    pub(crate) fn is_busy(&self) -> bool {
         self.awaited.len() >= MOST_AWAITED
     }
 
     /// Has a region compiled.
-    pub fn send(&mut self, job: Job) {
+    pub(crate) fn send(&mut self, job: Job) {
         self.awaited.insert(job.key, job.version);
         // If the thread is gone, `next_compiled` says why.
         _ = self.jobs.as_ref().map(|jobs| jobs.send(job));
     }
 
     /// Returns the next region that was compiled and is still wanted.
-    pub fn next_compiled(&mut self) -> Option<CompiledRegion> {
+    pub(crate) fn next_compiled(&mut self) -> Option<CompiledRegion> {
         loop {
             match self.finished.try_recv() {
                 Ok((key, version, compiled)) if self.awaits(key, version) => {
@@ -104,7 +104,7 @@ impl CompilerThread {
     }
 
     /// Wants nothing any more of what was asked for.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.awaited.clear();
     }
 }

@@ -13,12 +13,12 @@ use crate::frame::Frame;
 
 /// Values of the field of rounding modes.
 mod mode {
-    pub const NEAREST: u32 = 0;
-    pub const ZERO: u32 = 1;
-    pub const DOWN: u32 = 2;
-    pub const UP: u32 = 3;
+    pub(super) const NEAREST: u32 = 0;
+    pub(super) const ZERO: u32 = 1;
+    pub(super) const DOWN: u32 = 2;
+    pub(super) const UP: u32 = 3;
     /// The mode of `frm`, which is to the nearest where fast paths are taken.
-    pub const DYNAMIC: u32 = 7;
+    pub(super) const DYNAMIC: u32 = 7;
 }
 
 impl Emitter<'_> {

@@ -21,12 +21,12 @@ pub(crate) struct PlacedInst {
 
 impl PlacedInst {
     /// Slot of the instruction that follows.
-    pub fn following(self) -> usize {
+    pub(crate) fn following(self) -> usize {
         self.index + usize::from(self.inst.len) / 2
     }
 
     /// Slot that it branches or jumps to, which may lie in another page.
-    pub fn target(self) -> isize {
+    pub(crate) fn target(self) -> isize {
         self.index as isize + self.inst.imm as isize / 2
     }
 }
@@ -52,13 +52,13 @@ pub(crate) struct Block {
 
 impl Block {
     /// Instructions in it.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         let jump = matches!(self.end, End::Branch(_) | End::Jal(_) | End::Jalr(_));
         self.body.len() + usize::from(jump)
     }
 
     /// The instructions in it, the jump at its end too.
-    pub fn instructions(&self) -> impl Iterator<Item = PlacedInst> {
+    pub(crate) fn instructions(&self) -> impl Iterator<Item = PlacedInst> {
         let jump = match self.end {
             End::Branch(placed) | End::Jal(placed) | End::Jalr(placed) => Some(placed),
             End::Next(_) | End::Leave(_) => None,
@@ -67,7 +67,7 @@ impl Block {
     }
 
     /// Slots that it goes on at, as far as they are known; they may lie in another page.
-    pub fn successors(&self) -> impl Iterator<Item = isize> + use<> {
+    pub(crate) fn successors(&self) -> impl Iterator<Item = isize> + use<> {
         let slots = match self.end {
             End::Branch(placed) => [Some(placed.target()), Some(placed.following() as isize)],
             End::Jal(placed) => [Some(placed.target()), None],

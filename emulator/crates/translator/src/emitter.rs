@@ -68,12 +68,12 @@ pub(crate) struct Recording {
 
 impl Emitter<'_> {
     /// Virtual address of a slot, which may lie in another page.
-    pub fn pc(&mut self, index: isize) -> Value {
+    pub(crate) fn pc(&mut self, index: isize) -> Value {
         self.b.ins().iadd_imm(self.vpage, 2 * index as i64)
     }
 
     /// A block that is as rare as what is emitted now.
-    pub fn new_block(&mut self) -> ir::Block {
+    pub(crate) fn new_block(&mut self) -> ir::Block {
         let block = self.b.create_block();
         if self.is_cold {
             self.b.set_cold_block(block);
@@ -82,13 +82,13 @@ impl Emitter<'_> {
     }
 
     /// Continues in a block all of whose predecessors are emitted.
-    pub fn switch_to(&mut self, block: ir::Block) {
+    pub(crate) fn switch_to(&mut self, block: ir::Block) {
         self.b.switch_to_block(block);
         self.b.seal_block(block);
     }
 
     /// A register's value; an integer register as an `I64`, an FP register as an `F64`.
-    pub fn get(&mut self, reg: Reg) -> Value {
+    pub(crate) fn get(&mut self, reg: Reg) -> Value {
         match self.registers[usize::from(reg)] {
             Some(variable) if reg != 0 => self.b.use_var(variable),
             _ => self.b.ins().iconst(types::I64, 0),
@@ -96,14 +96,14 @@ impl Emitter<'_> {
     }
 
     /// Writes a register; [`isa::NOWHERE`] takes anything.
-    pub fn put(&mut self, reg: Reg, value: Value) {
+    pub(crate) fn put(&mut self, reg: Reg, value: Value) {
         if writes(reg) {
             self.define(reg, value);
             self.dirty |= 1 << reg;
         }
     }
 
-    pub fn define(&mut self, reg: Reg, value: Value) {
+    pub(crate) fn define(&mut self, reg: Reg, value: Value) {
         let variable = match self.registers[usize::from(reg)] {
             Some(variable) => variable,
             None => {
@@ -114,17 +114,17 @@ impl Emitter<'_> {
         self.b.def_var(variable, value);
     }
 
-    pub fn load_register(&mut self, reg: Reg) -> Value {
+    pub(crate) fn load_register(&mut self, reg: Reg) -> Value {
         self.b.ins().load(register_type(reg), hart_memory(), self.hart, self.layout.register(reg))
     }
 
     /// Stores every dirty register in the hart and marks it clean.
-    pub fn write_back(&mut self) {
+    pub(crate) fn write_back(&mut self) {
         self.store_dirty();
         self.dirty = 0;
     }
 
-    pub fn store_dirty(&mut self) {
+    pub(crate) fn store_dirty(&mut self) {
         let dirty = self.dirty;
         for reg in (1..64).filter(|reg| dirty >> reg & 1 != 0) {
             let value = self.get(reg);
@@ -133,12 +133,12 @@ impl Emitter<'_> {
     }
 
     /// A field of the frame that does not change while regions run.
-    pub fn frame_constant(&mut self, offset: usize) -> Value {
+    pub(crate) fn frame_constant(&mut self, offset: usize) -> Value {
         self.b.ins().load(types::I64, hart_constant(), self.hart, self.layout.frame(offset))
     }
 
     /// A flag of the frame.
-    pub fn frame_flag(&mut self, offset: usize) -> Value {
+    pub(crate) fn frame_flag(&mut self, offset: usize) -> Value {
         self.b.ins().load(types::I8, hart_memory(), self.hart, self.layout.frame(offset))
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn preserving_call(
 
 impl Emitter<'_> {
     /// Lets the interpreter execute an instruction.
-    pub fn interpreted(&mut self, placed: PlacedInst) {
+    pub(crate) fn interpreted(&mut self, placed: PlacedInst) {
         self.write_back();
         let is_cold = self.is_cold;
         let result = self.call_interpreter(placed, is_cold);
@@ -65,7 +65,7 @@ impl Emitter<'_> {
 
     /// Emits `fast`, which gives the value for rd, and goes to the block that it gets instead where it does not
     /// hold, before anything was changed: there the interpreter executes the instruction.
-    pub fn guarded(
+    pub(crate) fn guarded(
         &mut self,
         placed: PlacedInst,
         fast: impl FnOnce(&mut Self, ir::Block) -> Option<Value>,
@@ -88,7 +88,7 @@ impl Emitter<'_> {
     }
 
     /// Goes to `cold` unless `holds`.
-    pub fn require(&mut self, holds: Value, cold: ir::Block) {
+    pub(crate) fn require(&mut self, holds: Value, cold: ir::Block) {
         let on = self.new_block();
         self.b.ins().brif(holds, on, &[], cold, &[]);
         self.switch_to(on);

@@ -9,7 +9,7 @@ use crate::frame::{self, ENTRIES, Entry, Frame};
 
 impl Emitter<'_> {
     /// Goes on with the region at `pc`, if there is one.
-    pub fn go_to(&mut self, pc: Value, left: Value) {
+    pub(crate) fn go_to(&mut self, pc: Value, left: Value) {
         let hart = self.hart;
         let at = self.layout.frame(offset_of!(Frame, entries));
         let entries = self.b.ins().load(types::I64, hart_constant(), hart, at);
@@ -37,12 +37,12 @@ impl Emitter<'_> {
     }
 
     /// Emits a normal return to the hart, which continues at `pc`; `left` is the rest of the instruction budget.
-    pub fn leave(&mut self, pc: Value, left: Value) {
+    pub(crate) fn leave(&mut self, pc: Value, left: Value) {
         self.leave_as(frame::DONE, pc, left);
     }
 
     /// Emits a return to the hart with `result`, such as [`frame::DONE`]; stores `pc` and the instruction count.
-    pub fn leave_as(&mut self, result: u64, pc: Value, left: Value) {
+    pub(crate) fn leave_as(&mut self, result: u64, pc: Value, left: Value) {
         let limit = self.frame_constant(offset_of!(Frame, limit));
         let count = self.b.ins().isub(limit, left);
         for (value, offset) in [(pc, self.layout.pc), (count, self.layout.count)] {
@@ -53,7 +53,7 @@ impl Emitter<'_> {
     }
 
     /// Emits the exit taken when [`Execute`](crate::Execute) stops inside a block; pc and count are already stored.
-    pub fn emit_return(&mut self) {
+    pub(crate) fn emit_return(&mut self) {
         self.b.set_cold_block(self.return_block);
         self.b.switch_to_block(self.return_block);
         let returned = self.b.block_params(self.return_block)[0];

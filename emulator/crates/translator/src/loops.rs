@@ -21,7 +21,7 @@ pub(crate) struct BlockInLoop {
 
 impl BlockInLoop {
     /// True if registers stay where they are on the way to a block at `to`.
-    pub fn keeps(self, to: Self) -> bool {
+    pub(crate) fn keeps(self, to: Self) -> bool {
         self.loop_number.is_some() && self.loop_number == to.loop_number
     }
 }

@@ -13,7 +13,7 @@ use crate::frame::{Frame, STAYS};
 impl Emitter<'_> {
     /// Writes the steps of a block. Leaves the region before it if there is no room for them, or one has no number yet: the
     /// interpreter goes on.
-    pub fn begin_recording(&mut self, block: &Block, left: Value) {
+    pub(crate) fn begin_recording(&mut self, block: &Block, left: Value) {
         let (early, room, on) =
             (self.b.create_block(), self.b.create_block(), self.b.create_block());
         self.b.set_cold_block(early);
@@ -72,7 +72,7 @@ impl Emitter<'_> {
     }
 
     /// Writes an access to RAM.
-    pub fn record_access(&mut self, va: Value, host: Value, kind: MemKind, ty: ir::Type) {
+    pub(crate) fn record_access(&mut self, va: Value, host: Value, kind: MemKind, ty: ir::Type) {
         let Some(Recording { first: Some((_, place)), accesses }) = self.recording else {
             return;
         };
@@ -88,14 +88,14 @@ impl Emitter<'_> {
     }
 
     /// The present instruction has accessed memory.
-    pub fn count_access(&mut self) {
+    pub(crate) fn count_access(&mut self) {
         if let Some(recording) = &mut self.recording {
             recording.accesses += 1;
         }
     }
 
     /// Says how many accesses there were so far.
-    pub fn record_accesses(&mut self) {
+    pub(crate) fn record_accesses(&mut self) {
         if let Some(Recording { first: Some((before, _)), accesses }) = self.recording {
             let kept = self.b.ins().iadd_imm(before, accesses);
             let at = self.layout.access_count;
@@ -104,7 +104,7 @@ impl Emitter<'_> {
     }
 
     /// Leaves the region if `target` is in another page.
-    pub fn stay_in_page(&mut self, target: Value, left: Value) {
+    pub(crate) fn stay_in_page(&mut self, target: Value, left: Value) {
         let distance = self.b.ins().bxor(target, self.vpage);
         let other = self.b.ins().ushr_imm(distance, 12);
         let (away, here) = (self.b.create_block(), self.b.create_block());

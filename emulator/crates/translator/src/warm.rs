@@ -15,7 +15,7 @@ const ENTRY_BITS: i64 = 2;
 
 impl Emitter<'_> {
     /// Goes to `cold` unless another access of this kind to the line at a host address changes nothing in the model.
-    pub fn require_warm(&mut self, host: Value, kind: MemKind, cold: ir::Block) {
+    pub(crate) fn require_warm(&mut self, host: Value, kind: MemKind, cold: ir::Block) {
         if self.warm_page.is_none() {
             return;
         }
@@ -40,7 +40,7 @@ impl Emitter<'_> {
 
     /// Tells the model of an instruction's line of code, if its filter does not show the line and the instruction before is in another one, as
     /// the interpreter does.
-    pub fn warm_code(&mut self, placed: PlacedInst) {
+    pub(crate) fn warm_code(&mut self, placed: PlacedInst) {
         let Some(page) = self.warm_page else { return };
         let pa = page + 2 * placed.index as u64;
         let line = pa >> FILTER_LINE_BITS;
@@ -64,14 +64,14 @@ impl Emitter<'_> {
     }
 
     /// Adds an instruction of the present block to the segment that is to be logged.
-    pub fn add_to_segment(&mut self, placed: PlacedInst) {
+    pub(crate) fn add_to_segment(&mut self, placed: PlacedInst) {
         if self.logs {
             self.segment.add(placed);
         }
     }
 
     /// Logs the segment if it ends with this instruction, which was executed, because it serialises or nothing more fits.
-    pub fn log_full_segment(&mut self, placed: PlacedInst) {
+    pub(crate) fn log_full_segment(&mut self, placed: PlacedInst) {
         if !self.logs || !self.segment.ends_with(placed) {
             return;
         }
@@ -82,7 +82,12 @@ impl Emitter<'_> {
 
     /// Logs what is left of a block's segment, at the block's end; with the jump there, if it is one; `taken`: the condition of a branch;
     /// `target`: as in [`PathSegment::one`].
-    pub fn log_end(&mut self, jump: Option<PlacedInst>, taken: Option<Value>, target: Value) {
+    pub(crate) fn log_end(
+        &mut self,
+        jump: Option<PlacedInst>,
+        taken: Option<Value>,
+        target: Value,
+    ) {
         if let Some(jump) = jump {
             self.add_to_segment(jump);
         }
@@ -126,7 +131,7 @@ pub(crate) struct Segment {
 
 impl Segment {
     /// Adds the next instruction.
-    pub fn add(&mut self, placed: PlacedInst) {
+    pub(crate) fn add(&mut self, placed: PlacedInst) {
         if self.lengths.count() == 0 {
             self.start = placed.index;
         }
@@ -135,7 +140,7 @@ impl Segment {
 
     /// Returns true if the segment is logged after this instruction, the last in it, though the block goes on: fetch starts again there, or there is room
     /// for a jump alone.
-    pub fn ends_with(&self, placed: PlacedInst) -> bool {
+    pub(crate) fn ends_with(&self, placed: PlacedInst) -> bool {
         placed.inst.class.serialises() || self.lengths.count() as usize == SegmentLengths::MOST - 1
     }
 }

@@ -31,7 +31,7 @@ const MAX_ALL_USES: usize = 1 << 20;
 const MAX_EXCHANGES: usize = 1 << 20;
 
 /// Cycles from decode to retirement from which on an access is slow: what perf mem records unless told otherwise (`ldlat`).
-pub const SLOW: u64 = 30;
+pub(crate) const SLOW: u64 = 30;
 
 /// The use of a line by one program on one hart.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize, Deserialize)]

@@ -115,7 +115,7 @@ pub(crate) struct OpenRecord {
 
 impl OpenRecord {
     /// Adds the record to `all`; the instruction at `target` comes next, if one does.
-    pub fn close(mut self, target: Option<u64>, all: &mut Vec<Executions>) {
+    pub(crate) fn close(mut self, target: Option<u64>, all: &mut Vec<Executions>) {
         if let (Some(following), Some(target)) = (self.following, target) {
             self.record.transferred(target, following, None);
         }

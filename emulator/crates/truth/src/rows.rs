@@ -135,7 +135,7 @@ impl HartCounts {
 
 impl Rows {
     /// Returns the empty counts of one hart in a machine of `harts` harts.
-    pub fn new(harts: usize) -> Self {
+    pub(crate) fn new(harts: usize) -> Self {
         Self {
             context: GuestContext::new(),
             current: (ProcessId::BOOT, Owner::Process(ProcessId::BOOT)),
@@ -155,20 +155,20 @@ impl Rows {
 
     /// Sets the limit of counts of user code.
     #[cfg(test)]
-    pub fn set_limit(&mut self, limit: usize) {
+    pub(crate) fn set_limit(&mut self, limit: usize) {
         self.limit = limit;
     }
 
     /// Counts of user code that there are.
     #[cfg(test)]
-    pub fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         let lie = self.rows.iter().filter(|row| row.owner != Owner::Kernel && row.counts.is_some());
         assert_eq!(lie.count() + self.parked.len(), self.held);
         self.held
     }
 
     /// Forgets all counts.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         for row in &mut self.rows {
             (row.owner, row.counts) = (Owner::Kernel, None);
         }
@@ -196,7 +196,7 @@ impl Rows {
     }
 
     /// Takes a record of the guest's side band.
-    pub fn side_band(&mut self, kind: u8, bytes: &[u8]) {
+    pub(crate) fn side_band(&mut self, kind: u8, bytes: &[u8]) {
         self.context.record(0, kind, bytes);
         let now = self.context.current();
         self.switches += 1;
@@ -230,26 +230,26 @@ impl Rows {
     }
 
     /// A static instruction is used for the first time.
-    pub fn define(&mut self, info: &StaticInfo) {
+    pub(crate) fn define(&mut self, info: &StaticInfo) {
         let row = self.at(info.id);
         row.info = Some(*info);
         row.kind = StaticKind::of(info.raw);
     }
 
     /// Returns what an instruction is, if that was told.
-    pub fn info(&self, inst: InstId) -> Option<(&StaticInfo, StaticKind)> {
+    pub(crate) fn info(&self, inst: InstId) -> Option<(&StaticInfo, StaticKind)> {
         let row = self.rows.get(inst.0 as usize)?;
         Some((row.info.as_ref()?, row.kind))
     }
 
     /// The process that executes an instruction; `None`: kernel or firmware.
-    pub fn process(&self, inst: InstId) -> Option<ProcessId> {
+    pub(crate) fn process(&self, inst: InstId) -> Option<ProcessId> {
         let (info, _) = self.info(inst)?;
         (info.space >= FIRST_USER).then(|| self.context.current())
     }
 
     /// The counts of an instruction in the process that executes it.
-    pub fn counts(&mut self, inst: InstId) -> &mut Counts {
+    pub(crate) fn counts(&mut self, inst: InstId) -> &mut Counts {
         match self.process(inst) {
             Some(_) => self.counts_of_user(self.current, inst),
             None => self.counts_of(Owner::Kernel, inst),
@@ -257,7 +257,11 @@ impl Rows {
     }
 
     /// The counts of an instruction that this process executed before; `None`: kernel or firmware.
-    pub fn counts_before(&mut self, process: Option<ProcessId>, inst: InstId) -> &mut Counts {
+    pub(crate) fn counts_before(
+        &mut self,
+        process: Option<ProcessId>,
+        inst: InstId,
+    ) -> &mut Counts {
         match process {
             Some(process) => self.counts_of_user((process, self.owner(process)), inst),
             None => self.counts_of(Owner::Kernel, inst),
@@ -357,7 +361,7 @@ impl Rows {
     }
 
     /// All counts. Processes that `keep` does not ask for are told as one with the others of their program.
-    pub fn finish(mut self, keep: impl Fn(&Process) -> bool) -> HartCounts {
+    pub(crate) fn finish(mut self, keep: impl Fn(&Process) -> bool) -> HartCounts {
         let mut by_program: FxHashMap<Program, Vec<ProcessId>> = FxHashMap::default();
         for process in self.context.processes() {
             if self.instructions.contains_key(&Owner::Process(process.id)) && !keep(process) {

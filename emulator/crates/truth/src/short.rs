@@ -10,7 +10,7 @@ pub(crate) mod trimmed {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    pub fn serialize<S: Serializer, const N: usize>(
+    pub(crate) fn serialize<S: Serializer, const N: usize>(
         array: &[u64; N],
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
@@ -18,7 +18,7 @@ pub(crate) mod trimmed {
         array[..end.map_or(0, |end| end + 1)].serialize(serializer)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>, const N: usize>(
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>, const N: usize>(
         deserializer: D,
     ) -> Result<[u64; N], D::Error> {
         let mut values = Vec::<u64>::deserialize(deserializer)?;

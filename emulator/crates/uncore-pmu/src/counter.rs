@@ -35,27 +35,27 @@ pub(crate) struct Counter {
 snapshot::snapshot!(Counter { select, value, at, began, counts });
 
 impl Counter {
-    pub fn event(&self, unit: Unit) -> Option<Event> {
+    pub(crate) fn event(&self, unit: Unit) -> Option<Event> {
         Event::of(unit, self.select as u8)
     }
 
-    pub fn selection(&self) -> RequestFilter {
+    pub(crate) fn selection(&self) -> RequestFilter {
         let [_, harts, origins, _] = self.select.to_le_bytes();
         RequestFilter { harts, origins }
     }
 
-    pub fn start(&mut self, total: u64) {
+    pub(crate) fn start(&mut self, total: u64) {
         (self.at, self.began, self.counts) = (total, total, true);
     }
 
     /// Stops the counter; returns what it counted since it started.
-    pub fn stop(&mut self, total: u64) -> u64 {
+    pub(crate) fn stop(&mut self, total: u64) -> u64 {
         self.counts = false;
         total.wrapping_sub(self.began)
     }
 
     /// Catches up with the total; returns true if the counter overflowed.
-    pub fn follow(&mut self, total: u64) -> bool {
+    pub(crate) fn follow(&mut self, total: u64) -> bool {
         let more = total.wrapping_sub(self.at);
         self.at = total;
         let overflowed;

@@ -15,7 +15,7 @@ const BUFFER: usize = 65_535;
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A TCP connection between the guest and a peer that the host reaches.
-pub struct Connection {
+pub(crate) struct Connection {
     /// The stack's socket for the guest's half.
     pub handle: SocketHandle,
     /// The host's half.
@@ -29,7 +29,7 @@ pub struct Connection {
 }
 
 /// A socket of the stack for the guest's half.
-pub fn socket() -> Socket<'static> {
+pub(crate) fn socket() -> Socket<'static> {
     let buffer = || SocketBuffer::new(vec![0; BUFFER]);
     let mut socket = Socket::new(buffer(), buffer());
     socket.set_timeout(Some(TIMEOUT));
@@ -41,14 +41,14 @@ pub fn socket() -> Socket<'static> {
 
 impl Connection {
     /// Joins the two halves.
-    pub fn new(handle: SocketHandle, stream: TcpStream) -> Self {
+    pub(crate) fn new(handle: SocketHandle, stream: TcpStream) -> Self {
         // A failure costs latency only.
         let _ = stream.set_nodelay(true);
         Self { handle, stream, host_ended: false, guest_ended: false, broken: false }
     }
 
     /// Moves the data that can be moved, in both directions. If one half fails, the other is reset.
-    pub fn transfer(&mut self, socket: &mut Socket<'_>) {
+    pub(crate) fn transfer(&mut self, socket: &mut Socket<'_>) {
         let moved = self.guest_to_host(socket).and_then(|()| self.host_to_guest(socket));
         if moved.is_err() {
             self.broken = true;
@@ -57,7 +57,7 @@ impl Connection {
     }
 
     /// True if the connection can be removed: it ended or never opened.
-    pub fn is_done(&self, socket: &Socket<'_>) -> bool {
+    pub(crate) fn is_done(&self, socket: &Socket<'_>) -> bool {
         match socket.state() {
             // Data that the guest sent before it closed may still wait for the host.
             State::Closed => self.broken || socket.recv_queue() == 0,

@@ -16,7 +16,7 @@ const LEASE_SECONDS: u32 = 86_400;
 const MESSAGE_MIN: usize = 300;
 
 /// The frame that answers a client's message; `None` if the message gets no answer.
-pub fn answer(message: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn answer(message: &[u8]) -> Option<Vec<u8>> {
     let packet = DhcpPacket::new_checked(message).ok()?;
     let request = DhcpRepr::parse(&packet).ok()?;
     let wanted = request.requested_ip.unwrap_or(request.client_ip);

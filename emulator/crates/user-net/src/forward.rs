@@ -46,7 +46,7 @@ impl fmt::Display for Forward {
 }
 
 /// A listening socket of the host for a forwarded port.
-pub struct Listener {
+pub(crate) struct Listener {
     /// The ports; that of the host is the one bound, never 0.
     pub forward: Forward,
     listener: TcpListener,
@@ -54,7 +54,7 @@ pub struct Listener {
 
 impl Listener {
     /// Binds the host's port.
-    pub fn bind(forward: Forward) -> io::Result<Self> {
+    pub(crate) fn bind(forward: Forward) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, forward.host))?;
         listener.set_nonblocking(true)?;
         let host = listener.local_addr()?.port();
@@ -62,7 +62,7 @@ impl Listener {
     }
 
     /// Accepts the next pending connection, if there is one.
-    pub fn accept(&self) -> Option<TcpStream> {
+    pub(crate) fn accept(&self) -> Option<TcpStream> {
         let (stream, _) = self.listener.accept().ok()?;
         stream.set_nonblocking(true).ok()?;
         Some(stream)

@@ -10,14 +10,14 @@ use smoltcp::wire::{
 
 use crate::{GATEWAY, GATEWAY_MAC, GUEST_MAC, NAME_SERVER, NETMASK};
 
-pub const ETHERNET_HEADER: usize = 14;
+pub(crate) const ETHERNET_HEADER: usize = 14;
 const IP_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
 const DHCP_SERVER: u16 = 67;
 
 /// Both ends of a connection, or of an exchange of datagrams, as the guest names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Flow {
+pub(crate) struct Flow {
     /// The guest's end.
     pub guest: SocketAddrV4,
     /// The other end.
@@ -26,7 +26,7 @@ pub struct Flow {
 
 /// What a TCP segment does to its connection, by its flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Segment {
+pub(crate) enum Segment {
     /// Opens it: SYN without ACK.
     Opens,
     /// Resets it: RST.
@@ -37,7 +37,7 @@ pub enum Segment {
 
 /// What a frame of the guest's holds, if the network handles it.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Received<'a> {
+pub(crate) enum Received<'a> {
     /// An ARP request for the hardware address of one of the network's own addresses.
     ArpRequest(ArpRepr),
     /// A message to the DHCP server.
@@ -51,7 +51,7 @@ pub enum Received<'a> {
 }
 
 /// Parses a frame. `None` if it is malformed or not addressed to the network.
-pub fn parse(frame: &[u8]) -> Option<Received<'_>> {
+pub(crate) fn parse(frame: &[u8]) -> Option<Received<'_>> {
     let ethernet = EthernetFrame::new_checked(frame).ok()?;
     let to = ethernet.dst_addr();
     if !to.is_broadcast() && to != EthernetAddress(GATEWAY_MAC) {
@@ -124,7 +124,7 @@ fn is_ours(address: Ipv4Addr) -> bool {
 }
 
 /// True for an address of the guest's network.
-pub fn is_local(address: Ipv4Addr) -> bool {
+pub(crate) fn is_local(address: Ipv4Addr) -> bool {
     address & NETMASK == GATEWAY & NETMASK
 }
 
@@ -134,7 +134,7 @@ fn is_guest(address: Ipv4Addr) -> bool {
 }
 
 /// A frame to the guest with room for an IP packet of `length` bytes.
-pub fn ipv4_frame(length: usize) -> Vec<u8> {
+pub(crate) fn ipv4_frame(length: usize) -> Vec<u8> {
     ethernet_frame(EthernetProtocol::Ipv4, EthernetAddress(GUEST_MAC), length)
 }
 
@@ -146,7 +146,7 @@ fn ethernet_frame(ethertype: EthernetProtocol, to: EthernetAddress, length: usiz
 }
 
 /// The ARP reply to a [`Received::ArpRequest`], with the gateway's hardware address.
-pub fn arp_reply(question: ArpRepr) -> Option<Vec<u8>> {
+pub(crate) fn arp_reply(question: ArpRepr) -> Option<Vec<u8>> {
     let ArpRepr::EthernetIpv4 {
         source_hardware_addr,
         source_protocol_addr,
@@ -170,7 +170,7 @@ pub fn arp_reply(question: ArpRepr) -> Option<Vec<u8>> {
 }
 
 /// A frame to the guest with a datagram of at most 1472 bytes.
-pub fn datagram(from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn datagram(from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
     let checksums = ChecksumCapabilities::default();
     let ip = Ipv4Repr {
         src_addr: *from.ip(),

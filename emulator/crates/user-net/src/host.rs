@@ -12,7 +12,7 @@ use crate::{GATEWAY, NAME_SERVER};
 const DNS: u16 = 53;
 
 /// The address that the host connects to when the guest names `peer`; `None` if the guest may not reach it.
-pub fn address(peer: SocketAddrV4, name_server: Option<SocketAddr>) -> Option<SocketAddr> {
+pub(crate) fn address(peer: SocketAddrV4, name_server: Option<SocketAddr>) -> Option<SocketAddr> {
     let ip = *peer.ip();
     if ip == GATEWAY {
         return Some((Ipv4Addr::LOCALHOST, peer.port()).into());
@@ -30,7 +30,7 @@ pub fn address(peer: SocketAddrV4, name_server: Option<SocketAddr>) -> Option<So
 }
 
 /// The first name server in the text of a `resolv.conf`.
-pub fn name_server(resolv_conf: &str) -> Option<SocketAddr> {
+pub(crate) fn name_server(resolv_conf: &str) -> Option<SocketAddr> {
     let mut lines = resolv_conf.lines().map(str::split_whitespace);
     let address = lines.find_map(|mut words| {
         (words.next() == Some("nameserver")).then(|| words.next()?.parse::<IpAddr>().ok()).flatten()
@@ -39,7 +39,7 @@ pub fn name_server(resolv_conf: &str) -> Option<SocketAddr> {
 }
 
 /// Starts to open a TCP connection without blocking.
-pub fn start_to_connect(to: SocketAddr) -> io::Result<TcpStream> {
+pub(crate) fn start_to_connect(to: SocketAddr) -> io::Result<TcpStream> {
     let family = match to {
         SocketAddr::V4(_) => AddressFamily::INET,
         SocketAddr::V6(_) => AddressFamily::INET6,
@@ -53,7 +53,7 @@ pub fn start_to_connect(to: SocketAddr) -> io::Result<TcpStream> {
 }
 
 /// True once a connection by [`start_to_connect`] is established, false while it is pending; an error if it failed.
-pub fn is_connected(stream: &TcpStream) -> io::Result<bool> {
+pub(crate) fn is_connected(stream: &TcpStream) -> io::Result<bool> {
     if let Some(error) = stream.take_error()? {
         return Err(error);
     }

@@ -23,7 +23,7 @@ const CONNECTIONS_MAX: usize = 256;
 const DYNAMIC_PORTS: u16 = 49_152;
 
 /// The TCP/IP stack and the guest's connections.
-pub struct Tcp {
+pub(crate) struct Tcp {
     interface: Interface,
     sockets: SocketSet<'static>,
     /// Connections that the host has not established yet.
@@ -42,7 +42,7 @@ struct Connecting {
 
 impl Tcp {
     /// A stack without connections.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut nowhere = Outbox::default();
         let mut wire = Wire { packet: None, out: &mut nowhere };
         let config = Config::new(HardwareAddress::Ip);
@@ -63,7 +63,7 @@ impl Tcp {
     }
 
     /// The guest opens a connection, for which the host connects to `host`; `None`: the stack refuses it.
-    pub fn connect(
+    pub(crate) fn connect(
         &mut self,
         flow: Flow,
         packet: &[u8],
@@ -92,12 +92,12 @@ impl Tcp {
     }
 
     /// The guest reset a connection that the host is still opening.
-    pub fn cancel_pending(&mut self, flow: &Flow) {
+    pub(crate) fn cancel_pending(&mut self, flow: &Flow) {
         self.connecting.remove(flow);
     }
 
     /// Accepts the host's pending connections to a forwarded port, and connects to the guest for each.
-    pub fn accept(&mut self, listener: &Listener) {
+    pub(crate) fn accept(&mut self, listener: &Listener) {
         while self.has_room()
             && let Some(stream) = listener.accept()
         {
@@ -116,13 +116,13 @@ impl Tcp {
     }
 
     /// Gives the stack an IP packet, and puts its immediate answers into `out`.
-    pub fn receive(&mut self, packet: Vec<u8>, now: Instant, out: &mut Outbox) {
+    pub(crate) fn receive(&mut self, packet: Vec<u8>, now: Instant, out: &mut Outbox) {
         let mut wire = Wire { packet: Some(packet), out };
         self.interface.poll_ingress_single(now, &mut wire, &mut self.sockets);
     }
 
     /// Moves data between the two halves of every connection, and removes those that are done.
-    pub fn poll(&mut self, now: Instant, out: &mut Outbox) {
+    pub(crate) fn poll(&mut self, now: Instant, out: &mut Outbox) {
         self.finish_connecting(now, out);
         for connection in self.open.values_mut() {
             connection.transfer(self.sockets.get_mut(connection.handle));
@@ -133,7 +133,7 @@ impl Tcp {
     }
 
     /// Number of connections, pending ones included.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.open.len() + self.connecting.len()
     }
 

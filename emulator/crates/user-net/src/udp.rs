@@ -18,7 +18,7 @@ const PAYLOAD_MAX: usize = crate::wire::MTU - 28;
 
 /// The flows.
 #[derive(Default)]
-pub struct UdpFlows(BTreeMap<Flow, HostSocket>);
+pub(crate) struct UdpFlows(BTreeMap<Flow, HostSocket>);
 
 struct HostSocket {
     socket: UdpSocket,
@@ -28,7 +28,7 @@ struct HostSocket {
 
 impl UdpFlows {
     /// Sends a datagram to `host`. It is lost if the host does not take it.
-    pub fn send(&mut self, flow: Flow, host: SocketAddr, payload: &[u8], nanos: u64) {
+    pub(crate) fn send(&mut self, flow: Flow, host: SocketAddr, payload: &[u8], nanos: u64) {
         if !self.0.contains_key(&flow) {
             let Ok(socket) = open(host) else { return };
             self.make_room();
@@ -41,7 +41,7 @@ impl UdpFlows {
     }
 
     /// Receives answers, and drops flows that were idle for [`IDLE_LIMIT_NANOS`].
-    pub fn poll(&mut self, nanos: u64, out: &mut Outbox) {
+    pub(crate) fn poll(&mut self, nanos: u64, out: &mut Outbox) {
         // One byte more, to recognise datagrams that are too long.
         let mut payload = [0; PAYLOAD_MAX + 1];
         for (flow, exchange) in &mut self.0 {
@@ -62,7 +62,7 @@ impl UdpFlows {
     }
 
     /// Flows that exist.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.0.len()
     }
 

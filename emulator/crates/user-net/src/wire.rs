@@ -8,40 +8,40 @@ use smoltcp::time::Instant;
 use crate::frame::{self, ETHERNET_HEADER};
 
 /// Largest IP packet.
-pub const MTU: usize = 1500;
+pub(crate) const MTU: usize = 1500;
 /// Most frames that the outbox holds.
 const WAITING_MAX: usize = 1024;
 
 /// Queue of the frames to the guest.
 #[derive(Default)]
-pub struct Outbox(VecDeque<Vec<u8>>);
+pub(crate) struct Outbox(VecDeque<Vec<u8>>);
 
 impl Outbox {
     /// True if no more frames fit.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.0.len() >= WAITING_MAX
     }
 
     /// Adds a frame; it is lost if the outbox is full.
-    pub fn push(&mut self, frame: Vec<u8>) {
+    pub(crate) fn push(&mut self, frame: Vec<u8>) {
         if !self.is_full() {
             self.0.push_back(frame);
         }
     }
 
     /// Takes the first frame.
-    pub fn pop(&mut self) -> Option<Vec<u8>> {
+    pub(crate) fn pop(&mut self) -> Option<Vec<u8>> {
         self.0.pop_front()
     }
 
     /// Drops all frames.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 }
 
 /// The stack's network interface during a call.
-pub struct Wire<'a> {
+pub(crate) struct Wire<'a> {
     /// A packet from the guest.
     pub packet: Option<Vec<u8>>,
     /// What the stack sends.
@@ -49,10 +49,10 @@ pub struct Wire<'a> {
 }
 
 /// A packet that the stack receives.
-pub struct Received(Vec<u8>);
+pub(crate) struct Received(Vec<u8>);
 
 /// A packet that the stack sends.
-pub struct Sent<'a>(&'a mut Outbox);
+pub(crate) struct Sent<'a>(&'a mut Outbox);
 
 impl Device for Wire<'_> {
     type RxToken<'b>

@@ -7,11 +7,11 @@ use simulation::TAIL_BYTES;
 
 /// Standard output, of which the end is remembered. Clones share it.
 #[derive(Clone, Default)]
-pub struct Console(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Console(Arc<Mutex<Vec<u8>>>);
 
 impl Console {
     /// Returns the end of what was printed, as text.
-    pub fn tail(&self) -> String {
+    pub(super) fn tail(&self) -> String {
         let tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&tail).into_owned()
     }

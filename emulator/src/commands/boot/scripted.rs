@@ -10,7 +10,7 @@ use crate::experiment::input::standard_input;
 use crate::failure::cannot_write;
 
 /// A command in the folder that the guest mounts.
-pub struct Scripted {
+pub(super) struct Scripted {
     /// The folder that the guest mounts, unless the user gave one.
     folder: TempDir,
     share: Option<PathBuf>,
@@ -18,7 +18,7 @@ pub struct Scripted {
 
 impl Scripted {
     /// Puts the command where the guest's init finds it, with what standard input has for it.
-    pub fn give(command: &str, share: Option<&Path>) -> anyhow::Result<Self> {
+    pub(super) fn give(command: &str, share: Option<&Path>) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir().map_err(|e| cannot_write(&std::env::temp_dir(), e))?;
         let scripted = Self { folder, share: share.map(Path::to_owned) };
         let input = standard_input()?;
@@ -29,12 +29,12 @@ impl Scripted {
     }
 
     /// The folder that the guest mounts.
-    pub fn share(&self) -> &Path {
+    pub(super) fn share(&self) -> &Path {
         self.share.as_deref().unwrap_or(self.folder.path())
     }
 
     /// The command's exit status, of a guest that has ended.
-    pub fn status(&self) -> anyhow::Result<u8> {
+    pub(super) fn status(&self) -> anyhow::Result<u8> {
         let status = command::status(self.share());
         let status =
             status.ok_or_else(|| anyhow::anyhow!("the guest ended before its command did"))?;

@@ -24,7 +24,7 @@ const MOST_CORES: usize = 1000;
 
 /// What several cores take for the stored units of a run, as `sweep.json` has it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct SweepFile {
+pub(crate) struct SweepFile {
     /// Version of the file's format.
     pub format: u32,
     /// Folder of the run.
@@ -46,7 +46,7 @@ impl SweepFile {
 
 /// What a core takes for the stored units of a run.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub struct SweepRow {
+pub(crate) struct SweepRow {
     /// Name of the core, or its file.
     pub core: String,
     /// Parameters that were set of the core, each as `KEY=VALUE`.
@@ -75,7 +75,7 @@ struct RequestedCore {
 }
 
 /// Times the stored units of a run on each of several cores; prints and writes how they compare.
-pub fn retime(args: &RetimeArgs, of: &StoredRun, recorded: &Preset) -> anyhow::Result<u8> {
+pub(super) fn retime(args: &RetimeArgs, of: &StoredRun, recorded: &Preset) -> anyhow::Result<u8> {
     let requested_cores = requested_cores(args, recorded)?;
     let out = match &args.out {
         Some(out) => out.clone(),

@@ -15,7 +15,7 @@ use crate::symbol_sources::names::disassemble;
 const DEFAULT_COUNT: u64 = 1000;
 
 /// Prints records with absolute cycles, one a line.
-pub fn dump(args: &DumpArgs) -> anyhow::Result<u8> {
+pub(super) fn dump(args: &DumpArgs) -> anyhow::Result<u8> {
     let mut reader = open(&args.trace)?;
     let Part { hart, range } = args.part.of(&args.trace, &reader)?;
     let count = match (args.count, range.to) {

@@ -18,7 +18,7 @@ use crate::run_folder::trace_metadata::TraceMetadata;
 use crate::spec::Spec;
 
 /// A number that two evaluations share only if every weight of every profile is equal.
-pub fn fingerprint(evaluation: &Evaluation) -> Value {
+pub(crate) fn fingerprint(evaluation: &Evaluation) -> Value {
     let mut profiles = vec![("oracle", &evaluation.oracle)];
     profiles.extend(evaluation.samplers.iter().map(|s| (s.sampler.name.as_str(), &s.profile)));
     let hash = |profile: &profile::Profile| {
@@ -36,7 +36,10 @@ pub fn fingerprint(evaluation: &Evaluation) -> Value {
 }
 
 /// Returns the samplers and the region that the run of the trace at `path` was profiled with.
-pub fn profiled(path: &Path, metadata: &TraceMetadata) -> Result<(Vec<Sampler>, Region), BadInput> {
+pub(crate) fn profiled(
+    path: &Path,
+    metadata: &TraceMetadata,
+) -> Result<(Vec<Sampler>, Region), BadInput> {
     if metadata.samplers.is_empty() {
         let error = "metadata: samplers: expected those of a run of tipsim, found none";
         return Err(bad_input(path, error));
@@ -52,7 +55,7 @@ pub fn profiled(path: &Path, metadata: &TraceMetadata) -> Result<(Vec<Sampler>, 
 const AHEAD: usize = 8;
 
 /// Gives every batch of one of a trace's harts to `take`.
-pub fn replay(
+pub(crate) fn replay(
     path: &Path,
     hart: u32,
     take: impl FnMut(&Batch) -> Result<(), StreamError>,
@@ -100,7 +103,7 @@ fn batches(
 }
 
 /// Replays a trace into the profilers of its run or of another spec, as far as it goes.
-pub fn evaluate(args: &EvaluateArgs) -> anyhow::Result<u8> {
+pub(super) fn evaluate(args: &EvaluateArgs) -> anyhow::Result<u8> {
     let reader = open(&args.trace)?;
     let meta = metadata(&args.trace, &reader)?;
     let (mut samplers, region) = profiled(&args.trace, &meta)?;

@@ -21,7 +21,7 @@ use crate::failure::{BadInput, bad_input, cannot_write, whole};
 use crate::symbol_sources::names::disassemble;
 
 /// Writes a part of a trace in the format asked for.
-pub fn expand(args: &ExpandArgs) -> anyhow::Result<u8> {
+pub(super) fn expand(args: &ExpandArgs) -> anyhow::Result<u8> {
     let mut reader = open(&args.trace)?;
     let part = args.part.of(&args.trace, &reader)?;
     let output = args.output.as_deref();

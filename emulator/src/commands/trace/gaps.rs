@@ -5,7 +5,7 @@ use commit_trace::Event;
 /// Tells rests between units from sleep, in the stream of one hart. A rest comes where the stream or the region's part before it has ended, before anything
 /// else commits.
 #[derive(Debug)]
-pub struct UnitGaps {
+pub(super) struct UnitGaps {
     is_sampled: bool,
     /// Nothing has committed since the stream began or a unit ended.
     after_unit: bool,
@@ -19,12 +19,12 @@ pub struct UnitGaps {
 
 impl UnitGaps {
     /// Returns what takes a stream of a sampled run, or of another, which has no such gaps. `from_beginning`: it takes all of the stream.
-    pub fn new(is_sampled: bool, from_beginning: bool) -> Self {
+    pub(super) fn new(is_sampled: bool, from_beginning: bool) -> Self {
         Self { is_sampled, after_unit: from_beginning, in_gap: false, count: 0, cycles: 0 }
     }
 
     /// Takes an event, and returns whether it is a rest between units.
-    pub fn event(&mut self, event: &Event) -> bool {
+    pub(super) fn event(&mut self, event: &Event) -> bool {
         match event {
             Event::Region(inside) => (self.after_unit, self.in_gap) = (!inside, false),
             Event::RegionAnew => self.works(),
@@ -35,7 +35,7 @@ impl UnitGaps {
     }
 
     /// Takes cycles in which nothing is in the core, and returns whether they are a rest between units.
-    pub fn idle(&mut self, cycles: u64) -> bool {
+    pub(super) fn idle(&mut self, cycles: u64) -> bool {
         let is_gap = self.is_sampled && self.after_unit;
         if is_gap {
             self.count += u64::from(!self.in_gap);
@@ -46,7 +46,7 @@ impl UnitGaps {
     }
 
     /// Takes a record, or cycles in which the core works.
-    pub fn works(&mut self) {
+    pub(super) fn works(&mut self) {
         (self.after_unit, self.in_gap) = (false, false);
     }
 }

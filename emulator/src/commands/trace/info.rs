@@ -13,7 +13,7 @@ use crate::failure::bad_input;
 use crate::host::terminal::say_json;
 
 /// Says what a trace holds and whether it is whole.
-pub fn info(args: &TraceArgs) -> anyhow::Result<u8> {
+pub(super) fn info(args: &TraceArgs) -> anyhow::Result<u8> {
     let mut reader = open(&args.trace)?;
     let bytes = std::fs::metadata(&args.trace).map_err(|e| bad_input(&args.trace, e))?.len();
     let gaps = is_sampled(&reader).then(|| unit_gaps(&mut reader));

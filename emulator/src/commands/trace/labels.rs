@@ -10,11 +10,11 @@ use crate::run_folder::{Results, report_files};
 
 /// Functions and labels by address.
 #[derive(Default)]
-pub struct Labels(BTreeMap<u64, (String, String)>);
+pub(super) struct Labels(BTreeMap<u64, (String, String)>);
 
 impl Labels {
     /// Function names of the report in the trace's folder.
-    pub fn beside(trace: &Path) -> Result<Self, BadInput> {
+    pub(super) fn beside(trace: &Path) -> Result<Self, BadInput> {
         let error = |why: String| {
             BadInput(format!(
                 "--function: expected a report beside the trace: {why} (--pc takes an address)"
@@ -41,7 +41,7 @@ impl Labels {
 
     /// Returns the addresses of a function's instructions. The function may be named in full, without its arguments and the
     /// namespaces around it, or as reports shorten it.
-    pub fn of_function(&self, name: &str) -> Result<BTreeSet<u64>, BadInput> {
+    pub(super) fn of_function(&self, name: &str) -> Result<BTreeSet<u64>, BadInput> {
         let names: BTreeSet<&str> = self.0.values().map(|(function, _)| &**function).collect();
         let meant: Vec<&str> = match names.get(name) {
             Some(exactly) => vec![*exactly],
@@ -65,7 +65,7 @@ impl Labels {
     }
 
     /// Function and distance from its start, of an instruction that the report has.
-    pub fn label(&self, pc: u64) -> Option<&str> {
+    pub(super) fn label(&self, pc: u64) -> Option<&str> {
         self.0.get(&pc).map(|(_, label)| &**label)
     }
 }

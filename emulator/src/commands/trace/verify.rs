@@ -75,7 +75,7 @@ impl SpanSink for Totals {
 }
 
 /// Checks every chunk and the stream's invariants, and says how much of it is whole.
-pub fn verify(args: &TraceArgs) -> anyhow::Result<u8> {
+pub(super) fn verify(args: &TraceArgs) -> anyhow::Result<u8> {
     let mut reader = open(&args.trace)?;
     let mut spans: BTreeMap<u32, SpanBuilder> = BTreeMap::new();
     let mut totals = Totals {

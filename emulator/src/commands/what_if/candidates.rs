@@ -20,7 +20,7 @@ const MIN_SHARE_OF_LOST: f64 = 0.01;
 
 /// Instructions of a function that lose cycles in a way.
 #[derive(Debug, Serialize)]
-pub struct Candidate {
+pub(super) struct Candidate {
     /// The way's name.
     pub cause: &'static str,
     /// What the instructions are, in the plural.
@@ -37,11 +37,11 @@ pub struct Candidate {
 }
 
 /// Selects in the place of branches: at least one, or the reason why there is none.
-pub type Selects = Result<Vec<Instruction>, &'static str>;
+pub(super) type Selects = Result<Vec<Instruction>, &'static str>;
 
 /// An instruction that is tried without a cause.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Instruction {
+pub(super) struct Instruction {
     /// Cause, address and encoding, as the core's parameter `what_if.without` has them.
     pub without: String,
     /// The instruction's function, with the distance from the function's start.
@@ -86,14 +86,14 @@ fn kind(cause: Cause, class: isa::InstClass) -> &'static str {
 }
 
 /// What the user asks for: `CAUSE@WHERE`.
-pub struct Wanted<'a> {
+pub(super) struct Wanted<'a> {
     cause: Cause,
     place: &'a str,
 }
 
 impl<'a> Wanted<'a> {
     /// Parses an argument of `--without`.
-    pub fn parse(text: &'a str) -> Result<Self, BadInput> {
+    pub(super) fn parse(text: &'a str) -> Result<Self, BadInput> {
         let (name, place) = text.split_once('@').unwrap_or((text, ""));
         let cause = Cause::ALL.iter().find(|cause| cause.name() == name);
         match (cause, place) {
@@ -128,7 +128,7 @@ struct Row<'a> {
 }
 
 /// Returns the program with most cycles; the kernel's own, or a bare-metal program, only if there is no other. Nothing if none has any.
-pub fn main_program(evaluation: &Evaluation) -> Option<String> {
+pub(super) fn main_program(evaluation: &Evaluation) -> Option<String> {
     let mut cycles = BTreeMap::<(bool, &str), u64>::new();
     for (process, _, stack) in evaluation.stacks.iter() {
         let process = &evaluation.processes[process.0 as usize];
@@ -293,7 +293,7 @@ fn selects(code: &Code, branches: &[Instruction]) -> Selects {
 }
 
 /// Returns what to try of a program, the most expensive first; or what is `wanted`, if that is anything.
-pub fn candidates(
+pub(super) fn candidates(
     evaluation: &Evaluation,
     program: &str,
     symbolizer: &Symbolizer,

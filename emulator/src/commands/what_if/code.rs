@@ -12,11 +12,11 @@ const MOST_SELECTED: usize = 32;
 const MOST_SEARCHED: usize = 2000;
 
 /// The instructions by address.
-pub struct Code(BTreeMap<u64, DecodedInst>);
+pub(super) struct Code(BTreeMap<u64, DecodedInst>);
 
 impl Code {
     /// Instructions at these addresses, with their encodings.
-    pub fn new(executed: impl Iterator<Item = (u64, u32)>) -> Self {
+    pub(super) fn new(executed: impl Iterator<Item = (u64, u32)>) -> Self {
         Self(executed.map(|(pc, raw)| (pc, isa::decode(raw))).collect())
     }
 
@@ -87,7 +87,7 @@ impl Code {
 
     /// An instruction may wait for what it computed itself: from it, its register reaches it again, and on the way only its own operation
     /// writes it, which reads it, too.
-    pub fn is_chain(&self, pc: u64) -> bool {
+    pub(super) fn is_chain(&self, pc: u64) -> bool {
         let Some(link) = self.0.get(&pc) else {
             return false;
         };
@@ -110,7 +110,7 @@ impl Code {
     }
 
     /// The select that could take the place of a branch; or why none can.
-    pub fn select(&self, pc: u64) -> Result<Select, &'static str> {
+    pub(super) fn select(&self, pc: u64) -> Result<Select, &'static str> {
         const APART: &str =
             "its sides do not meet again within 32 instructions, or not without a call";
         let Some(inst) = self.0.get(&pc) else {

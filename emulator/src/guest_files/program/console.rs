@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Read, Write};
 
 /// The two ends of a program's console.
-pub struct ProgramConsole {
+pub(crate) struct ProgramConsole {
     /// What the program reads.
     pub input: Box<dyn Read + Send>,
     /// Where it prints.
@@ -16,7 +16,7 @@ pub struct ProgramConsole {
 
 impl ProgramConsole {
     /// Returns this process's standard input and output.
-    pub fn standard() -> Self {
+    pub(crate) fn standard() -> Self {
         Self {
             input: Box::new(std::io::stdin()),
             output: Box::new(std::io::stdout()),
@@ -26,17 +26,17 @@ impl ProgramConsole {
     }
 
     /// Returns a console that reads `input` and prints to `output`, neither of which is a terminal.
-    pub fn of(input: Box<dyn Read + Send>, output: Box<dyn Write + Send>) -> Self {
+    pub(crate) fn of(input: Box<dyn Read + Send>, output: Box<dyn Write + Send>) -> Self {
         Self { input, output, has_terminal_input: false, has_terminal_output: false }
     }
 
     /// Prints. The console is best effort: a closed pipe must not change the run.
-    pub fn print(&mut self, bytes: &[u8]) {
+    pub(crate) fn print(&mut self, bytes: &[u8]) {
         let _ = self.output.write_all(bytes);
     }
 
     /// Waits for up to `most` bytes of input. Returns none at its end.
-    pub fn input(&mut self, most: usize) -> Vec<u8> {
+    pub(crate) fn input(&mut self, most: usize) -> Vec<u8> {
         let _ = self.output.flush();
         let mut bytes = vec![0; most];
         let count = self.input.read(&mut bytes).unwrap_or(0);

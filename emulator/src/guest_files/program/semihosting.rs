@@ -30,34 +30,34 @@ const ENOSYS: i32 = 38;
 
 /// Operation numbers.
 mod operation {
-    pub const OPEN: u64 = 0x01;
-    pub const CLOSE: u64 = 0x02;
-    pub const WRITEC: u64 = 0x03;
-    pub const WRITE0: u64 = 0x04;
-    pub const WRITE: u64 = 0x05;
-    pub const READ: u64 = 0x06;
-    pub const READC: u64 = 0x07;
-    pub const ISERROR: u64 = 0x08;
-    pub const ISTTY: u64 = 0x09;
-    pub const SEEK: u64 = 0x0a;
-    pub const FLEN: u64 = 0x0c;
-    pub const TMPNAM: u64 = 0x0d;
-    pub const REMOVE: u64 = 0x0e;
-    pub const RENAME: u64 = 0x0f;
-    pub const CLOCK: u64 = 0x10;
-    pub const TIME: u64 = 0x11;
-    pub const SYSTEM: u64 = 0x12;
-    pub const ERRNO: u64 = 0x13;
-    pub const GET_CMDLINE: u64 = 0x15;
-    pub const HEAPINFO: u64 = 0x16;
-    pub const EXIT: u64 = 0x18;
-    pub const EXIT_EXTENDED: u64 = 0x20;
-    pub const ELAPSED: u64 = 0x30;
-    pub const TICKFREQ: u64 = 0x31;
+    pub(super) const OPEN: u64 = 0x01;
+    pub(super) const CLOSE: u64 = 0x02;
+    pub(super) const WRITEC: u64 = 0x03;
+    pub(super) const WRITE0: u64 = 0x04;
+    pub(super) const WRITE: u64 = 0x05;
+    pub(super) const READ: u64 = 0x06;
+    pub(super) const READC: u64 = 0x07;
+    pub(super) const ISERROR: u64 = 0x08;
+    pub(super) const ISTTY: u64 = 0x09;
+    pub(super) const SEEK: u64 = 0x0a;
+    pub(super) const FLEN: u64 = 0x0c;
+    pub(super) const TMPNAM: u64 = 0x0d;
+    pub(super) const REMOVE: u64 = 0x0e;
+    pub(super) const RENAME: u64 = 0x0f;
+    pub(super) const CLOCK: u64 = 0x10;
+    pub(super) const TIME: u64 = 0x11;
+    pub(super) const SYSTEM: u64 = 0x12;
+    pub(super) const ERRNO: u64 = 0x13;
+    pub(super) const GET_CMDLINE: u64 = 0x15;
+    pub(super) const HEAPINFO: u64 = 0x16;
+    pub(super) const EXIT: u64 = 0x18;
+    pub(super) const EXIT_EXTENDED: u64 = 0x20;
+    pub(super) const ELAPSED: u64 = 0x30;
+    pub(super) const TICKFREQ: u64 = 0x31;
 }
 
 /// The host of one program.
-pub struct Semihosting {
+pub(super) struct Semihosting {
     command_line: String,
     /// Where the heap may begin.
     heap: u64,
@@ -71,7 +71,7 @@ struct Failed(i32);
 
 impl Semihosting {
     /// The host of a program that is called with `arguments`, ends in memory at `heap`, and finds its files in `folder`.
-    pub fn new(
+    pub(super) fn new(
         arguments: &[String],
         heap: u64,
         folder: Option<&Path>,

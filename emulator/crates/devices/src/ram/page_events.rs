@@ -67,12 +67,12 @@ pub(super) struct Log {
 impl Log {
     /// Returns the number of events logged since reset.
     #[inline]
-    pub fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.dropped + self.events.len() as u64
     }
 
     /// Logs an event, unless one of the last that no hart has read yet can be widened to cover it.
-    pub fn add(&mut self, event: PageEvent) {
+    pub(crate) fn add(&mut self, event: PageEvent) {
         let unread = (self.end() - self.read).min(RECENT_EVENTS);
         let mut last = self.events.iter_mut().rev().take(unread as usize);
         if last.any(|known| known.merge(&event)) {
@@ -85,13 +85,13 @@ impl Log {
     }
 
     /// Makes every hart miss events, so that it drops all its decoded code.
-    pub fn add_all_overwritten(&mut self) {
+    pub(crate) fn add_all_overwritten(&mut self) {
         self.drop_all();
         self.dropped += 1;
     }
 
     /// Returns the events after the first `seen`; `None` if some of them were dropped.
-    pub fn since(&mut self, seen: u64) -> Option<&[PageEvent]> {
+    pub(crate) fn since(&mut self, seen: u64) -> Option<&[PageEvent]> {
         self.read = self.end();
         let first = seen.checked_sub(self.dropped)?;
         self.events.get(first as usize..)

@@ -38,7 +38,7 @@ pub(super) struct Reservations {
 impl Reservations {
     /// A hart reserves the line that holds `pa`.
     #[inline]
-    pub fn reserve(&mut self, hart: usize, pa: u64) {
+    pub(crate) fn reserve(&mut self, hart: usize, pa: u64) {
         if self.harts.len() <= hart {
             self.harts.resize(hart + 1, NO_RESERVATION);
         }
@@ -48,7 +48,7 @@ impl Reservations {
 
     /// A hart gives its reservation up. True if it held it until now.
     #[inline]
-    pub fn release(&mut self, hart: usize) -> bool {
+    pub(crate) fn release(&mut self, hart: usize) -> bool {
         self.harts.get_mut(hart).is_some_and(|place| {
             let held = place.line != NONE && !place.lost;
             place.line = NONE;
@@ -58,14 +58,14 @@ impl Reservations {
 
     /// True if a hart lost its reservation to another's write and has not released it yet.
     #[inline]
-    pub fn is_lost(&self, hart: usize) -> bool {
+    pub(crate) fn is_lost(&self, hart: usize) -> bool {
         self.harts.get(hart).is_some_and(|place| place.line != NONE && place.lost)
     }
 
     /// Invalidates reservations of other harts that a write of `len` bytes at `pa` reaches. `by`: the writing hart;
     /// `None` for a device, a debugger or a loader.
     #[inline]
-    pub fn written(&mut self, pa: u64, len: u64, by: Option<usize>) {
+    pub(crate) fn written(&mut self, pa: u64, len: u64, by: Option<usize>) {
         for (hart, place) in self.harts.iter_mut().enumerate() {
             let line = place.line;
             let apart = line == NONE || pa >= line + LINE || line >= pa.saturating_add(len);
@@ -75,14 +75,14 @@ impl Reservations {
 
     /// True if a hart other than `hart` published a reservation in the page.
     #[inline]
-    pub fn stores_need_slow_path_for(&self, page: u64, hart: usize) -> bool {
+    pub(crate) fn stores_need_slow_path_for(&self, page: u64, hart: usize) -> bool {
         let mut others = self.harts.iter().enumerate();
         others.any(|(n, place)| n != hart && place.published == page)
     }
 
     /// Publishes the reservation that a hart holds at the end of its turn, or withdraws the one published before.
     #[inline]
-    pub fn publish(&mut self, hart: usize) -> Published {
+    pub(crate) fn publish(&mut self, hart: usize) -> Published {
         let Some(place) = self.harts.get_mut(hart) else {
             return Published { free: None, taken: None };
         };

@@ -17,52 +17,52 @@ const POLLING_READS: u32 = 32;
 
 /// Interrupt enables.
 mod ier {
-    pub const RECEIVED: u8 = 1;
-    pub const TRANSMITTER_EMPTY: u8 = 1 << 1;
-    pub const ALL: u8 = 0xf;
+    pub(crate) const RECEIVED: u8 = 1;
+    pub(crate) const TRANSMITTER_EMPTY: u8 = 1 << 1;
+    pub(crate) const ALL: u8 = 0xf;
 }
 
 /// Interrupt identification: the cause, in order of rising priority.
 mod iir {
-    pub const NONE: u8 = 1;
-    pub const TRANSMITTER_EMPTY: u8 = 2;
-    pub const RECEIVED: u8 = 4;
-    pub const TIMEOUT: u8 = 0xc;
-    pub const FIFOS: u8 = 0xc0;
+    pub(crate) const NONE: u8 = 1;
+    pub(crate) const TRANSMITTER_EMPTY: u8 = 2;
+    pub(crate) const RECEIVED: u8 = 4;
+    pub(crate) const TIMEOUT: u8 = 0xc;
+    pub(crate) const FIFOS: u8 = 0xc0;
 }
 
 mod fcr {
-    pub const ENABLE: u8 = 1;
-    pub const CLEAR_RECEIVER: u8 = 2;
+    pub(crate) const ENABLE: u8 = 1;
+    pub(crate) const CLEAR_RECEIVER: u8 = 2;
 }
 
 mod lcr {
-    pub const DIVISOR_LATCH: u8 = 0x80;
+    pub(crate) const DIVISOR_LATCH: u8 = 0x80;
 }
 
 /// Modem control.
 mod mcr {
-    pub const DTR: u8 = 1;
-    pub const RTS: u8 = 2;
-    pub const OUT1: u8 = 4;
-    pub const OUT2: u8 = 8;
-    pub const LOOP: u8 = 0x10;
-    pub const ALL: u8 = 0x1f;
+    pub(crate) const DTR: u8 = 1;
+    pub(crate) const RTS: u8 = 2;
+    pub(crate) const OUT1: u8 = 4;
+    pub(crate) const OUT2: u8 = 8;
+    pub(crate) const LOOP: u8 = 0x10;
+    pub(crate) const ALL: u8 = 0x1f;
 }
 
 /// Line status.
 mod lsr {
-    pub const DATA_READY: u8 = 1;
+    pub(crate) const DATA_READY: u8 = 1;
     /// Holding register empty, transmitter empty.
-    pub const EMPTY: u8 = 0x60;
+    pub(crate) const EMPTY: u8 = 0x60;
 }
 
 /// Modem status.
 mod msr {
-    pub const CTS: u8 = 0x10;
-    pub const DSR: u8 = 0x20;
-    pub const RING: u8 = 0x40;
-    pub const CARRIER: u8 = 0x80;
+    pub(crate) const CTS: u8 = 0x10;
+    pub(crate) const DSR: u8 = 0x20;
+    pub(crate) const RING: u8 = 0x40;
+    pub(crate) const CARRIER: u8 = 0x80;
 }
 
 /// Register numbers; some mean one thing when read and another when written.

@@ -2,7 +2,8 @@
 
 mod disk;
 
-pub use disk::{Disk, DiskError, DiskMode};
+pub(crate) use disk::Disk;
+pub use disk::{DiskError, DiskMode};
 
 use std::path::Path;
 
@@ -16,18 +17,18 @@ const SEGMENTS_MAX: u32 = 126;
 const ID_LENGTH: usize = 20;
 
 mod feature {
-    pub const SIZE_MAX: u64 = 1 << 1;
-    pub const SEGMENTS_MAX: u64 = 1 << 2;
-    pub const READ_ONLY: u64 = 1 << 5;
-    pub const BLOCK_SIZE: u64 = 1 << 6;
-    pub const FLUSH: u64 = 1 << 9;
+    pub(crate) const SIZE_MAX: u64 = 1 << 1;
+    pub(crate) const SEGMENTS_MAX: u64 = 1 << 2;
+    pub(crate) const READ_ONLY: u64 = 1 << 5;
+    pub(crate) const BLOCK_SIZE: u64 = 1 << 6;
+    pub(crate) const FLUSH: u64 = 1 << 9;
 }
 
 mod kind {
-    pub const IN: u32 = 0;
-    pub const OUT: u32 = 1;
-    pub const FLUSH: u32 = 4;
-    pub const GET_ID: u32 = 8;
+    pub(crate) const IN: u32 = 0;
+    pub(crate) const OUT: u32 = 1;
+    pub(crate) const FLUSH: u32 = 4;
+    pub(crate) const GET_ID: u32 = 8;
 }
 
 /// The last byte of a reply.

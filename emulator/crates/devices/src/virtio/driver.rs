@@ -3,33 +3,33 @@
 use crate::virtio::{Backend, Latency, VIRTIO_SIZE, VirtioMmio};
 use crate::{Bus, Clock, RAM_BASE, memory_map};
 
-pub const BASE: u64 = memory_map::VIRTIO.base;
-pub const LATENCY: Latency = Latency { fixed: 100, per_kib: 1024 };
-pub const SIZE: u16 = 8;
+pub(crate) const BASE: u64 = memory_map::VIRTIO.base;
+pub(crate) const LATENCY: Latency = Latency { fixed: 100, per_kib: 1024 };
+pub(crate) const SIZE: u16 = 8;
 /// Bytes of memory for requests that are larger than those of Linux.
-pub const LARGE_DISK_MEMORY: u64 = 32 << 20;
+pub(crate) const LARGE_DISK_MEMORY: u64 = 32 << 20;
 
 const AREAS: u64 = RAM_BASE;
 const BUFFERS: u64 = RAM_BASE + 0x4_0000;
 
 /// Physical addresses of a virtqueue's descriptor table, available ring and used ring.
-pub fn areas(queue: u64) -> [u64; 3] {
+pub(crate) fn areas(queue: u64) -> [u64; 3] {
     [0, 0x1000, 0x2000].map(|area| AREAS + queue * 0x4000 + area)
 }
 
-pub struct Driver {
+pub(crate) struct Driver {
     pub bus: Bus,
     pub available: Vec<u16>,
 }
 
 impl Driver {
     /// Creates a bus with one device of this backend and initialises the device as a guest driver would.
-    pub fn new(backend: Box<dyn Backend>) -> Self {
+    pub(crate) fn new(backend: Box<dyn Backend>) -> Self {
         Self::with_memory(backend, 2 << 20)
     }
 
     /// Creates a bus with one device and so many bytes of memory.
-    pub fn with_memory(backend: Box<dyn Backend>, memory: u64) -> Self {
+    pub(crate) fn with_memory(backend: Box<dyn Backend>, memory: u64) -> Self {
         let mut bus = Bus::new(memory, 1, Clock::default()).unwrap();
         let queues = backend.queues();
         let device = VirtioMmio::new(backend, LATENCY);
@@ -40,15 +40,15 @@ impl Driver {
         driver
     }
 
-    pub fn write(&mut self, register: u64, value: u64) {
+    pub(crate) fn write(&mut self, register: u64, value: u64) {
         self.bus.store(BASE + register, 4, value).unwrap();
     }
 
-    pub fn read(&mut self, register: u64) -> u64 {
+    pub(crate) fn read(&mut self, register: u64) -> u64 {
         self.bus.load(BASE + register, 4).unwrap()
     }
 
-    pub fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         for status in [0, 1, 3] {
             self.write(0x70, status);
         }
@@ -70,7 +70,7 @@ impl Driver {
         self.write(0x70, 15);
     }
 
-    pub fn descriptor(
+    pub(crate) fn descriptor(
         &mut self,
         queue: u64,
         index: u16,
@@ -87,7 +87,7 @@ impl Driver {
     }
 
     /// Makes the chain that starts at `head` available, and notifies.
-    pub fn offer(&mut self, queue: u64, head: u16) {
+    pub(crate) fn offer(&mut self, queue: u64, head: u16) {
         let index = &mut self.available[queue as usize];
         let slot = areas(queue)[1] + 4 + 2 * u64::from(*index % SIZE);
         *index = index.wrapping_add(1);
@@ -96,12 +96,12 @@ impl Driver {
         self.write(0x50, queue);
     }
 
-    pub fn used(&self, queue: u64) -> u16 {
+    pub(crate) fn used(&self, queue: u64) -> u16 {
         self.bus.ram.load(areas(queue)[2] + 2, 2).unwrap() as u16
     }
 
     /// Offers a request with `room` bytes for the reply; its buffers start at `BUFFERS`.
-    pub fn send(&mut self, queue: u64, request: &[u8], room: u32) {
+    pub(crate) fn send(&mut self, queue: u64, request: &[u8], room: u32) {
         self.bus.ram.write(BUFFERS, request).unwrap();
         let reply = BUFFERS + 0x8_0000;
         match (request.len() as u32, room) {
@@ -116,7 +116,7 @@ impl Driver {
     }
 
     /// Lets time pass until the queue's next completion.
-    pub fn wait(&mut self, queue: u64) {
+    pub(crate) fn wait(&mut self, queue: u64) {
         let used = self.used(queue);
         while self.used(queue) == used {
             let next = self.bus.next_event();
@@ -126,7 +126,7 @@ impl Driver {
     }
 
     /// Lets time pass until the queue's next completion; returns the reply.
-    pub fn receive(&mut self, queue: u64) -> Vec<u8> {
+    pub(crate) fn receive(&mut self, queue: u64) -> Vec<u8> {
         let used = self.used(queue);
         self.wait(queue);
         let slot = areas(queue)[2] + 4 + 8 * u64::from(used % SIZE);
@@ -134,12 +134,12 @@ impl Driver {
         self.bus.ram.slice(BUFFERS + 0x8_0000, written).unwrap().to_vec()
     }
 
-    pub fn transact(&mut self, queue: u64, request: &[u8], room: u32) -> Vec<u8> {
+    pub(crate) fn transact(&mut self, queue: u64, request: &[u8], room: u32) -> Vec<u8> {
         self.send(queue, request, room);
         self.receive(queue)
     }
 
-    pub fn needs_reset(&mut self) -> bool {
+    pub(crate) fn needs_reset(&mut self) -> bool {
         self.read(0x70) & 64 != 0
     }
 }

@@ -35,16 +35,16 @@ const OUTSTANDING_MAX: usize = 64 << 20;
 
 /// Bits of the device status.
 mod status {
-    pub const DRIVER_OK: u32 = 4;
-    pub const FEATURES_OK: u32 = 8;
-    pub const NEEDS_RESET: u32 = 64;
-    pub const FAILED: u32 = 128;
+    pub(crate) const DRIVER_OK: u32 = 4;
+    pub(crate) const FEATURES_OK: u32 = 8;
+    pub(crate) const NEEDS_RESET: u32 = 64;
+    pub(crate) const FAILED: u32 = 128;
 }
 
 /// Bits of the interrupt status.
 mod interrupt {
-    pub const USED: u32 = 1;
-    pub const CONFIG: u32 = 2;
+    pub(crate) const USED: u32 = 1;
+    pub(crate) const CONFIG: u32 = 2;
 }
 
 /// The reply to an executed request, delivered at cycle `due`.

@@ -65,12 +65,12 @@ impl Queue {
     }
 
     /// False for a loaded state that no driver can cause: ready without a valid size.
-    pub fn is_possible(&self) -> bool {
+    pub(crate) fn is_possible(&self) -> bool {
         !self.ready || self.has_size()
     }
 
     /// Makes the queue live. Its size must be a power of two up to [`QUEUE_MAX`].
-    pub fn enable(&mut self) -> Result<(), RuleViolation> {
+    pub(crate) fn enable(&mut self) -> Result<(), RuleViolation> {
         if !self.has_size() {
             return Err(RuleViolation("queue size is not a power of two up to 256"));
         }
@@ -84,7 +84,7 @@ impl Queue {
 
     /// Makes the queue live as the legacy interface lays it out (section 2.7.2): one area after the other from `page`
     /// on, the device's at the next multiple of `alignment`.
-    pub fn enable_at(
+    pub(crate) fn enable_at(
         &mut self,
         page: u32,
         page_size: u32,
@@ -103,7 +103,7 @@ impl Queue {
     }
 
     /// The next request of the driver, which stays in the queue until [`Self::advance`]. It has `most` bytes in each direction at most.
-    pub fn peek(&self, ram: &Ram, most: u64) -> Result<Option<Chain>, RuleViolation> {
+    pub(crate) fn peek(&self, ram: &Ram, most: u64) -> Result<Option<Chain>, RuleViolation> {
         const OUTSIDE_RAM: RuleViolation = RuleViolation("available ring is outside RAM");
         let index = self.field(ram, self.driver, 2).ok_or(OUTSIDE_RAM)? as u16;
         let waiting = index.wrapping_sub(self.next_available);
@@ -121,12 +121,12 @@ impl Queue {
     }
 
     /// Takes the request that [`Self::peek`] showed.
-    pub fn advance(&mut self) {
+    pub(crate) fn advance(&mut self) {
         self.next_available = self.next_available.wrapping_add(1);
     }
 
     /// Gives a request back to the driver with the number of bytes written to it.
-    pub fn complete(
+    pub(crate) fn complete(
         &mut self,
         ram: &mut Ram,
         head: u16,
@@ -147,7 +147,7 @@ impl Queue {
     }
 
     /// False if the driver suppresses the queue's interrupts.
-    pub fn wants_interrupt(&self, ram: &Ram) -> bool {
+    pub(crate) fn wants_interrupt(&self, ram: &Ram) -> bool {
         self.field(ram, self.driver, 0).is_none_or(|flags| flags & NO_INTERRUPT == 0)
     }
 
@@ -214,18 +214,18 @@ impl Chain {
     }
 
     /// Size of the writable part.
-    pub fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         self.writable.iter().map(|&(_, length)| length as usize).sum()
     }
 
     /// The bytes of the readable part.
-    pub fn gather(&self, ram: &Ram) -> Vec<u8> {
+    pub(crate) fn gather(&self, ram: &Ram) -> Vec<u8> {
         let pieces = self.readable.iter().filter_map(|&(pa, length)| ram.slice(pa, length));
         pieces.flatten().copied().collect()
     }
 
     /// Writes to the writable part; returns how many bytes found room.
-    pub fn scatter(&self, ram: &mut Ram, bytes: &[u8]) -> u32 {
+    pub(crate) fn scatter(&self, ram: &mut Ram, bytes: &[u8]) -> u32 {
         let mut rest = bytes;
         for &(pa, length) in &self.writable {
             let (now, later) = rest.split_at(rest.len().min(length as usize));

@@ -110,7 +110,7 @@ pub(super) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    pub fn new(export: &'a Export<'a>) -> Self {
+    pub(super) fn new(export: &'a Export<'a>) -> Self {
         Self {
             export,
             tables: Tables::default(),
@@ -125,12 +125,12 @@ impl<'a> Builder<'a> {
         }
     }
 
-    pub fn finish(self) -> Tables {
+    pub(super) fn finish(self) -> Tables {
         self.tables
     }
 
     /// The stack of a row, outermost first: callers, its function, inlined functions, instruction.
-    pub fn stack(&mut self, row: usize) -> usize {
+    pub(super) fn stack(&mut self, row: usize) -> usize {
         if let Some(&known) = self.rows.get(&row) {
             return known;
         }

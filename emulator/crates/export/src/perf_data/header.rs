@@ -41,7 +41,7 @@ const FEATURE_SAMPLE_TIME: u64 = 21;
 
 impl Header<'_> {
     /// The file header, ids and events.
-    pub fn before(&self) -> Vec<u8> {
+    pub(super) fn before(&self) -> Vec<u8> {
         let ids = 8 * self.events.len() as u64;
         let attrs = HEADER_BYTES + ids;
         let attr_bytes = ENTRY_BYTES * self.events.len() as u64;
@@ -63,7 +63,7 @@ impl Header<'_> {
     }
 
     /// The features: a table, then what it points to.
-    pub fn after(&self) -> Vec<u8> {
+    pub(super) fn after(&self) -> Vec<u8> {
         let features = self.features();
         let start = self.before().len() as u64 + self.data_bytes;
         let mut place = start + 16 * features.len() as u64;

@@ -42,7 +42,7 @@ pub(super) struct KnownCode {
 
 impl CodeKey {
     /// Reads the code object at an address; `None` if there cannot be one.
-    pub fn read(memory: &impl Memory, offsets: &Offsets, address: u64) -> Option<Self> {
+    pub(super) fn read(memory: &impl Memory, offsets: &Offsets, address: u64) -> Option<Self> {
         let mut bytes = [0; CODE_BYTES];
         let bytes = bytes.get_mut(..offsets.code_bytes())?;
         if address == 0 || !memory.read(address, bytes) {
@@ -57,7 +57,7 @@ impl CodeKey {
     }
 
     /// Reads the names; `None` if these are no strings.
-    pub fn function(&self, memory: &impl Memory, offsets: &Offsets) -> Option<Function> {
+    pub(super) fn function(&self, memory: &impl Memory, offsets: &Offsets) -> Option<Function> {
         Some(Function {
             name: string(memory, offsets, self.name)?,
             file: string(memory, offsets, self.file)?,
@@ -68,18 +68,23 @@ impl CodeKey {
 
 impl KnownCode {
     /// Reads the lines of a code object.
-    pub fn new(memory: &impl Memory, offsets: &Offsets, key: CodeKey, function: u32) -> Self {
+    pub(super) fn new(
+        memory: &impl Memory,
+        offsets: &Offsets,
+        key: CodeKey,
+        function: u32,
+    ) -> Self {
         let table = table(memory, offsets, key.line_table).unwrap_or_default();
         Self { key, function, lines: lines(&table, key.line).into() }
     }
 
     /// How many entries it has.
-    pub fn lines(&self) -> usize {
+    pub(super) fn lines(&self) -> usize {
         self.lines.len()
     }
 
     /// The line at so many bytes from the start of the code; its first one if that is not known.
-    pub fn line(&self, offset: u64) -> u32 {
+    pub(super) fn line(&self, offset: u64) -> u32 {
         let unit = offset / CODE_UNIT_BYTES;
         let at = self.lines.partition_point(|(end, _)| u64::from(*end) <= unit);
         self.lines.get(at).map_or(self.key.line, |(_, line)| *line)

@@ -47,7 +47,7 @@ pub(crate) struct Offsets {
 
 impl Offsets {
     /// Reads the structure at the start of a runtime; `None` if it is none of CPython 3.13 with its global lock.
-    pub fn read(memory: &impl Memory, runtime: u64) -> Option<Self> {
+    pub(super) fn read(memory: &impl Memory, runtime: u64) -> Option<Self> {
         let mut bytes = [0; SIZE];
         if !memory.read(runtime, &mut bytes) {
             return None;
@@ -86,14 +86,14 @@ impl Offsets {
     }
 
     /// Bytes of a frame up to the last field that is read.
-    pub fn frame_bytes(&self) -> usize {
+    pub(super) fn frame_bytes(&self) -> usize {
         let fields = [self.previous, self.executable, self.instr_ptr];
         let last = fields.into_iter().max().unwrap_or(0) + 8;
         last.max(self.owner + 1) as usize
     }
 
     /// Bytes of a code object up to the last field that is read.
-    pub fn code_bytes(&self) -> usize {
+    pub(super) fn code_bytes(&self) -> usize {
         let fields = [self.filename, self.qualname, self.linetable];
         let last = fields.into_iter().max().unwrap_or(0) + 8;
         last.max(self.firstlineno + 4) as usize

@@ -52,12 +52,12 @@ impl IdPage {
 
 impl IdPages {
     /// True if there is no room for another table: the caller drops those that it has, and calls [`Self::pack`].
-    pub fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.tables.len() >= MAX_TABLES
     }
 
     /// The ids of `page`. It drops those of slots that hold another instruction by now.
-    pub fn get(&mut self, key: IdKey, page: &CodePage, encodings: &[u32]) -> Rc<IdPage> {
+    pub(super) fn get(&mut self, key: IdKey, page: &CodePage, encodings: &[u32]) -> Rc<IdPage> {
         let table = match self.tables.get(&key) {
             Some(known) => known.clone(),
             None => self.unpacked(key),
@@ -79,7 +79,7 @@ impl IdPages {
     }
 
     /// Packs the tables that nobody but their pages has. Those pages must drop them, too.
-    pub fn pack(&mut self) {
+    pub(super) fn pack(&mut self) {
         let unused = self.tables.extract_if(|_, table| Rc::strong_count(table) <= 2);
         for (key, table) in unused {
             let packed = table.packed();

@@ -10,7 +10,7 @@ fn inexact_unless(exact: bool) -> Flags {
 
 /// `a + b`.
 #[inline]
-pub fn add<F: OnHost>(
+pub(crate) fn add<F: OnHost>(
     a: F::Bits,
     b: F::Bits,
     rounding: Rounding,
@@ -28,7 +28,7 @@ pub fn add<F: OnHost>(
 
 /// `a - b`.
 #[inline]
-pub fn sub<F: OnHost>(
+pub(crate) fn sub<F: OnHost>(
     a: F::Bits,
     b: F::Bits,
     rounding: Rounding,
@@ -45,7 +45,7 @@ pub fn sub<F: OnHost>(
 
 /// `a * b`.
 #[inline]
-pub fn mul<F: OnHost>(
+pub(crate) fn mul<F: OnHost>(
     a: F::Bits,
     b: F::Bits,
     rounding: Rounding,
@@ -68,7 +68,7 @@ pub fn mul<F: OnHost>(
 
 /// `a / b`.
 #[inline]
-pub fn div<F: OnHost>(
+pub(crate) fn div<F: OnHost>(
     a: F::Bits,
     b: F::Bits,
     rounding: Rounding,
@@ -91,7 +91,7 @@ pub fn div<F: OnHost>(
 
 /// The square root of `a`.
 #[inline]
-pub fn sqrt<F: OnHost>(a: F::Bits, rounding: Rounding, sticky: Flags) -> (F::Bits, Flags) {
+pub(crate) fn sqrt<F: OnHost>(a: F::Bits, rounding: Rounding, sticky: Flags) -> (F::Bits, Flags) {
     let x = F::from_bits(a);
     let root = x.host_sqrt();
     if rounding == Rounding::NearestEven && is_comfortable(root) {
@@ -103,7 +103,7 @@ pub fn sqrt<F: OnHost>(a: F::Bits, rounding: Rounding, sticky: Flags) -> (F::Bit
 
 /// `a * b + c`, rounded once.
 #[inline]
-pub fn fmadd<F: OnHost>(
+pub(crate) fn fmadd<F: OnHost>(
     a: F::Bits,
     b: F::Bits,
     c: F::Bits,
@@ -133,7 +133,7 @@ pub fn fmadd<F: OnHost>(
 
 /// `a * b - c`, rounded once.
 #[inline]
-pub fn fmsub<F: OnHost>(
+pub(crate) fn fmsub<F: OnHost>(
     a: F::Bits,
     b: F::Bits,
     c: F::Bits,
@@ -145,7 +145,7 @@ pub fn fmsub<F: OnHost>(
 
 /// `-(a * b) + c`, rounded once.
 #[inline]
-pub fn fnmsub<F: OnHost>(
+pub(crate) fn fnmsub<F: OnHost>(
     a: F::Bits,
     b: F::Bits,
     c: F::Bits,
@@ -157,7 +157,7 @@ pub fn fnmsub<F: OnHost>(
 
 /// `-(a * b) - c`, rounded once.
 #[inline]
-pub fn fnmadd<F: OnHost>(
+pub(crate) fn fnmadd<F: OnHost>(
     a: F::Bits,
     b: F::Bits,
     c: F::Bits,

@@ -19,48 +19,48 @@ fn invalid_if(invalid: bool) -> Flags {
 
 /// `a = b`; invalid only for signaling NaNs.
 #[inline]
-pub fn eq<F: Format>(a: F::Bits, b: F::Bits) -> (bool, Flags) {
+pub(crate) fn eq<F: Format>(a: F::Bits, b: F::Bits) -> (bool, Flags) {
     let (a, b) = (F::from_bits(a), F::from_bits(b));
     (a == b, invalid_if(is_signaling(a) || is_signaling(b)))
 }
 
 /// `a < b`; invalid for any NaN.
 #[inline]
-pub fn lt<F: Format>(a: F::Bits, b: F::Bits) -> (bool, Flags) {
+pub(crate) fn lt<F: Format>(a: F::Bits, b: F::Bits) -> (bool, Flags) {
     let (a, b) = (F::from_bits(a), F::from_bits(b));
     (a < b, invalid_if(a.partial_cmp(&b).is_none()))
 }
 
 /// `a ≤ b`; invalid for any NaN.
 #[inline]
-pub fn le<F: Format>(a: F::Bits, b: F::Bits) -> (bool, Flags) {
+pub(crate) fn le<F: Format>(a: F::Bits, b: F::Bits) -> (bool, Flags) {
     let (a, b) = (F::from_bits(a), F::from_bits(b));
     (a <= b, invalid_if(a.partial_cmp(&b).is_none()))
 }
 
 /// `a < b`; invalid only for signaling NaNs (`fltq`).
 #[inline]
-pub fn ltq<F: Format>(a: F::Bits, b: F::Bits) -> (bool, Flags) {
+pub(crate) fn ltq<F: Format>(a: F::Bits, b: F::Bits) -> (bool, Flags) {
     let (x, y) = (F::from_bits(a), F::from_bits(b));
     (x < y, eq::<F>(a, b).1)
 }
 
 /// `a ≤ b`; invalid only for signaling NaNs (`fleq`).
 #[inline]
-pub fn leq<F: Format>(a: F::Bits, b: F::Bits) -> (bool, Flags) {
+pub(crate) fn leq<F: Format>(a: F::Bits, b: F::Bits) -> (bool, Flags) {
     let (x, y) = (F::from_bits(a), F::from_bits(b));
     (x <= y, eq::<F>(a, b).1)
 }
 
 /// Returns the smaller operand as [`min`] does, but the canonical NaN if an operand is a NaN (`minimum` of IEEE 754-2019).
 #[inline]
-pub fn minm<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
+pub(crate) fn minm<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
     nan_or::<F>(a, b, min::<F>(a, b))
 }
 
 /// Returns the larger operand as [`max`] does, but the canonical NaN if an operand is a NaN (`maximum`).
 #[inline]
-pub fn maxm<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
+pub(crate) fn maxm<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
     nan_or::<F>(a, b, max::<F>(a, b))
 }
 
@@ -75,7 +75,7 @@ fn nan_or<F: Format>(a: F::Bits, b: F::Bits, number: (F::Bits, Flags)) -> (F::Bi
 /// The smaller operand; -0 is smaller than +0; a number rather than a NaN (`minimumNumber` of
 /// IEEE 754-2019).
 #[inline]
-pub fn min<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
+pub(crate) fn min<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
     let (x, y) = (F::from_bits(a), F::from_bits(b));
     if (x < y) | (x > y) {
         return (x.smaller(y).to_bits(), 0);
@@ -86,7 +86,7 @@ pub fn min<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
 
 /// The larger operand; +0 is larger than -0; a number rather than a NaN (`maximumNumber`).
 #[inline]
-pub fn max<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
+pub(crate) fn max<F: Format>(a: F::Bits, b: F::Bits) -> (F::Bits, Flags) {
     let (x, y) = (F::from_bits(a), F::from_bits(b));
     if (x < y) | (x > y) {
         return (x.larger(y).to_bits(), 0);
@@ -107,7 +107,7 @@ fn special_extremum<F: Format>(a: F::Bits, b: F::Bits, equal: F::Bits) -> (F::Bi
 
 /// The mask of `fclass`: one of its ten bits.
 #[inline]
-pub fn classify<F: Format>(a: F::Bits) -> u64 {
+pub(crate) fn classify<F: Format>(a: F::Bits) -> u64 {
     let value = F::from_bits(a);
     if is_nan(value) {
         return 1 << if value.quiet_bit() { 9 } else { 8 };
@@ -125,18 +125,18 @@ pub fn classify<F: Format>(a: F::Bits) -> u64 {
 
 /// `a` with the sign of `b`.
 #[inline]
-pub fn sgnj<F: Format>(a: F::Bits, b: F::Bits) -> F::Bits {
+pub(crate) fn sgnj<F: Format>(a: F::Bits, b: F::Bits) -> F::Bits {
     a & !F::SIGN | b & F::SIGN
 }
 
 /// `a` with the opposite of the sign of `b`.
 #[inline]
-pub fn sgnjn<F: Format>(a: F::Bits, b: F::Bits) -> F::Bits {
+pub(crate) fn sgnjn<F: Format>(a: F::Bits, b: F::Bits) -> F::Bits {
     a & !F::SIGN | !b & F::SIGN
 }
 
 /// `a` with its sign multiplied by that of `b`.
 #[inline]
-pub fn sgnjx<F: Format>(a: F::Bits, b: F::Bits) -> F::Bits {
+pub(crate) fn sgnjx<F: Format>(a: F::Bits, b: F::Bits) -> F::Bits {
     a ^ b & F::SIGN
 }

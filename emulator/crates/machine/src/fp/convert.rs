@@ -35,7 +35,7 @@ macro_rules! to_integer {
     ($($(#[$doc:meta])* $name:ident $integer:ty, $extended:ty, $soft:ident;)*) => {$(
         $(#[$doc])*
         #[inline]
-        pub fn $name<F: Format>(a: F::Bits, rounding: Rounding) -> (u64, Flags) {
+        pub(crate) fn $name<F: Format>(a: F::Bits, rounding: Rounding) -> (u64, Flags) {
             if let Some((integer, inexact)) = round(F::from_bits(a).widen(), rounding)
                 && let Ok(integer) = <$integer>::try_from(integer)
             {
@@ -66,7 +66,7 @@ fn fits<F: Format>(magnitude: u64) -> bool {
 
 /// `fcvt.*.l`: from a signed 64-bit integer.
 #[inline]
-pub fn from_l<F: OnHost>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
+pub(crate) fn from_l<F: OnHost>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
     let value = value as i64;
     if fits::<F>(value.unsigned_abs()) {
         (F::from_i64(value).to_bits(), 0)
@@ -79,7 +79,7 @@ pub fn from_l<F: OnHost>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
 
 /// `fcvt.*.lu`: from an unsigned 64-bit integer.
 #[inline]
-pub fn from_lu<F: OnHost>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
+pub(crate) fn from_lu<F: OnHost>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
     if fits::<F>(value) {
         (F::from_u64(value).to_bits(), 0)
     } else if rounding == Rounding::NearestEven {
@@ -91,19 +91,19 @@ pub fn from_lu<F: OnHost>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
 
 /// `fcvt.*.w`: from the signed 32-bit integer in the low half.
 #[inline]
-pub fn from_w<F: OnHost>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
+pub(crate) fn from_w<F: OnHost>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
     from_l::<F>(value as i32 as u64, rounding)
 }
 
 /// `fcvt.*.wu`: from the unsigned 32-bit integer in the low half.
 #[inline]
-pub fn from_wu<F: OnHost>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
+pub(crate) fn from_wu<F: OnHost>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
     from_l::<F>(value as u32 as u64, rounding)
 }
 
 /// `fcvt.d.s`: exact but for NaNs, which become the canonical one.
 #[inline]
-pub fn f32_to_f64(a: u32) -> (u64, Flags) {
+pub(crate) fn f32_to_f64(a: u32) -> (u64, Flags) {
     let value = f32::from_bits(a);
     if value.is_nan() {
         return (f64::CANONICAL_NAN, if is_signaling(value) { NV } else { 0 });
@@ -113,7 +113,7 @@ pub fn f32_to_f64(a: u32) -> (u64, Flags) {
 
 /// `fcvt.s.d`.
 #[inline]
-pub fn f64_to_f32(a: u64, rounding: Rounding) -> (u32, Flags) {
+pub(crate) fn f64_to_f32(a: u64, rounding: Rounding) -> (u32, Flags) {
     let value = f64::from_bits(a);
     let narrow = value as f32;
     // If it is exact, it is so in every mode; a zero is exact only if it was one.
@@ -129,14 +129,14 @@ pub fn f64_to_f32(a: u64, rounding: Rounding) -> (u32, Flags) {
 /// Conversions from and to half precision, which go straight from one format to the other: rounding a double to
 /// a single and that to a half would round twice.
 #[inline]
-pub fn reformat<A: Format, B: Format>(a: A::Bits, rounding: Rounding) -> (B::Bits, Flags) {
+pub(crate) fn reformat<A: Format, B: Format>(a: A::Bits, rounding: Rounding) -> (B::Bits, Flags) {
     soft::reformat::<A, B>(a, rounding)
 }
 
 /// `fcvtmod.w.d`: the integer modulo 2^32 that is left without the fraction, sign-extended; flags as of [`to_w`]
 /// (Zfa 1.0).
 #[inline]
-pub fn modular_w(a: u64) -> (u64, Flags) {
+pub(crate) fn modular_w(a: u64) -> (u64, Flags) {
     let (integer, flags) = to_w::<f64>(a, Rounding::Zero);
     if flags & NV == 0 {
         return (integer, flags);

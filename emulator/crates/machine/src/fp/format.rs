@@ -3,7 +3,7 @@
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Sub};
 
 /// A binary format. [`Format::Bits`] holds its encoding.
-pub trait Format: Copy + PartialOrd {
+pub(crate) trait Format: Copy + PartialOrd {
     /// The unsigned integer of the format's size.
     type Bits: Copy
         + Eq
@@ -42,7 +42,7 @@ pub trait Format: Copy + PartialOrd {
 }
 
 /// A format that the host's FPU computes in.
-pub trait OnHost:
+pub(crate) trait OnHost:
     Format
     + Add<Output = Self>
     + Sub<Output = Self>
@@ -137,12 +137,12 @@ format!(f64, u64);
 
 /// A single-precision value as it stands in a 64-bit register.
 #[inline]
-pub const fn nan_box(bits: u32) -> u64 {
+pub(crate) const fn nan_box(bits: u32) -> u64 {
     0xffff_ffff_0000_0000 | bits as u64
 }
 
 /// The single-precision value in a 64-bit register: the canonical NaN if it is not boxed.
 #[inline]
-pub const fn unbox(register: u64) -> u32 {
+pub(crate) const fn unbox(register: u64) -> u32 {
     if register >> 32 == 0xffff_ffff { register as u32 } else { f32::CANONICAL_NAN }
 }

@@ -7,7 +7,7 @@ use super::{Flags, Format, Rounding, soft};
 
 /// A half-precision number, by its encoding.
 #[derive(Clone, Copy, Debug)]
-pub struct F16(u16);
+pub(crate) struct F16(u16);
 
 impl Format for F16 {
     type Bits = u16;
@@ -60,76 +60,76 @@ impl PartialOrd for F16 {
 }
 
 /// `a + b`.
-pub fn add(a: u16, b: u16, rounding: Rounding, _: Flags) -> (u16, Flags) {
+pub(crate) fn add(a: u16, b: u16, rounding: Rounding, _: Flags) -> (u16, Flags) {
     soft::add::<F16>(a, b, rounding)
 }
 
 /// `a - b`.
-pub fn sub(a: u16, b: u16, rounding: Rounding, _: Flags) -> (u16, Flags) {
+pub(crate) fn sub(a: u16, b: u16, rounding: Rounding, _: Flags) -> (u16, Flags) {
     soft::sub::<F16>(a, b, rounding)
 }
 
 /// `a * b`.
-pub fn mul(a: u16, b: u16, rounding: Rounding, _: Flags) -> (u16, Flags) {
+pub(crate) fn mul(a: u16, b: u16, rounding: Rounding, _: Flags) -> (u16, Flags) {
     soft::mul::<F16>(a, b, rounding)
 }
 
 /// `a / b`.
-pub fn div(a: u16, b: u16, rounding: Rounding, _: Flags) -> (u16, Flags) {
+pub(crate) fn div(a: u16, b: u16, rounding: Rounding, _: Flags) -> (u16, Flags) {
     soft::div::<F16>(a, b, rounding)
 }
 
 /// The square root of `a`.
-pub fn sqrt(a: u16, rounding: Rounding, _: Flags) -> (u16, Flags) {
+pub(crate) fn sqrt(a: u16, rounding: Rounding, _: Flags) -> (u16, Flags) {
     soft::sqrt::<F16>(a, rounding)
 }
 
 /// `a * b + c`, rounded once.
-pub fn fmadd(a: u16, b: u16, c: u16, rounding: Rounding, _: Flags) -> (u16, Flags) {
+pub(crate) fn fmadd(a: u16, b: u16, c: u16, rounding: Rounding, _: Flags) -> (u16, Flags) {
     soft::fma::<F16>(a, b, c, rounding)
 }
 
 /// `a * b - c`, rounded once.
-pub fn fmsub(a: u16, b: u16, c: u16, rounding: Rounding, _: Flags) -> (u16, Flags) {
+pub(crate) fn fmsub(a: u16, b: u16, c: u16, rounding: Rounding, _: Flags) -> (u16, Flags) {
     soft::fma::<F16>(a, b, c ^ F16::SIGN, rounding)
 }
 
 /// `-(a * b) + c`, rounded once.
-pub fn fnmsub(a: u16, b: u16, c: u16, rounding: Rounding, _: Flags) -> (u16, Flags) {
+pub(crate) fn fnmsub(a: u16, b: u16, c: u16, rounding: Rounding, _: Flags) -> (u16, Flags) {
     soft::fma::<F16>(a ^ F16::SIGN, b, c, rounding)
 }
 
 /// `-(a * b) - c`, rounded once.
-pub fn fnmadd(a: u16, b: u16, c: u16, rounding: Rounding, _: Flags) -> (u16, Flags) {
+pub(crate) fn fnmadd(a: u16, b: u16, c: u16, rounding: Rounding, _: Flags) -> (u16, Flags) {
     soft::fma::<F16>(a ^ F16::SIGN, b, c ^ F16::SIGN, rounding)
 }
 
 /// `fcvt.h.l`: from a signed 64-bit integer; unlike in the larger formats it may overflow.
-pub fn from_l(value: u64, rounding: Rounding) -> (u16, Flags) {
+pub(crate) fn from_l(value: u64, rounding: Rounding) -> (u16, Flags) {
     soft::from_i64::<F16>(value as i64, rounding)
 }
 
 /// `fcvt.h.lu`: from an unsigned 64-bit integer.
-pub fn from_lu(value: u64, rounding: Rounding) -> (u16, Flags) {
+pub(crate) fn from_lu(value: u64, rounding: Rounding) -> (u16, Flags) {
     soft::from_u64::<F16>(value, rounding)
 }
 
 /// `fcvt.h.w`: from the signed 32-bit integer in the low half.
-pub fn from_w(value: u64, rounding: Rounding) -> (u16, Flags) {
+pub(crate) fn from_w(value: u64, rounding: Rounding) -> (u16, Flags) {
     from_l(value as i32 as u64, rounding)
 }
 
 /// `fcvt.h.wu`: from the unsigned 32-bit integer in the low half.
-pub fn from_wu(value: u64, rounding: Rounding) -> (u16, Flags) {
+pub(crate) fn from_wu(value: u64, rounding: Rounding) -> (u16, Flags) {
     from_lu(value as u32 as u64, rounding)
 }
 
 /// A half as it stands in a 64-bit register.
-pub const fn nan_box(bits: u16) -> u64 {
+pub(crate) const fn nan_box(bits: u16) -> u64 {
     0xffff_ffff_ffff_0000 | bits as u64
 }
 
 /// The half in a 64-bit register: the canonical NaN if it is not boxed.
-pub const fn unbox(register: u64) -> u16 {
+pub(crate) const fn unbox(register: u64) -> u16 {
     if register >> 16 == 0xffff_ffff_ffff { register as u16 } else { F16::CANONICAL_NAN }
 }

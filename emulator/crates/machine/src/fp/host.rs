@@ -13,18 +13,18 @@ use super::{Format, OnHost};
 
 /// True for normal numbers but for those of the smallest exponent.
 #[inline]
-pub fn is_comfortable<F: Format>(result: F) -> bool {
+pub(super) fn is_comfortable<F: Format>(result: F) -> bool {
     result.exponent().wrapping_sub(2) < F::MAX_EXPONENT - 2
 }
 
 /// Neither infinite nor NaN.
 #[inline]
-pub fn is_finite<F: Format>(value: F) -> bool {
+pub(super) fn is_finite<F: Format>(value: F) -> bool {
     value.exponent() != F::MAX_EXPONENT
 }
 
 #[inline]
-pub fn is_zero<F: Format>(value: F) -> bool {
+pub(super) fn is_zero<F: Format>(value: F) -> bool {
     value.exponent() == 0 && value.significand() == 0
 }
 
@@ -33,21 +33,21 @@ pub fn is_zero<F: Format>(value: F) -> bool {
 /// If it is, both differences are exact and true. If it is not, the difference with the larger
 /// operand is still exact (Dekker), hence it is not the smaller operand.
 #[inline]
-pub fn sum_is_exact<F: OnHost>(a: F, b: F, sum: F) -> bool {
+pub(super) fn sum_is_exact<F: OnHost>(a: F, b: F, sum: F) -> bool {
     (sum - a == b) & (sum - b == a)
 }
 
 /// True if the product of the significands fits the precision, so that `a * b` is exact unless it
 /// leaves the range of normal numbers.
 #[inline]
-pub fn product_is_exact<F: Format>(a: F, b: F) -> bool {
+pub(super) fn product_is_exact<F: Format>(a: F, b: F) -> bool {
     let product = u128::from(a.significand()) * u128::from(b.significand());
     u128::BITS - product.leading_zeros() <= F::PRECISION + product.trailing_zeros()
 }
 
 /// True if `a * b`, two comfortable numbers and hence without the exponents, is `product`.
 #[inline]
-pub fn is_product<F: Format>(a: F, b: F, product: F) -> bool {
+pub(super) fn is_product<F: Format>(a: F, b: F, product: F) -> bool {
     let odd = |value: u128| value >> value.trailing_zeros();
     odd(u128::from(a.significand()) * u128::from(b.significand()))
         == odd(product.significand().into())

@@ -5,7 +5,7 @@ use super::{Flags, Format, NX, OF, Rounding, UF};
 /// The number ±(`significand` + ε) × 2^`exponent`, where 0 < ε < 1 if `sticky` and ε = 0 if not.
 /// With `sticky`, the significand must have two bits more than the precision that it is rounded to.
 #[derive(Clone, Copy, Debug)]
-pub struct Exact {
+pub(super) struct Exact {
     pub negative: bool,
     pub exponent: i32,
     pub significand: u128,
@@ -14,12 +14,12 @@ pub struct Exact {
 
 impl Exact {
     /// The position of the most significant bit: the number lies in [2^n, 2^(n+1)).
-    pub fn magnitude(&self) -> i32 {
+    pub(super) fn magnitude(&self) -> i32 {
         self.exponent + (u128::BITS - self.significand.leading_zeros()) as i32 - 1
     }
 
     /// Rounds to a multiple of 2^`unit`: the multiple, and whether it is inexact.
-    pub fn round_to(&self, unit: i32, rounding: Rounding) -> (u128, bool) {
+    pub(super) fn round_to(&self, unit: i32, rounding: Rounding) -> (u128, bool) {
         let shift = unit - self.exponent;
         if shift <= 0 {
             debug_assert!(!self.sticky);
@@ -44,7 +44,7 @@ impl Exact {
     }
 
     /// Rounds to a format. Zeros keep their sign.
-    pub fn pack<F: Format>(&self, rounding: Rounding) -> (F::Bits, Flags) {
+    pub(super) fn pack<F: Format>(&self, rounding: Rounding) -> (F::Bits, Flags) {
         let with_sign = |bits: u64| {
             if self.negative { F::encode(bits) | F::SIGN } else { F::encode(bits) }
         };
@@ -88,7 +88,7 @@ impl Exact {
 }
 
 /// The sum, for significands of at most 107 bits.
-pub fn sum(a: Exact, b: Exact, rounding: Rounding) -> Exact {
+pub(super) fn sum(a: Exact, b: Exact, rounding: Rounding) -> Exact {
     if a.significand == 0 && b.significand == 0 && a.negative == b.negative {
         return a;
     }

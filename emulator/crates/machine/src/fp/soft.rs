@@ -70,7 +70,7 @@ fn infinity<F: Format>(negative: bool) -> F::Bits {
 
 #[cold]
 #[inline(never)]
-pub fn add<F: Format>(a: F::Bits, b: F::Bits, rounding: Rounding) -> (F::Bits, Flags) {
+pub(super) fn add<F: Format>(a: F::Bits, b: F::Bits, rounding: Rounding) -> (F::Bits, Flags) {
     let (x, y) = (unpack::<F>(a), unpack::<F>(b));
     if let Some(nan) = nan::<F>(&[x, y]) {
         return nan;
@@ -85,7 +85,7 @@ pub fn add<F: Format>(a: F::Bits, b: F::Bits, rounding: Rounding) -> (F::Bits, F
 
 #[cold]
 #[inline(never)]
-pub fn sub<F: Format>(a: F::Bits, b: F::Bits, rounding: Rounding) -> (F::Bits, Flags) {
+pub(super) fn sub<F: Format>(a: F::Bits, b: F::Bits, rounding: Rounding) -> (F::Bits, Flags) {
     add::<F>(a, b ^ F::SIGN, rounding)
 }
 
@@ -101,7 +101,7 @@ fn product(x: Operand, y: Operand) -> Exact {
 
 #[cold]
 #[inline(never)]
-pub fn mul<F: Format>(a: F::Bits, b: F::Bits, rounding: Rounding) -> (F::Bits, Flags) {
+pub(super) fn mul<F: Format>(a: F::Bits, b: F::Bits, rounding: Rounding) -> (F::Bits, Flags) {
     let (x, y) = (unpack::<F>(a), unpack::<F>(b));
     if let Some(nan) = nan::<F>(&[x, y]) {
         return nan;
@@ -115,7 +115,12 @@ pub fn mul<F: Format>(a: F::Bits, b: F::Bits, rounding: Rounding) -> (F::Bits, F
 
 #[cold]
 #[inline(never)]
-pub fn fma<F: Format>(a: F::Bits, b: F::Bits, c: F::Bits, rounding: Rounding) -> (F::Bits, Flags) {
+pub(super) fn fma<F: Format>(
+    a: F::Bits,
+    b: F::Bits,
+    c: F::Bits,
+    rounding: Rounding,
+) -> (F::Bits, Flags) {
     let (x, y, z) = (unpack::<F>(a), unpack::<F>(b), unpack::<F>(c));
     // Infinity times zero is invalid even if a quiet NaN is added.
     if let (Infinite, Zero) | (Zero, Infinite) = (x.kind, y.kind) {
@@ -141,7 +146,7 @@ fn normalized(x: Exact) -> (u128, i32) {
 
 #[cold]
 #[inline(never)]
-pub fn div<F: Format>(a: F::Bits, b: F::Bits, rounding: Rounding) -> (F::Bits, Flags) {
+pub(super) fn div<F: Format>(a: F::Bits, b: F::Bits, rounding: Rounding) -> (F::Bits, Flags) {
     let (x, y) = (unpack::<F>(a), unpack::<F>(b));
     if let Some(nan) = nan::<F>(&[x, y]) {
         return nan;
@@ -169,7 +174,7 @@ pub fn div<F: Format>(a: F::Bits, b: F::Bits, rounding: Rounding) -> (F::Bits, F
 
 #[cold]
 #[inline(never)]
-pub fn sqrt<F: Format>(a: F::Bits, rounding: Rounding) -> (F::Bits, Flags) {
+pub(super) fn sqrt<F: Format>(a: F::Bits, rounding: Rounding) -> (F::Bits, Flags) {
     let x = unpack::<F>(a);
     if let Some(nan) = nan::<F>(&[x]) {
         return nan;
@@ -216,7 +221,7 @@ macro_rules! to_integer {
     ($($name:ident $integer:ty;)*) => {$(
         #[cold]
         #[inline(never)]
-        pub fn $name<F: Format>(a: F::Bits, rounding: Rounding) -> ($integer, Flags) {
+        pub(crate) fn $name<F: Format>(a: F::Bits, rounding: Rounding) -> ($integer, Flags) {
             let range = (<$integer>::MIN as i128, <$integer>::MAX as i128);
             let (value, flags) = to_integer::<F>(a, rounding, range.0, range.1);
             (value as $integer, flags)
@@ -233,20 +238,20 @@ fn from_integer<F: Format>(negative: bool, magnitude: u64, rounding: Rounding) -
 
 #[cold]
 #[inline(never)]
-pub fn from_i64<F: Format>(value: i64, rounding: Rounding) -> (F::Bits, Flags) {
+pub(super) fn from_i64<F: Format>(value: i64, rounding: Rounding) -> (F::Bits, Flags) {
     from_integer::<F>(value < 0, value.unsigned_abs(), rounding)
 }
 
 #[cold]
 #[inline(never)]
-pub fn from_u64<F: Format>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
+pub(super) fn from_u64<F: Format>(value: u64, rounding: Rounding) -> (F::Bits, Flags) {
     from_integer::<F>(false, value, rounding)
 }
 
 /// From one format to another.
 #[cold]
 #[inline(never)]
-pub fn reformat<A: Format, B: Format>(a: A::Bits, rounding: Rounding) -> (B::Bits, Flags) {
+pub(super) fn reformat<A: Format, B: Format>(a: A::Bits, rounding: Rounding) -> (B::Bits, Flags) {
     let x = unpack::<A>(a);
     if let Some(nan) = nan::<B>(&[x]) {
         return nan;
@@ -260,7 +265,7 @@ pub fn reformat<A: Format, B: Format>(a: A::Bits, rounding: Rounding) -> (B::Bit
 /// Rounds to an integer of the same format, inexact if that changes the value.
 #[cold]
 #[inline(never)]
-pub fn round<F: Format>(a: F::Bits, rounding: Rounding) -> (F::Bits, Flags) {
+pub(super) fn round<F: Format>(a: F::Bits, rounding: Rounding) -> (F::Bits, Flags) {
     let x = unpack::<F>(a);
     if let Some(nan) = nan::<F>(&[x]) {
         return nan;
@@ -279,7 +284,7 @@ pub fn round<F: Format>(a: F::Bits, rounding: Rounding) -> (F::Bits, Flags) {
 /// [`to_i32`] is.
 #[cold]
 #[inline(never)]
-pub fn modular_i32<F: Format>(a: F::Bits) -> (i32, Flags) {
+pub(super) fn modular_i32<F: Format>(a: F::Bits) -> (i32, Flags) {
     let x = unpack::<F>(a);
     let (_, flags) = to_i32::<F>(a, Rounding::Zero);
     let unit = x.exact.exponent;

@@ -23,7 +23,7 @@ impl Snapshot for Registers {
 
 impl Registers {
     /// Returns the integer registers, `x0` to `x31`.
-    pub fn integer(&self) -> &[u64; 32] {
+    pub(crate) fn integer(&self) -> &[u64; 32] {
         self.0.first_chunk().expect("it has 256")
     }
 }
@@ -66,7 +66,7 @@ snapshot::snapshot!(ArchState {
 
 impl ArchState {
     /// Returns the state after reset: in machine mode, at the start of RAM.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             registers: Registers([0; 256]),
             pc: RAM_BASE,
@@ -101,12 +101,12 @@ snapshot::snapshot!(Progress { count, not_retired, cycle, timed } keeps { paced 
 
 impl Progress {
     /// Returns the number of instructions retired since reset.
-    pub fn retired(&self) -> u64 {
+    pub(crate) fn retired(&self) -> u64 {
         self.count.wrapping_sub(self.not_retired)
     }
 
     /// Lets cycles pass in which an untimed hart sleeps: [`Self::count`] stays the current cycle.
-    pub fn sleep(&mut self, cycles: u64) {
+    pub(crate) fn sleep(&mut self, cycles: u64) {
         self.count += cycles;
         self.not_retired = self.not_retired.wrapping_add(cycles);
     }

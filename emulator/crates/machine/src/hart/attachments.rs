@@ -54,13 +54,13 @@ impl Default for Attachments {
 
 impl Attachments {
     /// Sets who looks at the guest in timed runs; it looks before the next instruction.
-    pub fn set_onlooker(&mut self, onlooker: Option<Box<dyn Onlooker>>) {
+    pub(crate) fn set_onlooker(&mut self, onlooker: Option<Box<dyn Onlooker>>) {
         self.look_at = if onlooker.is_some() { 0 } else { u64::MAX };
         self.onlooker = onlooker;
     }
 
     /// Keeps the ties of a hart that is reset: its instructions count from 0 again.
-    pub fn renew(&mut self, old: Self) {
+    pub(crate) fn renew(&mut self, old: Self) {
         *self = old;
         let onlooker = self.onlooker.take();
         self.set_onlooker(onlooker);

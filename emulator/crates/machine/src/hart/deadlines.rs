@@ -3,23 +3,23 @@
 /// Bits of [`Deadlines::after`]: what is left to do once the instruction has retired.
 pub(crate) mod after {
     /// The privilege changed.
-    pub const PRIVILEGE: u16 = 1;
+    pub(crate) const PRIVILEGE: u16 = 1;
     /// Translations changed.
-    pub const TRANSLATION: u16 = 2;
+    pub(crate) const TRANSLATION: u16 = 2;
     /// `wfi` was executed.
-    pub const WAIT: u16 = 4;
+    pub(crate) const WAIT: u16 = 4;
     /// An interrupt may have become pending or enabled.
-    pub const INTERRUPTS: u16 = 8;
+    pub(crate) const INTERRUPTS: u16 = 8;
     /// A device register was accessed, or a watched page written.
-    pub const DEVICE: u16 = 16;
+    pub(crate) const DEVICE: u16 = 16;
     /// A region trigger was executed, and the run shall end there.
-    pub const REGION: u16 = 32;
+    pub(crate) const REGION: u16 = 32;
     /// The run ends for the debugger.
-    pub const DEBUG: u16 = 64;
+    pub(crate) const DEBUG: u16 = 64;
     /// Exceptions repeat themselves without end, and the run ends for that.
-    pub const STUCK: u16 = 128;
+    pub(crate) const STUCK: u16 = 128;
     /// A trap was taken that freezes the control transfer records.
-    pub const FREEZE: u16 = 256;
+    pub(crate) const FREEZE: u16 = 256;
 }
 
 /// How cycles follow from the count of an untimed run, [`Progress::count`](super::arch::Progress::count): one for each by default, or as
@@ -34,25 +34,25 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// One cycle for each count.
-    pub const PLAIN: Self = Self { at: (0, 0), rate: CYCLE };
+    pub(crate) const PLAIN: Self = Self { at: (0, 0), rate: CYCLE };
 
     /// Returns a pace of `rate` cycles for each count, in units of 2^-16, from `count` in `cycle` on.
-    pub fn new(count: u64, cycle: u64, rate: u64) -> Self {
+    pub(crate) fn new(count: u64, cycle: u64, rate: u64) -> Self {
         Self { at: (count, u128::from(cycle) << CYCLE_BITS), rate: rate.max(1) }
     }
 
     /// Returns the pace that goes on from `count` in `cycle`.
-    pub fn from(self, count: u64, cycle: u64) -> Self {
+    pub(crate) fn from(self, count: u64, cycle: u64) -> Self {
         Self::new(count, cycle, self.rate)
     }
 
     /// Returns the pace that goes on from `count`, which is called `renamed` from then on, to the fraction of a cycle.
-    pub fn renamed(self, count: u64, renamed: u64) -> Self {
+    pub(crate) fn renamed(self, count: u64, renamed: u64) -> Self {
         Self { at: (renamed, self.exactly_at(count)), rate: self.rate }
     }
 
     /// Returns whether the pace is of so many cycles for each count, in units of 2^-16.
-    pub fn has_rate(self, rate: u64) -> bool {
+    pub(crate) fn has_rate(self, rate: u64) -> bool {
         self.rate == rate.max(1)
     }
 
@@ -63,12 +63,12 @@ impl Pace {
     }
 
     /// Returns the cycle at a count from that of the start on.
-    pub fn cycle_at(&self, count: u64) -> u64 {
+    pub(crate) fn cycle_at(&self, count: u64) -> u64 {
         (self.exactly_at(count) >> CYCLE_BITS) as u64
     }
 
     /// Returns the first count at which a cycle has come.
-    pub fn count_at(&self, cycle: u64) -> u64 {
+    pub(crate) fn count_at(&self, cycle: u64) -> u64 {
         let (count, from) = self.at;
         let rest = (u128::from(cycle) << CYCLE_BITS).saturating_sub(from);
         let counts = rest.div_ceil(u128::from(self.rate));
@@ -113,7 +113,7 @@ snapshot::snapshot!(Deadlines { due, after, last_mark, counters_due, stimer_at }
 
 impl Deadlines {
     /// Returns the deadlines after reset: nothing is scheduled.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             check_at: 0,
             due: 0,
@@ -128,13 +128,13 @@ impl Deadlines {
     }
 
     /// Asks for effects, bits of [`after`], to be carried out before the next instruction.
-    pub fn afterwards(&mut self, what: u16) {
+    pub(crate) fn afterwards(&mut self, what: u16) {
         self.after |= what;
         self.check_at = 0;
     }
 
     /// Sets when the loop has to leave its fast path next.
-    pub fn arm(&mut self, timed: bool) {
+    pub(crate) fn arm(&mut self, timed: bool) {
         self.check_at = match (self.after, timed) {
             (0, true) => self.due,
             (0, false) => self.pace.count_at(self.due.min(self.stop_cycle)).min(self.stop_count),

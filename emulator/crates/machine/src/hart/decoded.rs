@@ -19,7 +19,7 @@ pub(crate) struct DecodedCode {
 
 impl DecodedCode {
     /// Returns the state of hart number `id` before it has fetched anything.
-    pub fn new(id: usize) -> Self {
+    pub(crate) fn new(id: usize) -> Self {
         Self {
             code: CodeCache::new(id),
             strict_page: CodePage::uncached(0),

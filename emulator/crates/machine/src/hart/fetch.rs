@@ -35,7 +35,7 @@ pub(crate) struct Spaces {
 }
 
 impl Spaces {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { users: HashMap::new(), together: HashMap::new(), faults: HashMap::new(), tag: 0 }
     }
 
@@ -55,11 +55,11 @@ impl Spaces {
         space
     }
 
-    pub fn fault(&self, space: u32, pc: u64) -> Option<StaticId> {
+    pub(crate) fn fault(&self, space: u32, pc: u64) -> Option<StaticId> {
         self.faults.get(&(space, pc)).copied()
     }
 
-    pub fn set_fault(&mut self, space: u32, pc: u64, id: StaticId) {
+    pub(crate) fn set_fault(&mut self, space: u32, pc: u64, id: StaticId) {
         self.faults.insert((space, pc), id);
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct HostTranslations {
 
 impl HostTranslations {
     /// Returns empty TLBs, for machine mode.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             load_tlb: DataTlb::new(),
             store_tlb: DataTlb::new(),
@@ -39,12 +39,12 @@ impl HostTranslations {
 
     /// Returns the physical address of a byte of RAM, from its host address.
     #[inline(always)]
-    pub fn physical(&self, host: *mut u8) -> u64 {
+    pub(crate) fn physical(&self, host: *mut u8) -> u64 {
         (host as u64).wrapping_add(self.host_to_pa)
     }
 
     /// Drops every cached translation.
-    pub fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         self.load_tlb.flush();
         self.store_tlb.flush();
         self.fetch_tlb.flush();
@@ -52,7 +52,7 @@ impl HostTranslations {
     }
 
     /// Drops the translations of stores to the page at a physical address.
-    pub fn flush_stores_to(&mut self, pa: u64) {
+    pub(crate) fn flush_stores_to(&mut self, pa: u64) {
         let host = pa.wrapping_sub(self.host_to_pa) as *mut u8;
         self.store_tlb.flush_host(host);
     }

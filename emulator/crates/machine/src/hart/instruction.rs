@@ -23,7 +23,7 @@ pub(crate) struct InstructionBeingTimed {
 
 impl InstructionBeingTimed {
     /// Returns the state between instructions.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             executed: Executed {
                 id: StaticId(0),

@@ -7,7 +7,7 @@ use super::Env;
 impl<T: TimingModel> Env<'_, T> {
     /// Logs an instruction that was executed at `pc`, and after which `next` is, if the model keeps a log.
     #[inline]
-    pub fn log_instruction(&mut self, inst: &DecodedInst, pc: u64, next: u64) {
+    pub(crate) fn log_instruction(&mut self, inst: &DecodedInst, pc: u64, next: u64) {
         if !T::LOGS {
             return;
         }
@@ -20,7 +20,7 @@ impl<T: TimingModel> Env<'_, T> {
 
     /// Logs that a trap was taken at `pc` whose handler is next, if the model keeps a log.
     #[inline]
-    pub fn log_trap(&mut self, pc: u64, handler: u64) {
+    pub(crate) fn log_trap(&mut self, pc: u64, handler: u64) {
         if T::LOGS {
             self.log(PathSegment::trap(pc, handler));
         }
@@ -34,7 +34,7 @@ impl<T: TimingModel> Env<'_, T> {
     }
 
     /// Has the model take the log if it is full, so that there is room again.
-    pub fn empty_full_log(&mut self) {
+    pub(crate) fn empty_full_log(&mut self) {
         if self.timing.path_log().is_some_and(|log| log.is_full()) {
             self.timing.take_path_log();
         }

@@ -152,18 +152,18 @@ const ELSEWHERE: u64 = 1 << 63;
 
 impl FetchPage {
     /// Returns a page that does not hold `pc`.
-    pub fn elsewhere(pc: u64, code: Rc<CodePage>) -> Self {
+    pub(crate) fn elsewhere(pc: u64, code: Rc<CodePage>) -> Self {
         Self { vpage: pc ^ ELSEWHERE, code, ids: None, space: 0, translated: false, strict: false }
     }
 
     /// Returns the slot of `pc`; out of range if `pc` is not in this page.
     #[inline(always)]
-    pub fn slot(&self, pc: u64) -> usize {
+    pub(crate) fn slot(&self, pc: u64) -> usize {
         (pc.wrapping_sub(self.vpage) >> 1) as usize
     }
 
     /// Makes sure that the fetch of `pc` looks its page up again.
-    pub fn forget(&mut self, pc: u64) {
+    pub(crate) fn forget(&mut self, pc: u64) {
         self.vpage = pc ^ ELSEWHERE;
     }
 }

@@ -16,12 +16,12 @@ impl Default for RunBuffer {
 
 impl RunBuffer {
     /// Pointer past the first `count` steps: the limit up to which translated code may write.
-    pub fn steps_up_to(&mut self, count: usize) -> *mut Step {
+    pub(crate) fn steps_up_to(&mut self, count: usize) -> *mut Step {
         self.steps[..count].as_mut_ptr_range().end
     }
 
     #[inline(always)]
-    pub fn set_operand(&mut self, number: usize, operand: Operand) {
+    pub(crate) fn set_operand(&mut self, number: usize, operand: Operand) {
         self.operands[number] = operand;
     }
 }
@@ -49,13 +49,13 @@ impl Default for Accesses {
 impl Accesses {
     /// The access of the instruction that is executing.
     #[inline(always)]
-    pub fn current(&mut self) -> &mut MemAccess {
+    pub(crate) fn current(&mut self) -> &mut MemAccess {
         &mut self.accesses[self.kept % RUN_STEPS]
     }
 
     /// The next access is another instruction's.
     #[inline(always)]
-    pub fn keep(&mut self) {
+    pub(crate) fn keep(&mut self) {
         self.kept += 1;
     }
 

@@ -77,7 +77,7 @@ pub(crate) struct TranslatedCode {
 
 impl TranslatedCode {
     /// Returns the state without a translator.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             frame: Frame::default(),
             fallback_context: FallbackContext::default(),

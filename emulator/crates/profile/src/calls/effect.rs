@@ -39,7 +39,7 @@ pub(super) struct Trapped {
 
 impl Trapped {
     /// True if execution goes on at `pc`: with the instruction, or after it.
-    pub fn goes_on_at(self, pc: u64) -> bool {
+    pub(super) fn goes_on_at(self, pc: u64) -> bool {
         pc == self.pc || pc == self.pc.wrapping_add(u64::from(self.len))
     }
 }
@@ -47,7 +47,7 @@ impl Trapped {
 impl StackEffect {
     /// Returns an instruction's effect. Calls and returns are told by their registers (Unprivileged ISA, section
     /// 2.5.1, table 3).
-    pub fn of(static_info: &StaticInfo) -> Self {
+    pub(super) fn of(static_info: &StaticInfo) -> Self {
         let link = |register: u32| matches!(register & 31, 1 | 5);
         let raw = static_info.raw;
         let call = Self::Call {
@@ -90,7 +90,7 @@ pub(super) enum Pointer {
 
 impl Pointer {
     /// Returns how the stack pointer was written up to and including this instruction.
-    pub fn after(self, static_info: &StaticInfo) -> Self {
+    pub(super) fn after(self, static_info: &StaticInfo) -> Self {
         const SP: u32 = 2;
         const FP: u32 = 8;
         // Go keeps the goroutine that runs there.

@@ -103,7 +103,7 @@ pub(super) struct Code {
 impl Code {
     /// Notes that `inst` called the function that begins with `entry`.
     #[inline]
-    pub fn called(&mut self, inst: InstId, entered_by: EnteredBy, entry: &StaticInfo) {
+    pub(super) fn called(&mut self, inst: InstId, entered_by: EnteredBy, entry: &StaticInfo) {
         let EnteredBy::Return(back) = entered_by else {
             return;
         };
@@ -121,7 +121,7 @@ impl Code {
 }
 
 impl Stack {
-    pub fn context(&self) -> ContextId {
+    pub(super) fn context(&self) -> ContextId {
         self.frames.last().map_or(self.root, |frame| frame.context)
     }
 
@@ -182,7 +182,7 @@ impl Stack {
     }
 
     /// Makes all frames doubtful: the thread was switched to, and may have run on another hart since it last ran here.
-    pub fn resume(&mut self) {
+    pub(super) fn resume(&mut self) {
         self.resumed = true;
         self.doubtful = self.frames.len();
     }

@@ -75,7 +75,7 @@ impl ContextCounts {
     }
 
     /// Takes what the Oracle was charged since the last time.
-    pub fn take(&mut self) -> ContextWeights {
+    pub(super) fn take(&mut self) -> ContextWeights {
         let mut all = std::mem::take(&mut self.before);
         all.extend(self.take_open());
         sum_up(&mut all);
@@ -83,7 +83,7 @@ impl ContextCounts {
     }
 
     /// Ends a bin of time, and returns what the Oracle was charged in it; [`Self::take`] returns that, too.
-    pub fn end_bin(&mut self, contexts: &Contexts) -> ContextWeights {
+    pub(super) fn end_bin(&mut self, contexts: &Contexts) -> ContextWeights {
         let weights = self.take_open();
         self.before.extend(&weights);
         sum_up(&mut self.before);
@@ -116,33 +116,33 @@ impl ContextCounts {
 }
 
 impl CallStacks {
-    pub fn new(calls: Calls) -> Self {
+    pub(super) fn new(calls: Calls) -> Self {
         Self { calls, counts: ContextCounts::new() }
     }
 
     /// Counts the samplers only.
-    pub fn ignore_oracle(&mut self) {
+    pub(super) fn ignore_oracle(&mut self) {
         self.counts.oracle = None;
     }
 
     /// Returns counts of nothing yet, of the Oracle only if that is asked for.
-    pub fn no_counts(&self) -> ContextCounts {
+    pub(super) fn no_counts(&self) -> ContextCounts {
         let oracle = self.counts.oracle.as_ref().map(|_| ContextTally::default());
         ContextCounts { oracle, ..ContextCounts::new() }
     }
 
     /// Ends a bin of time, and returns what the Oracle was charged in it.
-    pub fn end_bin(&mut self) -> ContextWeights {
+    pub(super) fn end_bin(&mut self) -> ContextWeights {
         self.counts.end_bin(self.calls.contexts())
     }
 
     /// Folds the Oracle's smallest contexts if there are too many.
-    pub fn limit(&mut self) {
+    pub(super) fn limit(&mut self) {
         self.counts.limit(self.calls.contexts());
     }
 
     #[inline(never)]
-    pub fn charge(&mut self, span: &Span<'_>, process: ProcessId) {
+    pub(super) fn charge(&mut self, span: &Span<'_>, process: ProcessId) {
         let Some(oracle) = &mut self.counts.oracle else {
             return;
         };
@@ -176,7 +176,7 @@ pub(super) struct Details {
 
 impl Details {
     /// Counters for a core with `width` slots a cycle.
-    pub fn new(width: u32) -> Self {
+    pub(super) fn new(width: u32) -> Self {
         Self {
             slots: Counter::new(width),
             signatures: CycleSignatures::new(),
@@ -185,13 +185,17 @@ impl Details {
     }
 
     /// A process runs from here on.
-    pub fn select(&mut self, process: ProcessId) {
+    pub(super) fn select(&mut self, process: ProcessId) {
         self.slots.select(process);
         self.signatures.select(process);
     }
 
     /// Packs the counts of inactive processes.
-    pub fn pack_cold(&mut self, newly: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool + Copy) {
+    pub(super) fn pack_cold(
+        &mut self,
+        newly: &[ProcessId],
+        is_cold: impl Fn(ProcessId) -> bool + Copy,
+    ) {
         self.slots.pack_cold(newly, is_cold);
         self.signatures.pack_cold(newly, is_cold);
         self.over_time.pack_cold(newly, is_cold);
@@ -199,7 +203,7 @@ impl Details {
 
     /// Counts a profiled span; true if a bin of [`Self::over_time`] ended before it.
     #[inline(never)]
-    pub fn span(&mut self, span: &Span<'_>, static_info: &[StaticInfo]) -> bool {
+    pub(super) fn span(&mut self, span: &Span<'_>, static_info: &[StaticInfo]) -> bool {
         self.signatures.span(span);
         self.slots.span(span, static_info) && self.over_time.end_window()
     }
@@ -207,7 +211,12 @@ impl Details {
     /// Counts a block that ends in the open window, except the spans that [`Self::waits`] is given; the Oracle has counted
     /// `stalled`.
     #[inline(never)]
-    pub fn block(&mut self, block: &Block<'_>, stalled: &Stalled, static_info: &[StaticInfo]) {
+    pub(super) fn block(
+        &mut self,
+        block: &Block<'_>,
+        stalled: &Stalled,
+        static_info: &[StaticInfo],
+    ) {
         self.signatures.block(block);
         if self.slots.takes_blocks() {
             self.slots.block(block, stalled);
@@ -229,7 +238,7 @@ impl Details {
 
     /// Counts a span of a block in which nothing commits.
     #[inline(never)]
-    pub fn waits(&mut self, span: &Span<'_>, static_info: &[StaticInfo]) {
+    pub(super) fn waits(&mut self, span: &Span<'_>, static_info: &[StaticInfo]) {
         self.signatures.span(span);
         if self.slots.takes_blocks() {
             self.slots.waiting(span, static_info);

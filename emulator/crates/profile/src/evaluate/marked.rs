@@ -8,7 +8,7 @@ pub(super) struct MarkedIntervals(Vec<Range<u64>>);
 
 impl MarkedIntervals {
     /// Begins or ends a stretch at a mark.
-    pub fn mark(&mut self, cycle: u64, begins: bool) {
+    pub(super) fn mark(&mut self, cycle: u64, begins: bool) {
         match self.0.last_mut().filter(|last| last.end == u64::MAX) {
             // A stream that was refused within a batch may end before its last mark.
             Some(open) if !begins => open.end = cycle.max(open.start),
@@ -18,13 +18,13 @@ impl MarkedIntervals {
     }
 
     /// Restarts the region at `cycle`: no stretch before is part of it.
-    pub fn restart_region(&mut self, cycle: u64) {
+    pub(super) fn restart_region(&mut self, cycle: u64) {
         self.0.clear();
         self.mark(cycle, true);
     }
 
     /// Returns all stretches, given the cycle at which the stream ends.
-    pub fn until(mut self, end: u64) -> Vec<Range<u64>> {
+    pub(super) fn until(mut self, end: u64) -> Vec<Range<u64>> {
         self.mark(end, false);
         self.0
     }

@@ -22,7 +22,7 @@ struct Part {
 }
 
 impl Parts {
-    pub fn new<'a>(filters: impl Iterator<Item = &'a Filter>) -> Self {
+    pub(super) fn new<'a>(filters: impl Iterator<Item = &'a Filter>) -> Self {
         let names = filters.filter_map(|filter| filter.thread.clone());
         let names: std::collections::BTreeSet<String> = names.collect();
         let part = |name| Part { name, is_open: false, oracle: Oracle::new(), marked_before: None };
@@ -30,7 +30,7 @@ impl Parts {
     }
 
     /// Opens the part of the thread that runs from here on, and closes the others.
-    pub fn select(&mut self, thread: &str, process: ProcessId, marked: bool) {
+    pub(super) fn select(&mut self, thread: &str, process: ProcessId, marked: bool) {
         for part in &mut self.0 {
             part.is_open = part.name == thread;
             if part.is_open {
@@ -40,27 +40,27 @@ impl Parts {
     }
 
     /// Restarts the region: cycles that were marked so far are no part of it.
-    pub fn restart_region(&mut self) {
+    pub(super) fn restart_region(&mut self) {
         for part in &mut self.0 {
             part.marked_before = Some(part.oracle.clone().finish().marked);
         }
     }
 
     #[inline(always)]
-    pub fn span(&mut self, span: &Span<'_>) {
+    pub(super) fn span(&mut self, span: &Span<'_>) {
         for part in self.0.iter_mut().filter(|part| part.is_open) {
             part.oracle.span(span);
         }
     }
 
     #[inline(always)]
-    pub fn block(&mut self, block: &Block<'_>) {
+    pub(super) fn block(&mut self, block: &Block<'_>) {
         for part in self.0.iter_mut().filter(|part| part.is_open) {
             part.oracle.block(block, |_| ());
         }
     }
 
-    pub fn finish(self) -> BTreeMap<String, ThreadPart> {
+    pub(super) fn finish(self) -> BTreeMap<String, ThreadPart> {
         let finished = |part: Part| {
             let charged = part.oracle.finish();
             let part_of = ThreadPart {

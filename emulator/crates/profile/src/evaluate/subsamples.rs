@@ -30,18 +30,18 @@ struct Part {
 
 impl Subsamples {
     /// Returns subsamples without units; all units together are one if they `say_nothing_of_chance`.
-    pub fn new(say_nothing_of_chance: bool) -> Self {
+    pub(super) fn new(say_nothing_of_chance: bool) -> Self {
         let count = if say_nothing_of_chance { 1 } else { SUBSAMPLES };
         Self { count, parts: Vec::new(), open: 0 }
     }
 
     /// Returns as many subsamples without units.
-    pub fn emptied(&self) -> Self {
+    pub(super) fn emptied(&self) -> Self {
         Self { parts: Vec::new(), ..*self }
     }
 
     /// Begins unit `number` of the region, in which a process runs.
-    pub fn begin_unit(&mut self, number: usize, process: ProcessId) {
+    pub(super) fn begin_unit(&mut self, number: usize, process: ProcessId) {
         self.open = number % self.count;
         if self.parts.len() <= self.open {
             self.parts.resize_with(self.open + 1, Part::default);
@@ -51,12 +51,12 @@ impl Subsamples {
     }
 
     /// Returns the index of the subsample that has the present unit.
-    pub fn open(&self) -> usize {
+    pub(super) fn open(&self) -> usize {
         self.open
     }
 
     /// Adds the commit slots that processes had in the present unit.
-    pub fn add_slots(&mut self, slots: impl Iterator<Item = (ProcessId, Slots)>) {
+    pub(super) fn add_slots(&mut self, slots: impl Iterator<Item = (ProcessId, Slots)>) {
         let Some(part) = self.parts.get_mut(self.open) else { return };
         for (process, slots) in slots {
             *part.slots.entry(process).or_default() += slots;
@@ -64,21 +64,21 @@ impl Subsamples {
     }
 
     /// A process runs from here on.
-    pub fn select(&mut self, process: ProcessId) {
+    pub(super) fn select(&mut self, process: ProcessId) {
         if let Some(part) = self.parts.get_mut(self.open) {
             part.oracle.select(process, false);
         }
     }
 
     #[inline]
-    pub fn span(&mut self, span: &Span<'_>) {
+    pub(super) fn span(&mut self, span: &Span<'_>) {
         if let Some(part) = self.parts.get_mut(self.open) {
             part.oracle.span(span);
         }
     }
 
     #[inline]
-    pub fn block(&mut self, block: &Block<'_>) {
+    pub(super) fn block(&mut self, block: &Block<'_>) {
         if let Some(part) = self.parts.get_mut(self.open) {
             part.oracle.block(block, |_| ());
         }
@@ -86,20 +86,20 @@ impl Subsamples {
 
     /// Counts instructions that committed.
     #[inline]
-    pub fn commit(&mut self, instructions: u64) {
+    pub(super) fn commit(&mut self, instructions: u64) {
         if let Some(part) = self.parts.get_mut(self.open) {
             part.instructions += instructions;
         }
     }
 
     /// Packs the counts of processes that have not run for a while; `newly` are those since the last call.
-    pub fn pack_cold(&mut self, newly: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
+    pub(super) fn pack_cold(&mut self, newly: &[ProcessId], is_cold: impl Fn(ProcessId) -> bool) {
         for part in &mut self.parts {
             part.oracle.pack_cold(newly, &is_cold);
         }
     }
 
-    pub fn finish(self) -> Vec<Subsample> {
+    pub(super) fn finish(self) -> Vec<Subsample> {
         let finished = |part: Part| Subsample {
             units: part.units,
             instructions: part.instructions,

@@ -112,23 +112,23 @@ impl Run {
 
 impl WeightCounts {
     /// Takes what the Oracle counted so far, also by calling context.
-    pub fn take_oracle(&mut self) -> (Oracle, ContextWeights) {
+    pub(super) fn take_oracle(&mut self) -> (Oracle, ContextWeights) {
         let contexts = self.contexts.as_mut().map(ContextCounts::take);
         (std::mem::replace(&mut self.oracle, Oracle::new()), contexts.unwrap_or_default())
     }
 
     /// Instructions that committed so far.
-    pub fn instructions(&self) -> u64 {
+    pub(super) fn instructions(&self) -> u64 {
         self.instructions
     }
 
     /// Idle cycles so far.
-    pub fn idle(&self) -> u64 {
+    pub(super) fn idle(&self) -> u64 {
         self.idle
     }
 
     /// Returns what was counted, and nothing of what does not depend on weights. `marked`: the profile of marked cycles is asked for.
-    pub fn finish(
+    pub(super) fn finish(
         self,
         known: &Contexts,
         marked: bool,

@@ -45,7 +45,7 @@ pub(crate) struct ScriptSamples {
 impl ScriptSamples {
     /// Takes a record of the simulator's own. `profiled` is where the stream is, if it is profiled there; its cycles stand for `weight` times as many. False if the bytes
     /// are no such record.
-    pub fn record(
+    pub(crate) fn record(
         &mut self,
         (kind, bytes): (u8, &[u8]),
         process: ProcessId,
@@ -75,12 +75,12 @@ impl ScriptSamples {
     }
 
     /// Drops the open window: another thread runs, or the region of interest begins or ends.
-    pub fn interrupt(&mut self) {
+    pub(crate) fn interrupt(&mut self) {
         self.window = None;
     }
 
     /// Forgets all samples, but not what functions are.
-    pub fn restart_region(&mut self) {
+    pub(crate) fn restart_region(&mut self) {
         self.window = None;
         self.processes.clear();
         self.entries = 0;
@@ -134,7 +134,7 @@ impl ScriptSamples {
     }
 
     /// Ends the pass.
-    pub fn finish(self) -> Scripts {
+    pub(crate) fn finish(self) -> Scripts {
         let Self { mut functions, processes, .. } = self;
         let other = functions.len() as u32;
         let mut has_other = false;

@@ -43,7 +43,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    pub fn new(position: usize, sampler: Sampler) -> Self {
+    pub(super) fn new(position: usize, sampler: Sampler) -> Self {
         Self {
             position,
             rule: Rule::new(sampler.profiler.heuristic()),
@@ -62,29 +62,29 @@ impl Running {
         }
     }
 
-    pub fn position(&self) -> usize {
+    pub(super) fn position(&self) -> usize {
         self.position
     }
 
-    pub fn profiler(&self) -> Profiler {
+    pub(super) fn profiler(&self) -> Profiler {
         self.sampler.profiler
     }
 
-    pub fn keep_samples(&mut self) {
+    pub(super) fn keep_samples(&mut self) {
         self.log = Some(Vec::new());
     }
 
-    pub fn with_call_stacks(&mut self) {
+    pub(super) fn with_call_stacks(&mut self) {
         self.by_context = Some(ContextTally::default());
     }
 
     /// Also counts by subsample of a sampled region.
-    pub fn by_subsample(&mut self) {
+    pub(super) fn by_subsample(&mut self) {
         self.by_subsample = Some(SubsampleProfiles::default());
     }
 
     /// Also counts time by event, if the profiler sees events, and the time that it misplaces, if `misplaced`.
-    pub fn in_detail(&mut self, misplaced: bool) {
+    pub(super) fn in_detail(&mut self, misplaced: bool) {
         let sees_events = self.sampler.profiler.sees_events();
         self.signatures = sees_events.then(SampleSignatures::default);
         let misplaced = misplaced && self.sampler.profiler.misplaces();
@@ -93,7 +93,7 @@ impl Running {
 
     /// Takes a trigger while no sample is pending. True if one is from here on.
     #[inline(always)]
-    pub fn trigger(
+    pub(super) fn trigger(
         &mut self,
         tick: &Tick,
         at: &Trigger<'_>,
@@ -106,7 +106,7 @@ impl Running {
 
     /// Takes a trigger in a group of a block, for a profiler that waits for records: its sample is pending from here on.
     #[inline(always)]
-    pub fn await_records(&mut self, cycle: u64, truth: Truth<'_>) {
+    pub(super) fn await_records(&mut self, cycle: u64, truth: Truth<'_>) {
         self.await_sample(truth);
         self.rule.await_records(cycle);
     }
@@ -120,14 +120,19 @@ impl Running {
 
     /// Shows a span while a sample is pending; true if the sample still is.
     #[inline(always)]
-    pub fn span(&mut self, tick: &Tick, span: &Span<'_>, execution: ExecutionContext<'_>) -> bool {
+    pub(super) fn span(
+        &mut self,
+        tick: &Tick,
+        span: &Span<'_>,
+        execution: ExecutionContext<'_>,
+    ) -> bool {
         let outcome = self.rule.span(span);
         self.settle(tick, outcome, span.records, execution)
     }
 
     /// Shows records that leave the ROB after cycle `before`, while a sample is pending; true if the sample still is.
     #[inline(always)]
-    pub fn records(
+    pub(super) fn records(
         &mut self,
         tick: &Tick,
         before: u64,
@@ -159,7 +164,7 @@ impl Running {
 
     /// Takes a sample, split evenly over `records`. Without `truth`, the truth is the pending sample's.
     #[inline(never)]
-    pub fn sample(
+    pub(super) fn sample(
         &mut self,
         tick: &Tick,
         records: &[CommitRecord],
@@ -226,7 +231,7 @@ impl Running {
     }
 
     /// See [`super::View::cool`].
-    pub fn pack_cold(
+    pub(super) fn pack_cold(
         &mut self,
         newly: &[ProcessId],
         is_cold: impl Fn(ProcessId) -> bool,
@@ -243,12 +248,12 @@ impl Running {
     }
 
     /// Counts the pending sample as dropped.
-    pub fn drop_pending(&mut self) {
+    pub(super) fn drop_pending(&mut self) {
         self.dropped += 1;
     }
 
     /// The result, at the view's time `time`.
-    pub fn finish(mut self, time: u64, processes: Option<Vec<ProcessId>>) -> SamplerResult {
+    pub(super) fn finish(mut self, time: u64, processes: Option<Vec<ProcessId>>) -> SamplerResult {
         self.note_fresh();
         self.profile.cool_all();
         SamplerResult {

@@ -8,7 +8,7 @@ pub(super) struct Region {
 }
 
 impl Region {
-    pub fn new(stretches: &[Range<u64>]) -> Self {
+    pub(super) fn new(stretches: &[Range<u64>]) -> Self {
         let mut before = 0;
         let mut end = 0;
         let mut own = Vec::new();
@@ -25,12 +25,12 @@ impl Region {
     }
 
     /// Returns the first cycle after the region.
-    pub fn end(&self) -> u64 {
+    pub(super) fn end(&self) -> u64 {
         self.stretches.last().map_or(0, |(range, _)| range.end)
     }
 
     /// True if a cycle is in the region.
-    pub fn contains(&self, cycle: u64) -> bool {
+    pub(super) fn contains(&self, cycle: u64) -> bool {
         self.cycles(cycle, cycle.saturating_add(1)) > 0
     }
 
@@ -44,7 +44,7 @@ impl Region {
     }
 
     /// Returns how many of the cycles from `from` to before `to` are in the region.
-    pub fn cycles(&self, from: u64, to: u64) -> u64 {
+    pub(super) fn cycles(&self, from: u64, to: u64) -> u64 {
         self.until(to).saturating_sub(self.until(from))
     }
 }

@@ -54,7 +54,7 @@ pub(super) enum Uncertainty {
 impl Uncertainty {
     /// Returns that of a sum or difference of two amounts that chance makes independent; of several processes of one command that is about
     /// right.
-    pub fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
             (Self::None, one) | (one, Self::None) => one,

@@ -17,7 +17,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         let names: Vec<&str> = self.steps.iter().map(|step| &*step.name).collect();
         names.join(".")
     }

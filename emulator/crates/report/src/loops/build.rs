@@ -38,7 +38,7 @@ pub(super) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    pub fn new(
+    pub(crate) fn new(
         evaluation: &'a Evaluation,
         excerpts: &'a Excerpts,
         symbolizer: &Symbolizer,
@@ -83,7 +83,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    pub fn build(&self, common: &Common) -> LoopsReport {
+    pub(crate) fn build(&self, common: &Common) -> LoopsReport {
         let mut by_function: BTreeMap<u32, Vec<InstId>> = BTreeMap::new();
         for (inst, function) in &self.functions {
             by_function.entry(*function).or_default().push(*inst);

@@ -36,7 +36,7 @@ struct ViewRow {
 
 impl View {
     /// Makes the picture of an iteration; `name` gives label and text of an instruction.
-    pub fn new(
+    pub(crate) fn new(
         graph: &Graph<'_>,
         iteration: &Iteration,
         name: &dyn Fn(InstId) -> (String, String),
@@ -74,7 +74,7 @@ impl View {
     }
 
     /// Returns the picture for the page's script: rows as arrays, cycles from the picture's first one, causes by number.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let cause = |cause: Cause| Cause::ALL.iter().position(|&other| other == cause);
         let cycle = |cycle: u64| cycle.saturating_sub(self.base);
         let segment = |segment: &Segment| {

@@ -34,7 +34,7 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    pub fn has(&self, process: Option<u32>) -> bool {
+    pub(crate) fn has(&self, process: Option<u32>) -> bool {
         match process {
             Some(process) => self.processes[process as usize],
             None => self.kernel,
@@ -57,12 +57,12 @@ pub(super) type Placed<'a> = (&'a Sample, Option<u32>);
 
 impl Sides {
     /// Returns the weight of all samples.
-    pub fn all(&self) -> u64 {
+    pub(crate) fn all(&self) -> u64 {
         self.sampled.iter().sum::<u64>() + self.unmatched
     }
 
     /// Returns the error of the samples against the truth.
-    pub fn error(&self) -> LevelError {
+    pub(crate) fn error(&self) -> LevelError {
         let whole = ErrorTotals {
             oracle: self.truth.iter().sum(),
             profile: self.all(),
@@ -74,7 +74,7 @@ impl Sides {
     }
 
     /// Sums the weights into coarser symbols: rows with the same `key` become one.
-    pub fn by<K: std::hash::Hash + Eq>(&self, key: impl Fn(usize) -> K) -> Self {
+    pub(crate) fn by<K: std::hash::Hash + Eq>(&self, key: impl Fn(usize) -> K) -> Self {
         let mut known = FxHashMap::default();
         let mut out = Self { truth: Vec::new(), sampled: Vec::new(), ..*self };
         for (at, (truth, sampled)) in self.truth.iter().zip(&self.sampled).enumerate() {
@@ -92,7 +92,7 @@ impl Sides {
 }
 
 impl<'a> TruthIndex<'a> {
-    pub fn new(truth: &'a Truth) -> Self {
+    pub(crate) fn new(truth: &'a Truth) -> Self {
         let mut rows: Vec<&Instruction> = Vec::new();
         let mut by_address = FxHashMap::default();
         let row_of = truth
@@ -110,7 +110,7 @@ impl<'a> TruthIndex<'a> {
     }
 
     /// Returns the programs that have enough of the event's samples to be judged.
-    pub fn scope(&self, file: &SampleFile, event: usize) -> Scope {
+    pub(crate) fn scope(&self, file: &SampleFile, event: usize) -> Scope {
         let own = || file.samples.iter().filter(|s| s.event == event);
         let all = own().count().max(1) as f64;
         let is_kernel = |sample: &&Sample| sample.ip.is_some_and(|ip| ip >= KERNEL_HALF);
@@ -128,7 +128,7 @@ impl<'a> TruthIndex<'a> {
 
     /// Returns the row of a sample: that of the last program with its process id that has one. `Err(true)` if none has
     /// one, `Err(false)` if the sample is not in the scope.
-    pub fn row(&self, sample: &Sample, scope: &Scope) -> Result<u32, bool> {
+    pub(crate) fn row(&self, sample: &Sample, scope: &Scope) -> Result<u32, bool> {
         let ip = sample.ip.ok_or(true)?;
         let at = |process| self.by_address.get(&(process, ip)).copied();
         if ip >= KERNEL_HALF {

@@ -12,7 +12,7 @@ use super::{PreciseProfile, Skid};
 const UNITS: f64 = 840.0;
 impl TruthIndex<'_> {
     /// Compares the samples of an event with its true counts; `None` if there is nothing to compare.
-    pub fn judge(
+    pub(crate) fn judge(
         &self,
         file: &SampleFile,
         event: usize,

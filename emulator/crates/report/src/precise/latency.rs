@@ -36,7 +36,7 @@ pub(super) struct Latencies {
 }
 
 impl Latencies {
-    pub fn new(
+    pub(crate) fn new(
         index: &TruthIndex<'_>,
         metric: Metric,
         scope: &Scope,
@@ -73,7 +73,7 @@ impl Latencies {
     }
 
     /// Returns the mean latencies of a row, if its samples have latencies and its executions that the event counts are known.
-    pub fn of(&self, row: usize) -> Option<Latency> {
+    pub(crate) fn of(&self, row: usize) -> Option<Latency> {
         Some(Latency {
             sampled: self.sampled.get(&row)?.mean()?,
             truth: self.truth.get(&row)?.mean()?,
@@ -81,7 +81,7 @@ impl Latencies {
     }
 
     /// Returns the mean latency of all samples, and as the true one the mean in which each sample has its row's true latency.
-    pub fn whole(&self) -> Option<Latency> {
+    pub(crate) fn whole(&self) -> Option<Latency> {
         let mut times = 0;
         let mut sums = Latency::default();
         for (row, weights) in &self.sampled {
@@ -98,7 +98,7 @@ impl Latencies {
     }
 
     /// Returns the shares of data sources; nothing if the truth or the samples have none.
-    pub fn sources(&self) -> Vec<SourceBias> {
+    pub(crate) fn sources(&self) -> Vec<SourceBias> {
         let all = |side: usize| self.sources.values().map(|counts| counts[side]).sum::<u64>();
         let (truth, sampled) = (all(0), all(1));
         if truth == 0 || sampled == 0 {

@@ -119,7 +119,7 @@ pub(super) struct NamedSites(HashMap<(ProcessId, WaitSite), NamedSite>);
 
 impl NamedSites {
     /// Names all places at once, so that each file is read once.
-    pub fn new(evaluation: &Evaluation, symbolizer: &Symbolizer) -> Self {
+    pub(crate) fn new(evaluation: &Evaluation, symbolizer: &Symbolizer) -> Self {
         let sites = RefCell::new(BTreeSet::new());
         let waits = evaluation.waits(|process, site| {
             sites.borrow_mut().insert((process, site));
@@ -161,12 +161,12 @@ impl NamedSites {
     }
 
     /// Returns what is known of a place.
-    pub fn get(&self, process: ProcessId, site: WaitSite) -> Option<&NamedSite> {
+    pub(crate) fn get(&self, process: ProcessId, site: WaitSite) -> Option<&NamedSite> {
         self.0.get(&(process, site))
     }
 
     /// Returns what threads use a place for.
-    pub fn used_for(&self, process: ProcessId, site: WaitSite) -> WaitUse {
+    pub(crate) fn used_for(&self, process: ProcessId, site: WaitSite) -> WaitUse {
         self.get(process, site).map_or(WaitUse::Program, |named| named.used_for)
     }
 }

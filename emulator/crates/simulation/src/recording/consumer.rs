@@ -48,7 +48,7 @@ use crate::error::SimulationError;
 use crate::options::Region;
 
 /// Batches that may wait for this side: 4 MiB.
-pub const IN_FLIGHT: usize = 128;
+pub(crate) const IN_FLIGHT: usize = 128;
 
 /// The thread looks so often whether batches wait: to be woken for each would take the hart's thread some 10 µs.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);

@@ -79,7 +79,7 @@ pub(crate) struct SampledHarts {
 
 impl SampledHarts {
     /// Returns what follows `harts` harts, with units of so many instructions of all together.
-    pub fn new(harts: usize, unit: u64) -> Self {
+    pub(crate) fn new(harts: usize, unit: u64) -> Self {
         Self {
             share: unit / harts as u64,
             rates: [1 << 16; MAX_HARTS],
@@ -92,18 +92,18 @@ impl SampledHarts {
     }
 
     /// Forgets all that was sampled: the region begins anew.
-    pub fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         let since = std::mem::take(&mut self.since);
         *self = Self { share: self.share, since, ..Self::new(self.harts.len(), 0) };
     }
 
     /// Returns the cycles for each instruction of a hart between units, in units of 2^-16.
-    pub fn rates(&self) -> [u64; MAX_HARTS] {
+    pub(crate) fn rates(&self) -> [u64; MAX_HARTS] {
         self.rates
     }
 
     /// Goes on from one phase to another.
-    pub fn change(&mut self, before: Phase, phase: Phase, now: MachinePosition) {
+    pub(crate) fn change(&mut self, before: Phase, phase: Phase, now: MachinePosition) {
         let elapsed = now.cycle - self.since.cycle;
         let slept = (now.slept - self.since.slept).min(elapsed);
         match before {
@@ -165,7 +165,7 @@ impl SampledHarts {
     }
 
     /// Returns what the units say of the region, which has ended; `None` without two units.
-    pub fn estimates(&mut self) -> Option<HartEstimates> {
+    pub(crate) fn estimates(&mut self) -> Option<HartEstimates> {
         self.end_unit();
         let of_all = |hart: Option<usize>| {
             let pairs = self.units.iter().map(move |unit| {

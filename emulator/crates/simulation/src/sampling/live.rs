@@ -80,7 +80,7 @@ struct ProgramPhase {
 }
 
 impl LivePlanner {
-    pub fn new(plan: &SamplingPlan) -> Self {
+    pub(crate) fn new(plan: &SamplingPlan) -> Self {
         let unit = plan.unit.max(1);
         Self {
             every: plan.every.max(1),
@@ -98,7 +98,7 @@ impl LivePlanner {
     }
 
     /// Returns the place at which it is decided whether the next interval has a unit.
-    pub fn next_decision(&self) -> u64 {
+    pub(crate) fn next_decision(&self) -> u64 {
         (self.expected.len() as u64).saturating_mul(self.interval()).saturating_sub(self.lead)
     }
 
@@ -107,17 +107,17 @@ impl LivePlanner {
     }
 
     /// Begins a stretch of the region, with running totals of misses.
-    pub fn open(&mut self, misses: MissCounts) {
+    pub(crate) fn open(&mut self, misses: MissCounts) {
         self.counted = misses;
     }
 
     /// Ends a stretch of the region.
-    pub fn close(&mut self, misses: MissCounts) {
+    pub(crate) fn close(&mut self, misses: MissCounts) {
         self.misses = self.misses.plus(misses.since(self.counted));
     }
 
     /// Decides at a place whether the next interval has a unit.
-    pub fn decide(&mut self, place: u64, misses: MissCounts) -> Option<PlannedUnit> {
+    pub(crate) fn decide(&mut self, place: u64, misses: MissCounts) -> Option<PlannedUnit> {
         self.close(misses);
         self.open(misses);
         let instructions = place - std::mem::replace(&mut self.decided_at, place);
@@ -146,7 +146,7 @@ impl LivePlanner {
     }
 
     /// Takes what a unit took.
-    pub fn learn(&mut self, unit: &Unit) {
+    pub(crate) fn learn(&mut self, unit: &Unit) {
         if let Some(phase) = self.phases.get_mut(unit.planned.stratum as usize) {
             let cpi = unit.cycles as f64 / unit.instructions.max(1) as f64;
             let off = cpi - phase.mean;
@@ -157,7 +157,7 @@ impl LivePlanner {
     }
 
     /// Returns how many of a region's instructions are of intervals that were expected to be of each phase.
-    pub fn stratum_instructions(&self, region: u64) -> Vec<u64> {
+    pub(crate) fn stratum_instructions(&self, region: u64) -> Vec<u64> {
         let mut of = vec![0; self.phases.len()];
         let mut left = region;
         for phase in &self.expected {
@@ -169,7 +169,7 @@ impl LivePlanner {
     }
 
     /// Returns the phase that each interval was expected to be of.
-    pub fn phases(&self) -> RegionPhases {
+    pub(crate) fn phases(&self) -> RegionPhases {
         let of = self.expected.iter().map(|phase| u32::from(*phase)).collect();
         RegionPhases { interval: self.interval(), of }
     }

@@ -90,12 +90,12 @@ pub(crate) struct RegionMisses {
 
 impl RegionMisses {
     /// Returns the misses of a region that has none yet.
-    pub fn new(latencies: [u32; MissCounts::KINDS]) -> Self {
+    pub(crate) fn new(latencies: [u32; MissCounts::KINDS]) -> Self {
         Self { latencies, misses: MissCounts::default() }
     }
 
     /// Adds the misses of a part of the region.
-    pub fn add(&mut self, misses: MissCounts) {
+    pub(crate) fn add(&mut self, misses: MissCounts) {
         self.misses = self.misses.plus(misses);
     }
 

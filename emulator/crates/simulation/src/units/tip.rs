@@ -15,7 +15,7 @@ use crate::script_sampler::RunningThread;
 
 /// The unit as a device.
 #[derive(Debug)]
-pub struct TipBus {
+pub(crate) struct TipBus {
     tip: SharedTip,
     /// TIP units of the other harts.
     others: Vec<SharedTip>,
@@ -24,7 +24,7 @@ pub struct TipBus {
 
 impl TipBus {
     /// Puts the unit of a hart that watches `guest_tag` on a bus, and that tells which thread is `running`; all units know of the same `programs`.
-    pub fn new(
+    pub(crate) fn new(
         tip: SharedTip,
         others: Vec<SharedTip>,
         guest_tag: Rc<Cell<u64>>,
@@ -100,7 +100,7 @@ impl Device for TipBus {
 
 /// The programs that processes run.
 #[derive(Debug, Default)]
-pub struct Programs {
+pub(crate) struct Programs {
     /// Number of each process's program, by process: the programs that had been started when it was.
     of: HashMap<u32, u32>,
     started: u32,
@@ -113,7 +113,7 @@ snapshot::snapshot!(Programs { of, started, interpreters });
 
 impl Programs {
     /// The interpreter in a process, with a number of its program.
-    pub fn interpreter(&self, pid: u32) -> Option<(u64, Image)> {
+    pub(crate) fn interpreter(&self, pid: u32) -> Option<(u64, Image)> {
         let (program, (start, len)) = *self.interpreters.get(&pid)?;
         Some((program.into(), Image { start, len }))
     }

@@ -17,21 +17,21 @@ const PAGE_LINES: u64 = 1 << (12 - super::LINE_BITS);
 const COUNTERS: usize = 1 << 16;
 
 /// Places in memory of virtual pages that were seen last.
-pub struct Pages(Box<[(u64, u64); PAGES]>);
+pub(super) struct Pages(Box<[(u64, u64); PAGES]>);
 
 impl Pages {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(Box::new([(u64::MAX, 0); PAGES]))
     }
 
     #[inline]
-    pub fn slot(&mut self, page: u64) -> &mut (u64, u64) {
+    pub(super) fn slot(&mut self, page: u64) -> &mut (u64, u64) {
         &mut self.0[page as usize % PAGES]
     }
 
     /// Passes on the physical page of a virtual one.
     #[inline]
-    pub fn code<C: Coder>(
+    pub(super) fn code<C: Coder>(
         &mut self,
         coder: &mut C,
         column: Column,
@@ -47,16 +47,16 @@ impl Pages {
 }
 
 /// The columns of lines that are accessed while nothing is timed, of data or of code.
-pub struct WarmColumns {
+pub(super) struct WarmColumns {
     pages: Column,
     recent: Column,
     lines: Column,
 }
 
 impl WarmColumns {
-    pub const DATA: Self =
+    pub(super) const DATA: Self =
         Self { pages: Column::WarmPages, recent: Column::RecentPages, lines: Column::WarmLines };
-    pub const CODE: Self = Self {
+    pub(super) const CODE: Self = Self {
         pages: Column::WarmCodePages,
         recent: Column::RecentCodePages,
         lines: Column::WarmCodeLines,
@@ -65,7 +65,7 @@ impl WarmColumns {
 
 /// A line that is accessed while nothing is timed: virtual and physical number, and whether it is written.
 #[derive(Clone, Copy, Default)]
-pub struct WarmLine {
+pub(super) struct WarmLine {
     pub line: u64,
     pub physical: u64,
     pub stores: bool,
@@ -84,7 +84,7 @@ struct WarmPage {
 }
 
 /// Lines that are accessed while nothing is timed. Programs go from a page mostly to one of few others, and there near the line of the last access.
-pub struct WarmLines {
+pub(super) struct WarmLines {
     /// The page of the last access.
     last: u64,
     /// Physical number of the last page that was elsewhere.
@@ -96,7 +96,7 @@ pub struct WarmLines {
 }
 
 impl WarmLines {
-    pub fn new(columns: WarmColumns) -> Self {
+    pub(super) fn new(columns: WarmColumns) -> Self {
         let none = WarmPage { vpage: u64::MAX, page: 0, line: 0, successors: [0; PAGE_SUCCESSORS] };
         let pages = vec![none; WARM_PAGES].try_into();
         let pages = pages.unwrap_or_else(|_| unreachable!("as many as there are"));
@@ -104,7 +104,7 @@ impl WarmLines {
     }
 
     /// Passes on which line is accessed next.
-    pub fn next<C: Coder>(&mut self, coder: &mut C, next: WarmLine) -> Result<WarmLine> {
+    pub(super) fn next<C: Coder>(&mut self, coder: &mut C, next: WarmLine) -> Result<WarmLine> {
         let vpage = self.next_page(coder, next.line / PAGE_LINES)?;
         let slot = &mut self.pages[slot(vpage)];
         if slot.vpage != vpage {
@@ -171,13 +171,13 @@ fn to_front(pages: &mut [u64], from: usize, vpage: u64) {
 }
 
 /// Which way branches go, by the branch and those before it: counters of two bits.
-pub struct BranchDirections {
+pub(super) struct BranchDirections {
     counters: Box<[u8; COUNTERS]>,
     history: usize,
 }
 
 impl BranchDirections {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             counters: vec![1; COUNTERS]
                 .try_into()
@@ -188,7 +188,12 @@ impl BranchDirections {
 
     /// Passes on whether the branch in the segment from `start` on is taken.
     #[inline]
-    pub fn next<C: Coder>(&mut self, coder: &mut C, start: u64, taken: bool) -> Result<bool> {
+    pub(super) fn next<C: Coder>(
+        &mut self,
+        coder: &mut C,
+        start: u64,
+        taken: bool,
+    ) -> Result<bool> {
         let counter = &mut self.counters
             [(start as usize >> 1 ^ start as usize >> 15 ^ self.history << 4) % COUNTERS];
         let foreseen = *counter >= 2;

@@ -13,7 +13,7 @@ use crate::reader::UnitsError;
 
 /// The instructions of a run that is read.
 #[derive(Default)]
-pub struct RunBuffers {
+pub(crate) struct RunBuffers {
     steps: Vec<Step>,
     accesses: Vec<MemAccess>,
     operands: Vec<Operand>,
@@ -23,7 +23,7 @@ pub struct RunBuffers {
 
 impl Codec {
     /// Begins to read a rest, or what a chunk has of one: reads how much of the path there is.
-    pub fn begin_part(&mut self, coder: &mut ReadColumns) -> Result<()> {
+    pub(crate) fn begin_part(&mut self, coder: &mut ReadColumns) -> Result<()> {
         let path = &mut self.path;
         if path.learns {
             path.segments = coder.number(Column::PathCounts, 0)?;
@@ -34,7 +34,7 @@ impl Codec {
     }
 
     /// Returns whether there is nothing more to read of a chunk.
-    pub fn is_done(&self, coder: &ReadColumns) -> bool {
+    pub(crate) fn is_done(&self, coder: &ReadColumns) -> bool {
         self.path.segments == 0 && self.path.held.is_none() && coder.is_empty()
     }
 
@@ -77,7 +77,7 @@ impl Codec {
     }
 
     /// Reads the next call, into the buffers where it has many parts.
-    pub fn read<'b>(
+    pub(crate) fn read<'b>(
         &mut self,
         coder: &mut ReadColumns,
         buffers: &'b mut RunBuffers,

@@ -18,7 +18,7 @@ impl Codec {
     }
 
     /// Ends the columns of a chunk.
-    pub fn end_chunk<C: Coder>(&mut self, coder: &mut C) -> Result<()> {
+    pub(crate) fn end_chunk<C: Coder>(&mut self, coder: &mut C) -> Result<()> {
         if self.path.learns {
             coder.number(Column::PathCounts, std::mem::take(&mut self.path.segments))?;
             coder.number(Column::PathCounts, std::mem::take(&mut self.path.calls))?;
@@ -27,7 +27,7 @@ impl Codec {
     }
 
     /// Returns whether predictors learn from a path, so that how much of it was written depends on when the hart gives its log.
-    pub fn learns(&self) -> bool {
+    pub(crate) fn learns(&self) -> bool {
         self.path.learns
     }
 
@@ -50,7 +50,7 @@ impl Codec {
     }
 
     /// Ends the path: writes its last segment.
-    pub fn end_path<C: Coder>(&mut self, coder: &mut C) -> Result<()> {
+    pub(crate) fn end_path<C: Coder>(&mut self, coder: &mut C) -> Result<()> {
         let Some(mut last) = self.path.last.take() else { return Ok(()) };
         if last.kind().is_none() {
             last.target_and_tag = 0;
@@ -71,7 +71,7 @@ impl Codec {
     }
 
     /// Writes a call.
-    pub fn write<C: Coder>(&mut self, coder: &mut C, call: &CoreCall<'_>) -> Result<()> {
+    pub(crate) fn write<C: Coder>(&mut self, coder: &mut C, call: &CoreCall<'_>) -> Result<()> {
         use Column::Rest;
         match *call {
             CoreCall::Run(ref run) => {

@@ -23,7 +23,7 @@ pub(super) struct ModuleData<'data> {
 impl<'data> ModuleData<'data> {
     /// Finds `runtime.moduledata` by its pointer to the table at `address`. Position-independent programs have pointers as
     /// relocations.
-    pub fn find(elf: &Elf<'data>, address: u64, version: TableVersion) -> Option<Self> {
+    pub(super) fn find(elf: &Elf<'data>, address: u64, version: TableVersion) -> Option<Self> {
         let functions = match version {
             TableVersion::Go2 | TableVersion::Go16 => return None,
             TableVersion::Go18 => 38,
@@ -60,7 +60,7 @@ impl<'data> ModuleData<'data> {
     }
 
     /// The data of a function from an offset on.
-    pub fn data(&self, offset: u32) -> Option<&'data [u8]> {
+    pub(super) fn data(&self, offset: u32) -> Option<&'data [u8]> {
         self.functions.get(offset as usize..)
     }
 }

@@ -1,17 +1,17 @@
 //! The smallest RISC-V executable that has what we read: a segment, symbols, a build ID.
 
-pub const NOTYPE: u8 = 0;
-pub const OBJECT: u8 = 1;
-pub const FUNC: u8 = 2;
-pub const BUILD_ID: [u8; 20] = *b"build id of the tool";
+pub(super) const NOTYPE: u8 = 0;
+pub(super) const OBJECT: u8 = 1;
+pub(super) const FUNC: u8 = 2;
+pub(super) const BUILD_ID: [u8; 20] = *b"build id of the tool";
 /// File offset of everything after the code.
-pub const TABLES: usize = 0x1100;
+pub(super) const TABLES: usize = 0x1100;
 const TEXT_OFFSET: u64 = 0x1000;
 const TEXT_ADDRESS: u64 = 0x11000;
 const TEXT_SIZE: u64 = 0x100;
 
 /// Symbols as (name, address, size, type).
-pub struct SmallElf {
+pub(super) struct SmallElf {
     symbols: Vec<(&'static str, u64, u64, u8)>,
     /// The content of the section `.gnu_debugdata`.
     pub packed: Vec<u8>,
@@ -31,11 +31,11 @@ struct Section {
 }
 
 impl SmallElf {
-    pub fn new(symbols: Vec<(&'static str, u64, u64, u8)>) -> Self {
+    pub(super) fn new(symbols: Vec<(&'static str, u64, u64, u8)>) -> Self {
         Self { symbols, packed: Vec::new(), dynamic: false }
     }
 
-    pub fn bytes(&self) -> Vec<u8> {
+    pub(super) fn bytes(&self) -> Vec<u8> {
         let mut out = vec![0; TABLES];
         let mut strings = vec![0];
         let mut table = vec![0; 24];

@@ -66,55 +66,55 @@ pub(super) struct Batch {
 
 impl Batch {
     /// Returns true if the batch has nothing but notes, which can wait.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.calls.len() == self.notes.len()
     }
 
-    pub fn has_notes(&self) -> bool {
+    pub(super) fn has_notes(&self) -> bool {
         !self.notes.is_empty()
     }
 
     /// Returns true if the batch has at least `instructions` instructions, or as many calls as a batch may have.
-    pub fn is_full(&self, instructions: usize) -> bool {
+    pub(super) fn is_full(&self, instructions: usize) -> bool {
         self.instructions >= instructions || self.calls.len() - self.notes.len() >= CALLS
     }
 
     #[inline]
-    pub fn push(&mut self, call: Call) {
+    pub(super) fn push(&mut self, call: Call) {
         self.calls.push(call);
     }
 
-    pub fn note(&mut self, kind: u8, bytes: Vec<u8>) {
+    pub(super) fn note(&mut self, kind: u8, bytes: Vec<u8>) {
         self.notes.push((kind, bytes));
         self.push(Call::Note);
     }
 
-    pub fn define(&mut self, inst: &StaticInst) {
+    pub(super) fn define(&mut self, inst: &StaticInst) {
         self.defined.push(*inst);
         self.push(Call::Define);
     }
 
     #[inline]
-    pub fn run(&mut self, run: &Run<'_>, path: &mut Path) {
+    pub(super) fn run(&mut self, run: &Run<'_>, path: &mut Path) {
         self.instructions += run.steps.len();
         let extent = path.follow(run, &mut self.output);
         self.push(Call::Run(extent));
     }
 
     /// Fetches the next instruction, which is at `pc`, has `len` bytes, and is in the page at physical address `page`.
-    pub fn fetch(&mut self, pc: u64, len: u8, page: u64, translated: bool, path: &mut Path) {
+    pub(super) fn fetch(&mut self, pc: u64, len: u8, page: u64, translated: bool, path: &mut Path) {
         let packet = path.fetch(pc, len, page, translated, &mut self.output);
         self.push(Call::Fetch(packet));
     }
 
-    pub fn retire(&mut self, executed: &Executed, path: &mut Path) {
+    pub(super) fn retire(&mut self, executed: &Executed, path: &mut Path) {
         self.instructions += 1;
         let passed = path.pass(executed, &mut self.output);
         self.retired.push((*executed, passed));
         self.push(Call::Retire);
     }
 
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.calls.clear();
         self.output.clear();
         self.defined.clear();
@@ -133,13 +133,13 @@ pub(super) struct Server<'a, S> {
 }
 
 impl<'a, S: CommitSink> Server<'a, S> {
-    pub fn new(pipeline: &'a mut Pipeline<S>) -> Self {
+    pub(super) fn new(pipeline: &'a mut Pipeline<S>) -> Self {
         let decoded = pipeline.cycle();
         Self { pipeline, decoded }
     }
 
     /// Does what a batch says; returns the cycle to which that takes the core, and the answer.
-    pub fn serve(&mut self, batch: &Batch) -> (u64, Answer) {
+    pub(super) fn serve(&mut self, batch: &Batch) -> (u64, Answer) {
         let Self { pipeline, decoded } = self;
         let mut output = batch.output.read();
         let (mut defined, mut retired) = (batch.defined.iter(), batch.retired.iter());

@@ -26,12 +26,12 @@ pub(super) struct CycleBound {
 
 impl CycleBound {
     /// Returns what is known of a core that has come to `cycle`, and has done no instructions.
-    pub fn new(cycle: u64) -> Self {
+    pub(super) fn new(cycle: u64) -> Self {
         Self { cycle, instructions: 0, window: (cycle, 0), rate: 4 << FRACTION }
     }
 
     /// Notes that the core had come to `cycle` after `instructions` instructions.
-    pub fn learn(&mut self, cycle: u64, instructions: u64) {
+    pub(super) fn learn(&mut self, cycle: u64, instructions: u64) {
         (self.cycle, self.instructions) = (cycle, instructions);
         let (began, before) = self.window;
         let passed = instructions - before;
@@ -43,14 +43,14 @@ impl CycleBound {
     }
 
     /// Notes that the core slept until `cycle`.
-    pub fn sleep(&mut self, cycle: u64) {
+    pub(super) fn sleep(&mut self, cycle: u64) {
         self.cycle = self.cycle.max(cycle);
         self.window = (self.cycle, self.instructions);
     }
 
     /// Returns a cycle that the core will hardly have passed after `instructions` instructions.
     #[inline(always)]
-    pub fn after(&self, instructions: u64) -> u64 {
+    pub(super) fn after(&self, instructions: u64) -> u64 {
         let unknown = instructions - self.instructions;
         self.cycle + ((RATE_MARGIN * self.rate * unknown) >> FRACTION) + FIXED_MARGIN
     }

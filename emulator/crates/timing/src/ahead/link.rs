@@ -54,7 +54,7 @@ pub(super) struct SameThread<'a, S> {
 }
 
 impl<'a, S: CommitSink> SameThread<'a, S> {
-    pub fn new(pipeline: &'a mut Pipeline<S>) -> Self {
+    pub(super) fn new(pipeline: &'a mut Pipeline<S>) -> Self {
         Self {
             server: Server::new(pipeline),
             sent: 0,
@@ -156,7 +156,10 @@ fn spin_or_yield_until(mut condition: impl FnMut() -> bool) -> bool {
 
 impl<'a> Link<'a> {
     /// Returns the link of the hart on `hart_thread`. `spare_work`: see [`CoreWiring::spare_work`](super::CoreWiring::spare_work).
-    pub fn new(hart_thread: Thread, spare_work: &'a (dyn Fn(SpareWork) -> bool + Sync)) -> Self {
+    pub(super) fn new(
+        hart_thread: Thread,
+        spare_work: &'a (dyn Fn(SpareWork) -> bool + Sync),
+    ) -> Self {
         Self {
             slots: std::array::from_fn(|_| Line(Slot::default())),
             core: Line(CoreSide::default()),
@@ -168,7 +171,7 @@ impl<'a> Link<'a> {
     }
 
     /// Returns the hart's end of the link to the core on `core_thread`.
-    pub fn sender(&'a self, core_thread: Thread) -> Sender<'a> {
+    pub(super) fn sender(&'a self, core_thread: Thread) -> Sender<'a> {
         Sender { link: self, core_thread, sent: 0, until: [0; BATCHES as usize + 1] }
     }
 

@@ -145,13 +145,13 @@ impl Weights {
 }
 
 impl CommitWatch {
-    pub fn new(counter: usize, selection: Selection, watch: Watch) -> Self {
+    pub(super) fn new(counter: usize, selection: Selection, watch: Watch) -> Self {
         Self { counter, selection, weights: Weights::of(selection), watch }
     }
 
     /// Tells the watch of instructions that left the ROB, whose cycles count from `cycle`. `flushed`: its value in
     /// [`crate::window::Window`] before they left.
-    pub fn take_all<'a>(
+    pub(super) fn take_all<'a>(
         &mut self,
         (cycle, flushed): (u64, u8),
         records: &[CommitRecord],

@@ -34,7 +34,7 @@ impl Heads {
     /// Returns an empty list with room for the stalls of a ROB of `entries` entries and a decode stage of `width`. Who
     /// asks for the cycles since the last group was decoded asks for stalls of instructions that were in the ROB or in
     /// decode then.
-    pub fn new(entries: u32, width: u32, committed: u64) -> Self {
+    pub(super) fn new(entries: u32, width: u32, committed: u64) -> Self {
         let stalls = (entries + 2 * width).next_power_of_two();
         Self {
             ring: vec![Stall::default(); stalls as usize],
@@ -47,7 +47,7 @@ impl Heads {
 
     /// Notes the stalls in `records`, the records of the batch so far.
     #[inline]
-    pub fn learn(&mut self, records: &[CommitRecord]) {
+    pub(super) fn learn(&mut self, records: &[CommitRecord]) {
         for record in records.get(self.known..).unwrap_or(&[]) {
             let before = self.committed;
             self.committed += u64::from(record.commit_delta);
@@ -59,18 +59,18 @@ impl Heads {
     }
 
     /// Notes the stalls in `records`, which are all records of the batch.
-    pub fn sent(&mut self, records: &[CommitRecord]) {
+    pub(super) fn sent(&mut self, records: &[CommitRecord]) {
         self.learn(records);
         self.known = 0;
     }
 
     /// Notes that nothing leaves up to cycle `to`: the core sleeps.
-    pub fn sleep(&mut self, to: u64) {
+    pub(super) fn sleep(&mut self, to: u64) {
         self.committed = to;
     }
 
     /// Returns the cycle in which the last instruction left.
-    pub fn committed(&self) -> u64 {
+    pub(super) fn committed(&self) -> u64 {
         self.committed
     }
 
@@ -86,7 +86,7 @@ impl Heads {
 
     /// Returns the first stall that ends after cycle `cycle`. Cycles are asked for in order.
     #[inline(always)]
-    pub fn after(&mut self, cycle: u64) -> Option<Stall> {
+    pub(super) fn after(&mut self, cycle: u64) -> Option<Stall> {
         let size = self.ring.len();
         self.first = self.first.max(self.next.saturating_sub(size));
         while self.first != self.next {

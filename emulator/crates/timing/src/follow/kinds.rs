@@ -88,7 +88,7 @@ pub(super) fn kinds(event: PerfEvent) -> Option<Vec<usize>> {
 
 impl SlotKind {
     /// Returns the kind of slots lost by a restart of the front end.
-    pub fn of(restart: Restart) -> Self {
+    pub(super) fn of(restart: Restart) -> Self {
         match restart {
             Restart::Mispredict => Self::Mispredict,
             Restart::Flush => Self::Flush,
@@ -135,7 +135,7 @@ snapshot::snapshot!(Weights { slots, decoded });
 
 impl Weights {
     /// Returns the weights of a sum of events; `None`: one of them is no event of decode.
-    pub fn of(events: impl Iterator<Item = PerfEvent>) -> Option<Self> {
+    pub(super) fn of(events: impl Iterator<Item = PerfEvent>) -> Option<Self> {
         let mut weights = Self { slots: [0; KINDS], decoded: 0 };
         for event in events {
             match event {
@@ -147,7 +147,7 @@ impl Weights {
     }
 
     /// Returns true if not all slots in which decode waits count for the same.
-    pub fn tells_waits(&self) -> bool {
+    pub(super) fn tells_waits(&self) -> bool {
         let waits = &self.slots[COMMIT..];
         waits.iter().any(|weight| *weight != waits[0])
     }
@@ -155,7 +155,7 @@ impl Weights {
     /// Returns what a decode group counts for: of its `decoded` instructions `retired` retire, and its other slots, up
     /// to `width`, are of kind `rest`.
     #[inline(always)]
-    pub fn of_group(&self, width: u32, decoded: u32, retired: u32, rest: usize) -> u32 {
+    pub(super) fn of_group(&self, width: u32, decoded: u32, retired: u32, rest: usize) -> u32 {
         let lost = width.saturating_sub(retired);
         self.slots[SlotKind::Retiring as usize] * retired
             + self.slots[rest] * lost

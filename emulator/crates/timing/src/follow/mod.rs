@@ -79,14 +79,14 @@ fn is_of_commit(selection: Selection) -> bool {
 
 impl Selections {
     /// Follows decode and commit from now on, whatever the counters are set to.
-    pub fn always(&mut self, start: Start) {
+    pub(crate) fn always(&mut self, start: Start) {
         self.always = true;
         self.issues = true;
         self.start(start);
     }
 
     /// Sets a counter.
-    pub fn select(&mut self, counter: usize, selection: Selection, start: Start) {
+    pub(crate) fn select(&mut self, counter: usize, selection: Selection, start: Start) {
         let Some(place) = self.selections.get_mut(counter) else {
             return;
         };
@@ -138,7 +138,7 @@ impl Selections {
     }
 
     /// Returns the total of what a counter is set to; `count` gives the total of an event.
-    pub fn count(&self, counter: usize, count: impl Fn(PerfEvent) -> u64) -> u64 {
+    pub(crate) fn count(&self, counter: usize, count: impl Fn(PerfEvent) -> u64) -> u64 {
         let Some(selection) = self.selections.get(counter) else {
             return 0;
         };
@@ -152,7 +152,7 @@ impl Selections {
 
     /// Returns the running total of an event that is followed; `restart`: why the last instruction redirected the front
     /// end, if it did.
-    pub fn followed(&self, event: PerfEvent, restart: Option<Restart>) -> Option<u64> {
+    pub(crate) fn followed(&self, event: PerfEvent, restart: Option<Restart>) -> Option<u64> {
         match kinds::is_of_slots(event) {
             true => self.slots.as_ref()?.count(event, restart),
             false => self.follower.as_ref()?.count(event),
@@ -161,7 +161,7 @@ impl Selections {
 
     /// Closes the cycles up to the commit of the instruction that left last, which changed the privilege: nothing more
     /// occurs in them, and whatever follows is of the new privilege.
-    pub fn close_cycles(&mut self, window: &Window) {
+    pub(crate) fn close_cycles(&mut self, window: &Window) {
         if let Some(slots) = &mut self.slots {
             slots.close_cycles(window);
         }
@@ -171,7 +171,7 @@ impl Selections {
     }
 
     /// Leaves out the cycles from after `from` to `to`, in which the core sleeps.
-    pub fn sleep(&mut self, from: u64, to: u64, window: &Window) {
+    pub(crate) fn sleep(&mut self, from: u64, to: u64, window: &Window) {
         if let Some(slots) = &mut self.slots {
             slots.sleep(from, to, window);
         }

@@ -27,7 +27,7 @@ snapshot::snapshot!(OccupancyWatch { counter, watch, each, load, inside, level, 
 
 impl OccupancyWatch {
     /// Returns the watch of a condition from after cycle `cycle` on; `None`: not all events are occupancies.
-    pub fn of(
+    pub(super) fn of(
         counter: usize,
         selection: Selection,
         condition: Condition,
@@ -47,7 +47,7 @@ impl OccupancyWatch {
     }
 
     /// Adds an instruction that is in the ROB from cycle `first` to `last`.
-    pub fn enter(&mut self, first: u64, last: u64, is_load: bool) {
+    pub(super) fn enter(&mut self, first: u64, last: u64, is_load: bool) {
         self.pass(first);
         let weight = self.each + if is_load { self.load } else { 0 };
         if weight != 0 {
@@ -76,12 +76,12 @@ impl OccupancyWatch {
     }
 
     /// Closes the cycles before `cycle`, in which nothing more enters.
-    pub fn close(&mut self, cycle: u64) {
+    pub(super) fn close(&mut self, cycle: u64) {
         self.pass(cycle);
     }
 
     /// Leaves out the cycles from after `from` to `to`, in which the core sleeps.
-    pub fn sleep(&mut self, from: u64, to: u64) {
+    pub(super) fn sleep(&mut self, from: u64, to: u64) {
         self.pass(from + 1);
         self.next = self.next.max(to + 1);
         self.watch.skip(self.next);

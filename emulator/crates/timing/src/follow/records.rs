@@ -69,12 +69,12 @@ snapshot::snapshot!(Follower {
 
 impl Follower {
     /// Returns a follower of a core whose last commit was in cycle `committed`.
-    pub fn new(committed: u64) -> Self {
+    pub(crate) fn new(committed: u64) -> Self {
         Self { cycle: committed, ..Self::default() }
     }
 
     /// Counts `events` from now on, and no others; or all.
-    pub fn ask_for(&mut self, all: bool, events: impl Iterator<Item = PerfEvent>) {
+    pub(crate) fn ask_for(&mut self, all: bool, events: impl Iterator<Item = PerfEvent>) {
         self.asked_tea = all;
         self.asked_rob = all;
         self.asked_loads = all;
@@ -86,7 +86,7 @@ impl Follower {
     }
 
     /// Returns the running total of an event; `None` if it is not counted here.
-    pub fn count(&self, event: PerfEvent) -> Option<u64> {
+    pub(crate) fn count(&self, event: PerfEvent) -> Option<u64> {
         match event {
             PerfEvent::RobOccupancy => Some(self.rob_occupancy),
             PerfEvent::LoadQueueOccupancy => Some(self.load_queue_occupancy),
@@ -98,20 +98,20 @@ impl Follower {
     }
 
     /// Returns the cycles in which a counter's condition held.
-    pub fn watched(&self, counter: usize) -> Option<u64> {
+    pub(crate) fn watched(&self, counter: usize) -> Option<u64> {
         let commit = self.at_commit.iter().map(|w| (w.counter, &w.watch));
         let occupancy = self.occupancies.iter().map(|w| (w.counter, &w.watch));
         commit.chain(occupancy).find(|&(of, _)| of == counter).map(|(_, watch)| watch.total)
     }
 
     /// Counts no condition for a counter any more.
-    pub fn forget(&mut self, counter: usize) {
+    pub(crate) fn forget(&mut self, counter: usize) {
         self.at_commit.retain(|w| w.counter != counter);
         self.occupancies.retain(|w| w.counter != counter);
     }
 
     /// Counts cycles for a counter by a condition.
-    pub fn watch(&mut self, counter: usize, selection: Selection, condition: Condition) {
+    pub(crate) fn watch(&mut self, counter: usize, selection: Selection, condition: Condition) {
         if let Some(queues) = OccupancyWatch::of(counter, selection, condition, self.cycle) {
             self.occupancies.push(queues);
         } else {
@@ -122,7 +122,7 @@ impl Follower {
 
     /// Counts instructions that left the ROB: the cycles of `records` count from `cycle`, and the last one left in
     /// cycle `last`.
-    pub fn take(
+    pub(crate) fn take(
         &mut self,
         (cycle, last): (u64, u64),
         records: &[CommitRecord],
@@ -185,7 +185,7 @@ impl Follower {
     }
 
     /// Closes the cycles up to that of the last commit, in which nothing more occurs.
-    pub fn close_cycles(&mut self, committed: u64) {
+    pub(crate) fn close_cycles(&mut self, committed: u64) {
         for watch in &mut self.occupancies {
             watch.close(committed + 1);
         }
@@ -195,7 +195,7 @@ impl Follower {
     }
 
     /// Leaves out the cycles from after `from` to `to`, in which the core sleeps.
-    pub fn sleep(&mut self, from: u64, to: u64) {
+    pub(crate) fn sleep(&mut self, from: u64, to: u64) {
         for watch in &mut self.occupancies {
             watch.sleep(from, to);
         }

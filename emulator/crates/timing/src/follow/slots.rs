@@ -95,12 +95,12 @@ snapshot::snapshot!(Slots {
 
 impl Slots {
     /// Returns slot counters for a core of `width` with `rows` ROB rows, which decoded last in cycle `decoded`.
-    pub fn new(width: u32, rows: u32, decoded: u64) -> Self {
+    pub(crate) fn new(width: u32, rows: u32, decoded: u64) -> Self {
         Self { width, rows, began: decoded, plain: decoded + 1, slow: true, ..Self::default() }
     }
 
     /// Returns the cycle of the last decode, or up to which the core slept.
-    pub fn decoded_in(&self) -> u64 {
+    pub(crate) fn decoded_in(&self) -> u64 {
         self.plain - 1
     }
 
@@ -111,13 +111,13 @@ impl Slots {
     }
 
     /// Watches nothing for a counter any more.
-    pub fn forget(&mut self, counter: usize) {
+    pub(crate) fn forget(&mut self, counter: usize) {
         self.watches.retain(|watch| watch.counter != counter);
         self.set_pace();
     }
 
     /// Returns the cycles in which a counter's condition held.
-    pub fn watched(&self, counter: usize) -> Option<u64> {
+    pub(crate) fn watched(&self, counter: usize) -> Option<u64> {
         let mut watches = self.watches.iter();
         let found = watches.find(|watch| watch.counter == counter);
         found.map(|found| found.watch.total)
@@ -125,7 +125,7 @@ impl Slots {
 
     /// Returns the total of an event. `restart`: why the last instruction redirected the front end, if it did. Called
     /// between batches.
-    pub fn count(&self, event: PerfEvent, restart: Option<Restart>) -> Option<u64> {
+    pub(crate) fn count(&self, event: PerfEvent, restart: Option<Restart>) -> Option<u64> {
         let kinds = kinds(event)?;
         let trap = u64::from(self.open && restart.is_some_and(Restart::is_trap));
         // All instructions that left are in a group while one is open; otherwise those since the last group are in
@@ -157,7 +157,7 @@ impl Slots {
     }
 
     /// Notes all records of a batch, whose instructions left the ROB.
-    pub fn sent(&mut self, records: &[CommitRecord]) {
+    pub(crate) fn sent(&mut self, records: &[CommitRecord]) {
         self.sent += records.len() as u64;
         self.last = self.last.wrapping_add(records.len() as u64);
         if let Some(heads) = &mut self.heads {
@@ -175,7 +175,7 @@ impl Slots {
     /// instruction before it was dispatched in cycle `dispatched`. Returns false, and starts none, if there is more to
     /// count than cycles in which decode waited: that is for [`Self::start_group`].
     #[inline(always)]
-    pub fn start_at_once(
+    pub(crate) fn start_at_once(
         &mut self,
         decode: u64,
         dispatched: u64,
@@ -203,7 +203,7 @@ impl Slots {
 
     /// Starts a group, whatever there is to count before it.
     #[inline(always)]
-    pub fn start_group(&mut self, group: Group, records: &Records, window: &Window) {
+    pub(crate) fn start_group(&mut self, group: Group, records: &Records, window: &Window) {
         let restart = window.restarted_by();
         if self.slow || (restart.is_some() && self.heads.is_some()) {
             return self.start_group_slowly(group, records, window);
@@ -411,7 +411,7 @@ impl Slots {
 
     /// Tells the watches now of the cycles up to the last commit, whose instruction changed the privilege, if it
     /// restarted the front end.
-    pub fn close_cycles(&mut self, window: &Window) {
+    pub(crate) fn close_cycles(&mut self, window: &Window) {
         let Some(restart) = window.restart().filter(|_| self.open && !self.watches.is_empty())
         else {
             return;
@@ -429,7 +429,7 @@ impl Slots {
     }
 
     /// Leaves out the cycles from after `from` to `to`, in which the core sleeps: they have no slots.
-    pub fn sleep(&mut self, from: u64, to: u64, window: &Window) {
+    pub(crate) fn sleep(&mut self, from: u64, to: u64, window: &Window) {
         let cycle = self.decoded_in();
         self.close_group(0, window.restart());
         self.last = 0;

@@ -20,26 +20,26 @@ snapshot::snapshot!(Watch { condition, next, pending, met, total });
 
 impl Watch {
     /// Returns a watch that counts from cycle `next` on.
-    pub fn new(condition: Condition, next: u64) -> Self {
+    pub(super) fn new(condition: Condition, next: u64) -> Self {
         Self { condition, next, pending: 0, met: false, total: 0 }
     }
 
     /// Adds `value` occurrences in a cycle.
     #[inline]
-    pub fn add(&mut self, cycle: u64, value: u32) {
+    pub(super) fn add(&mut self, cycle: u64, value: u32) {
         self.close(cycle);
         self.more(value);
     }
 
     /// Adds `value` occurrences in the last cycle that the watch was told of.
     #[inline]
-    pub fn more(&mut self, value: u32) {
+    pub(super) fn more(&mut self, value: u32) {
         self.pending += value;
     }
 
     /// Adds `value` occurrences in each cycle from `from` to before `to`; nothing else occurs in them.
     #[inline]
-    pub fn span(&mut self, from: u64, to: u64, value: u32) {
+    pub(super) fn span(&mut self, from: u64, to: u64, value: u32) {
         self.close(from);
         if to > self.next {
             self.count(to - self.next, value + self.pending);
@@ -50,7 +50,7 @@ impl Watch {
 
     /// Closes the cycles before `cycle`, in which nothing more occurs.
     #[inline]
-    pub fn close(&mut self, cycle: u64) {
+    pub(super) fn close(&mut self, cycle: u64) {
         if cycle > self.next {
             let pending = std::mem::take(&mut self.pending);
             self.count(1, pending);
@@ -62,7 +62,7 @@ impl Watch {
     }
 
     /// Leaves out the cycles before `cycle` that are not closed.
-    pub fn skip(&mut self, cycle: u64) {
+    pub(super) fn skip(&mut self, cycle: u64) {
         self.next = self.next.max(cycle);
     }
 

@@ -39,7 +39,7 @@ snapshot::snapshot!(FetchBuffer {
 });
 
 impl FetchBuffer {
-    pub fn new(preset: &Preset) -> Self {
+    pub(crate) fn new(preset: &Preset) -> Self {
         let width = preset.decode.width;
         let packet = preset.fetch.bytes / 2;
         let reach = |slot| ((slot as u32 + packet).saturating_sub(1) / width) as u8;
@@ -57,7 +57,7 @@ impl FetchBuffer {
     }
 
     /// Empties the buffer.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if self.after_slot != 0 {
             self.after_slot_before = self.after_slot;
         }
@@ -76,7 +76,7 @@ impl FetchBuffer {
     /// Returns the first cycle in which there is room for a whole packet: the row that lies `rows` before its last one
     /// must be decoded.
     #[inline(always)]
-    pub fn room(&self) -> u64 {
+    pub(crate) fn room(&self) -> u64 {
         let last = self.row + u32::from(self.reach[self.slot() as usize % SLOTS]);
         match last.checked_sub(self.rows) {
             Some(row) => self.decoded[row as usize % ROWS] + 1,
@@ -86,21 +86,21 @@ impl FetchBuffer {
 
     /// Adds a packet that is in the buffer from cycle `there` on: it ends the current group if that is decoded before.
     #[inline(always)]
-    pub fn arrives(&mut self, there: u64) {
+    pub(crate) fn arrives(&mut self, there: u64) {
         self.end = if there > self.cycle { self.after_slot } else { self.end };
     }
 
     /// Returns true if the next instruction starts a group: the current one is full, or the instruction arrived too
     /// late for it.
     #[inline(always)]
-    pub fn ended(&self) -> bool {
+    pub(crate) fn ended(&self) -> bool {
         self.after_slot == self.end
     }
 
     /// Starts a group; returns the cycle of its decode. Its packet is in the buffer from cycle `there` on; the last instruction
     /// of the group before was dispatched in `dispatched`.
     #[inline(always)]
-    pub fn start(&mut self, there: u64, dispatched: u64) -> u64 {
+    pub(crate) fn start(&mut self, there: u64, dispatched: u64) -> u64 {
         if self.slot() == self.width {
             self.row += 1;
             self.after_slot = 0;
@@ -113,20 +113,20 @@ impl FetchBuffer {
 
     /// Decodes the next instruction of the group; returns the cycle.
     #[inline(always)]
-    pub fn decode(&mut self) -> u64 {
+    pub(crate) fn decode(&mut self) -> u64 {
         self.after_slot += EACH_SLOT;
         self.cycle
     }
 
     /// Returns the slot of the instruction decoded last, plus one, in each of the lanes of [`EACH_SLOT`].
     #[inline(always)]
-    pub fn after_slot(&self) -> u32 {
+    pub(crate) fn after_slot(&self) -> u32 {
         self.after_slot
     }
 
     /// Returns the slot in which the last instruction was decoded, although it may have redirected fetch since.
     #[inline(always)]
-    pub fn last_slot(&self) -> u32 {
+    pub(crate) fn last_slot(&self) -> u32 {
         let after_slot = match self.after_slot {
             0 => self.after_slot_before,
             after_slot => after_slot,
@@ -136,7 +136,7 @@ impl FetchBuffer {
 
     /// Returns the cycle of the instruction decoded last.
     #[inline(always)]
-    pub fn cycle(&self) -> u64 {
+    pub(crate) fn cycle(&self) -> u64 {
         self.cycle
     }
 }

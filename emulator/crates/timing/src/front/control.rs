@@ -11,7 +11,7 @@ impl FrontEnd {
     /// Times fetch after the conditional branch fetched last, which commits in cycle `committed`. True if it was mispredicted:
     /// fetch restarts in cycle `resolved`.
     #[inline(always)]
-    pub fn branch(&mut self, forecast: &Forecast, resolved: u64, committed: u64) -> bool {
+    pub(crate) fn branch(&mut self, forecast: &Forecast, resolved: u64, committed: u64) -> bool {
         let taken = forecast.taken();
         let branch = BranchOutcome::branch(taken, forecast.next());
         let (f1, f2) = self.stages(forecast, &branch, committed);
@@ -29,7 +29,7 @@ impl FrontEnd {
 
     /// Like [`Self::branch`], for a jump.
     #[inline(always)]
-    pub fn jump(&mut self, forecast: &Forecast, resolved: u64, committed: u64) -> bool {
+    pub(crate) fn jump(&mut self, forecast: &Forecast, resolved: u64, committed: u64) -> bool {
         let jump = BranchOutcome::jump(forecast.next());
         let (f1, f2) = self.stages(forecast, &jump, committed);
         if forecast.strains_returns() {
@@ -59,7 +59,7 @@ impl FrontEnd {
     }
 
     /// Times fetch after a branch or jump of which every stage knows where it goes.
-    pub fn foreseen(&mut self, taken: bool) {
+    pub(crate) fn foreseen(&mut self, taken: bool) {
         if taken {
             let right = Stage { redirects: true, right: true, ..Stage::default() };
             self.leave(right, right, false);

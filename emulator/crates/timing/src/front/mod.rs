@@ -143,7 +143,7 @@ snapshot::snapshot!(FrontEnd {
 });
 
 impl FrontEnd {
-    pub fn new(preset: &Preset) -> Self {
+    pub(crate) fn new(preset: &Preset) -> Self {
         Self {
             f0: 0,
             next_f0: 0,
@@ -167,7 +167,7 @@ impl FrontEnd {
     }
 
     /// Returns how the fetch of the current packet went, provided that this was called for the packet before, too.
-    pub fn fetched_packet(&mut self) -> PacketFetch {
+    pub(crate) fn fetched_packet(&mut self) -> PacketFetch {
         let translated = std::mem::take(&mut self.translated);
         PacketFetch {
             asked: self.f0.saturating_sub(std::mem::take(&mut self.late)),
@@ -181,35 +181,35 @@ impl FrontEnd {
 
     /// Returns F0 of the packet that holds the instruction decoded last.
     #[inline(always)]
-    pub fn fetched(&self) -> u64 {
+    pub(crate) fn fetched(&self) -> u64 {
         self.f0
     }
 
     /// Returns the number of the current packet's line.
-    pub fn line(&self) -> u64 {
+    pub(crate) fn line(&self) -> u64 {
         self.line
     }
 
     /// Restarts fetch with F0 in cycle `f0`, and drops what was fetched.
-    pub fn redirect(&mut self, f0: u64) {
+    pub(crate) fn redirect(&mut self, f0: u64) {
         self.counts.redirects += 1;
         self.next_f0 = f0;
         self.buffer.clear();
     }
 
     /// Begins to show which lines of code need no access.
-    pub fn begin_warming(&mut self) {
+    pub(crate) fn begin_warming(&mut self) {
         self.l1i.begin_warming();
     }
 
     /// Returns the lines of code that need no access while the cache is kept warm.
     #[inline(always)]
-    pub fn shown(&self) -> Option<&ShownLines> {
+    pub(crate) fn shown(&self) -> Option<&ShownLines> {
         self.l1i.shown()
     }
 
     /// `fence.i`: the instruction cache is emptied.
-    pub fn clear_l1i(&mut self) {
+    pub(crate) fn clear_l1i(&mut self) {
         self.l1i.clear();
         self.line = u64::MAX;
     }

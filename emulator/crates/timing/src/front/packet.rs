@@ -17,19 +17,19 @@ pub(crate) struct Below<'a> {
 impl FrontEnd {
     /// Starts a decode group; returns the cycle of its decode.
     #[inline(always)]
-    pub fn start_group(&mut self, dispatched: u64) -> u64 {
+    pub(crate) fn start_group(&mut self, dispatched: u64) -> u64 {
         self.buffer.start(self.entered + 1, dispatched)
     }
 
     /// Decodes the next instruction of packet and group; returns the cycle.
     #[inline(always)]
-    pub fn decode(&mut self) -> u64 {
+    pub(crate) fn decode(&mut self) -> u64 {
         self.buffer.decode()
     }
 
     /// Starts a packet. `reads`: the page-table entries that an ITLB miss reads. `committed`: last commit of the packet before.
     #[inline(always)]
-    pub fn packet(
+    pub(crate) fn packet(
         &mut self,
         packet: Packet,
         reads: Option<&WalkReads>,
@@ -134,12 +134,12 @@ impl FrontEnd {
     }
 
     /// Shows a line again, if it is there, so that another fetch changes nothing; returns whether that is so.
-    pub fn show_again(&self, line: u64) -> bool {
+    pub(crate) fn show_again(&self, line: u64) -> bool {
         self.l1i.show_again(line, false)
     }
 
     /// Fetches a line for functional warming, and shows it from now on.
-    pub fn warm(&mut self, line: u64, cycle: u64, lower: &mut Lower) {
+    pub(crate) fn warm(&mut self, line: u64, cycle: u64, lower: &mut Lower) {
         if self.l1i.hit(line, cycle, false).is_none() {
             self.l1i_miss(line, cycle, lower);
             self.l1i.settle();

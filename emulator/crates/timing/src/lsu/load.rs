@@ -19,7 +19,7 @@ const REPORT: u64 = 2;
 impl Lsu {
     /// Issues a load whose address is ready to be computed in cycle `ready`.
     #[inline(always)]
-    pub fn issue_load(
+    pub(crate) fn issue_load(
         &mut self,
         micro_op: &MicroOp,
         ready: u64,
@@ -37,7 +37,7 @@ impl Lsu {
 
     /// Executes a load that issued. `head`: first cycle in which it is the oldest instruction.
     #[inline(always)]
-    pub fn load(
+    pub(crate) fn load(
         &mut self,
         micro_op: &MicroOp,
         load: &Access<'_>,
@@ -205,7 +205,12 @@ impl Lsu {
     }
 
     /// Executes a load-reserved or the read of an atomic, alone in the machine, with its address in S0 = `s0`.
-    pub fn atomic(&mut self, access: &MemAccess, s0: u64, walk: Option<&WalkReads>) -> Answer {
+    pub(crate) fn atomic(
+        &mut self,
+        access: &MemAccess,
+        s0: u64,
+        walk: Option<&WalkReads>,
+    ) -> Answer {
         self.counts.atomics += 1;
         if access.mmio() {
             return self.device(s0, s0);
@@ -227,7 +232,7 @@ impl Lsu {
 
     /// Issues a load or store that faults; returns the cycle of its issue, the port, and the cycle in which the ROB has
     /// the exception.
-    pub fn fault(
+    pub(crate) fn fault(
         &mut self,
         micro_op: &MicroOp,
         ready: u64,

@@ -48,7 +48,7 @@ pub(crate) struct Access<'a> {
 
 impl Access<'_> {
     /// Returns the access of an instruction that accesses no memory.
-    pub fn none(id: StaticId) -> Self {
+    pub(crate) fn none(id: StaticId) -> Self {
         Self { id, pa: 0, mmio: false, store: StoreMatch::default(), walk: None }
     }
 }
@@ -121,14 +121,14 @@ pub(crate) struct ByRegisterFile {
 
 impl ByRegisterFile {
     /// Returns the accesses of both.
-    pub fn all(self) -> u64 {
+    pub(crate) fn all(self) -> u64 {
         self.integer + self.fp
     }
 }
 
 impl LsuCounts {
     /// Returns the loads that were tried again, once for each reason.
-    pub fn replays(&self) -> u64 {
+    pub(crate) fn replays(&self) -> u64 {
         let waits = self.forward_waits + self.partial_forwards;
         self.load_walks + self.refused + self.bank_conflicts + waits
     }
@@ -156,28 +156,28 @@ snapshot::snapshot!(LsuCounts {
 
 impl LsuCounts {
     /// Returns the loads that were executed, and atomics.
-    pub fn all_loads(&self) -> u64 {
+    pub(crate) fn all_loads(&self) -> u64 {
         self.loads.iter().sum::<u64>() + self.atomics
     }
 
     /// Returns the integer and FP loads that retired.
-    pub fn retired_loads(&self) -> ByRegisterFile {
+    pub(crate) fn retired_loads(&self) -> ByRegisterFile {
         let of = |file: u8| self.loads[usize::from(file)] - self.failed[usize::from(file)];
         ByRegisterFile { integer: of(ring::NONE) + of(ring::INT), fp: of(ring::FP) }
     }
 
     /// Returns the loads that retired and that the L1 or a store answered.
-    pub fn early_loads(&self) -> u64 {
+    pub(crate) fn early_loads(&self) -> u64 {
         self.retired_loads().all() - self.late_loads.iter().sum::<u64>()
     }
 
     /// Integer and FP stores.
-    pub fn stores(&self) -> ByRegisterFile {
+    pub(crate) fn stores(&self) -> ByRegisterFile {
         ByRegisterFile { integer: self.stores - self.fp_stores, fp: self.fp_stores }
     }
 
     /// Takes back a load that failed its order.
-    pub fn take_back(&mut self, micro_op: &MicroOp, answer: &Answer) {
+    pub(crate) fn take_back(&mut self, micro_op: &MicroOp, answer: &Answer) {
         self.failed[usize::from(micro_op.file % 4)] += 1;
         if let CycleClass::LoadL2
         | CycleClass::LoadLlc
@@ -228,7 +228,7 @@ snapshot::snapshot!(Lsu {
 
 impl Lsu {
     /// Returns the load/store unit of hart `hart`, connected to `memory`.
-    pub fn new(preset: &Preset, memory: &SharedMemory, hart: usize) -> Self {
+    pub(crate) fn new(preset: &Preset, memory: &SharedMemory, hart: usize) -> Self {
         let lower = Lower::new(preset, memory, hart);
         Self {
             walk: Walk::new(preset),
@@ -253,22 +253,22 @@ impl Lsu {
 
     /// Returns the cycle from which the unit is drained: no store waits, no miss is outstanding.
     #[inline]
-    pub fn drained(&self) -> u64 {
+    pub(crate) fn drained(&self) -> u64 {
         self.stores.empty().max(self.l1d.idle()).max(self.mmio_busy)
     }
 
     /// Does to the caches what other harts asked for in their turn.
-    pub fn heed_probes(&mut self) {
+    pub(crate) fn heed_probes(&mut self) {
         self.l1d.heed_probes(&mut self.lower);
     }
 
     /// Puts the line of an access into the L1 data cache, as if somebody had asked for it in time.
-    pub fn bring(&mut self, pa: u64, cycle: u64, write: bool) {
+    pub(crate) fn bring(&mut self, pa: u64, cycle: u64, write: bool) {
         self.l1d.bring(pa >> LINE_BITS, cycle, write, &mut self.lower);
     }
 
     /// Drops cached translations.
-    pub fn flush_tlb(&mut self) {
+    pub(crate) fn flush_tlb(&mut self) {
         self.walk.clear();
     }
 

@@ -26,13 +26,13 @@ pub(super) struct Stores {
 snapshot::snapshot!(Stores { stores, next, empty });
 
 impl Stores {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { stores: [Store::default(); STORES], next: 0, empty: 0 }
     }
 
     /// Returns the store that a load found in program order, if it is still in the queue in cycle `at`.
     #[inline(always)]
-    pub fn find(&self, found: StoreMatch, at: u64) -> Option<Store> {
+    pub(super) fn find(&self, found: StoreMatch, at: u64) -> Option<Store> {
         if found.ago == 0 {
             return None;
         }
@@ -42,14 +42,14 @@ impl Stores {
 
     /// Adds a store.
     #[inline(always)]
-    pub fn push(&mut self, store: Store) {
+    pub(super) fn push(&mut self, store: Store) {
         self.stores[self.next % STORES] = store;
         self.next = self.next.wrapping_add(1);
         self.empty = self.empty.max(store.gone);
     }
 
     /// Returns the cycle from which the queue is empty.
-    pub fn empty(&self) -> u64 {
+    pub(super) fn empty(&self) -> u64 {
         self.empty
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct StoreTimes {
 
 impl StoreTimes {
     /// Counts what issued of a store that was dispatched in cycle `dispatch`.
-    pub fn count(&self, dispatch: u64, issued: &mut Issued) {
+    pub(crate) fn count(&self, dispatch: u64, issued: &mut Issued) {
         let [address, data] = [self.issue, self.data_issue].map(|cycle| cycle - dispatch);
         match self.ports {
             [port, 0] => issued.count(port, lane::MEM, address),
@@ -57,7 +57,7 @@ impl Lsu {
     /// Executes a store whose address and data are ready in the cycles given. `fp`: latency of the FP pipeline and its
     /// port, for FP data.
     #[inline(always)]
-    pub fn store(
+    pub(crate) fn store(
         &mut self,
         micro_op: &MicroOp,
         store: &Access<'_>,
@@ -101,7 +101,7 @@ impl Lsu {
     /// written in order, one a cycle, when no load wants the port. A miss does not hold the queue up, unless no MSHR
     /// takes it.
     #[inline(always)]
-    pub fn write(
+    pub(crate) fn write(
         &mut self,
         store: &Access<'_>,
         times: &StoreTimes,

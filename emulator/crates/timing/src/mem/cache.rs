@@ -78,7 +78,7 @@ pub(crate) struct ShownLines {
 
 impl Cache {
     /// Returns an empty cache of `kib` KiB; sizes are powers of two.
-    pub fn new(kib: u32, ways: u32, seed: u16) -> Self {
+    pub(crate) fn new(kib: u32, ways: u32, seed: u16) -> Self {
         let lines = (kib as usize * 1024) >> super::LINE_BITS;
         let sets = lines / ways as usize;
         Self {
@@ -96,7 +96,7 @@ impl Cache {
     }
 
     /// Begins to say which lines need no access; none is shown yet.
-    pub fn begin_warming(&mut self) {
+    pub(crate) fn begin_warming(&mut self) {
         let shown = self.shown.get_or_insert_default();
         shown.reads.clear();
         shown.writes.clear();
@@ -104,12 +104,12 @@ impl Cache {
 
     /// Returns the lines that need no access, once [warming has begun](Self::begin_warming).
     #[inline(always)]
-    pub fn shown(&self) -> Option<&ShownLines> {
+    pub(crate) fn shown(&self) -> Option<&ShownLines> {
         self.shown.as_ref()
     }
 
     /// Shows a line that was accessed last of its set.
-    pub fn show(&self, line: u64, written: bool) {
+    pub(crate) fn show(&self, line: u64, written: bool) {
         if let Some(shown) = &self.shown {
             shown.reads.show(line);
             if written && !self.asks(line) {
@@ -119,7 +119,7 @@ impl Cache {
     }
 
     /// Shows a line again, if it is there and another access to it changes nothing; returns whether that is so.
-    pub fn show_again(&self, line: u64, write: bool) -> bool {
+    pub(crate) fn show_again(&self, line: u64, write: bool) -> bool {
         let set = (line & self.set_mask) as usize;
         let Some(way) = self.find(set, self.tag(line)) else { return false };
         let is = |bits: u16| bits >> way & 1 != 0;
@@ -142,7 +142,7 @@ impl Cache {
     }
 
     /// Forgets when lines came: all that are on their way are there.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.fills.iter_mut().for_each(|fill| fill.cycle = 0);
         self.last_fill = 0;
     }
@@ -155,7 +155,7 @@ impl Cache {
 
     /// Returns the cycle from which the line is there (0: long ago), or `None` if it is absent.
     #[inline(always)]
-    pub fn hit(&mut self, line: u64, cycle: u64, write: bool) -> Option<u64> {
+    pub(crate) fn hit(&mut self, line: u64, cycle: u64, write: bool) -> Option<u64> {
         let index = (line & self.set_mask) as usize;
         let tag = self.tag(line);
         if self.sets[index].tag != tag {
@@ -190,17 +190,23 @@ impl Cache {
     }
 
     /// Returns true if the line is there or on its way.
-    pub fn contains(&self, line: u64) -> bool {
+    pub(crate) fn contains(&self, line: u64) -> bool {
         self.find((line & self.set_mask) as usize, self.tag(line)).is_some()
     }
 
     /// Returns where a line that is on its way comes from.
-    pub fn source(&self, line: u64) -> u8 {
+    pub(crate) fn source(&self, line: u64) -> u8 {
         self.last(line).source
     }
 
     /// Puts an absent line in a random way, there from `cycle` on.
-    pub fn fill(&mut self, line: u64, cycle: u64, dirty: bool, source: u8) -> Option<Victim> {
+    pub(crate) fn fill(
+        &mut self,
+        line: u64,
+        cycle: u64,
+        dirty: bool,
+        source: u8,
+    ) -> Option<Victim> {
         let index = (line & self.set_mask) as usize;
         let way = self.random.next() as usize & (self.ways - 1);
         let tag = self.tag(line);
@@ -224,7 +230,7 @@ impl Cache {
     }
 
     /// Notes that a line that was on its way is there.
-    pub fn arrived(&mut self, line: u64) {
+    pub(crate) fn arrived(&mut self, line: u64) {
         let fill = &mut self.fills[line as usize % FILLS];
         if fill.line == line {
             fill.cycle = 0;
@@ -233,18 +239,18 @@ impl Cache {
 
     /// Returns the number, among all places of the cache, of the place of a line that was the last of its set to be
     /// looked up or filled.
-    pub fn place(&self, line: u64) -> usize {
+    pub(crate) fn place(&self, line: u64) -> usize {
         let set = (line & self.set_mask) as usize;
         set * self.ways + usize::from(self.sets[set].recent)
     }
 
     /// Returns how many lines the cache has room for.
-    pub fn places(&self) -> usize {
+    pub(crate) fn places(&self) -> usize {
         self.tags.len()
     }
 
     /// Drops a line; true if it was dirty.
-    pub fn invalidate(&mut self, line: u64) -> bool {
+    pub(crate) fn invalidate(&mut self, line: u64) -> bool {
         let index = (line & self.set_mask) as usize;
         let tag = self.tag(line);
         let Some(way) = self.find(index, tag) else {
@@ -264,20 +270,20 @@ impl Cache {
     /// Whether a write to the line, which is there and was the last of its set to be looked up or filled, has to be
     /// asked for.
     #[inline]
-    pub fn asks(&self, line: u64) -> bool {
+    pub(crate) fn asks(&self, line: u64) -> bool {
         let set = (line & self.set_mask) as usize;
         self.asks[set] >> self.sets[set].recent & 1 != 0
     }
 
     /// Sets [`Self::asks`].
-    pub fn set_asks(&mut self, line: u64, asks: bool) {
+    pub(crate) fn set_asks(&mut self, line: u64, asks: bool) {
         let set = (line & self.set_mask) as usize;
         let way = self.sets[set].recent;
         self.asks[set] = self.asks[set] & !(1 << way) | u16::from(asks) << way;
     }
 
     /// Another hart took the line, or reads it.
-    pub fn probed(&mut self, probe: &Probe) {
+    pub(crate) fn probed(&mut self, probe: &Probe) {
         if probe.drop {
             self.invalidate(probe.line);
         } else if let Some(way) =
@@ -291,7 +297,7 @@ impl Cache {
     }
 
     /// Drops everything, as `fence.i` does to the instruction cache.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.tags.fill(0);
         self.sets.fill(Set::default());
         if self.shown.is_some() {

@@ -128,18 +128,18 @@ impl RequestCounts<'_> {
         self.0[kind as usize].load(Relaxed)
     }
 
-    pub fn add(self, kind: UncoreCount, more: u64) {
+    pub(super) fn add(self, kind: UncoreCount, more: u64) {
         let value = self.get(kind).wrapping_add(more);
         self.0[kind as usize].store(value, Relaxed);
     }
 
     /// Adds one.
-    pub fn count(self, kind: UncoreCount) {
+    pub(super) fn count(self, kind: UncoreCount) {
         self.add(kind, 1);
     }
 
     /// Subtracts one.
-    pub fn uncount(self, kind: UncoreCount) {
+    pub(super) fn uncount(self, kind: UncoreCount) {
         self.add(kind, u64::MAX);
     }
 }
@@ -151,12 +151,18 @@ snapshot::snapshot!(LineOwners(0));
 
 impl LineOwners {
     /// Returns the owners in an empty cache with room for `lines` lines.
-    pub fn new(lines: usize) -> Self {
+    pub(super) fn new(lines: usize) -> Self {
         Self(vec![0; lines].into())
     }
 
     /// Notes that a line comes to a place, and that the one that was there goes.
-    pub fn fill(&mut self, place: usize, hart: usize, origin: Origin, counts: &UncoreCounts) {
+    pub(super) fn fill(
+        &mut self,
+        place: usize,
+        hart: usize,
+        origin: Origin,
+        counts: &UncoreCounts,
+    ) {
         let owner = 1 + (hart % HARTS * Origin::COUNT + origin as usize) as u8;
         let before = std::mem::replace(&mut self.0[place], owner);
         if let Some((hart, origin)) = owner_of(before) {
@@ -166,7 +172,7 @@ impl LineOwners {
     }
 
     /// Counts all lines anew.
-    pub fn recount(&self, counts: &UncoreCounts) {
+    pub(super) fn recount(&self, counts: &UncoreCounts) {
         counts.clear_lines();
         for (hart, origin) in self.0.iter().filter_map(|&owner| owner_of(owner)) {
             counts.of(hart, origin).count(UncoreCount::Lines);

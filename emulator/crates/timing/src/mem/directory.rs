@@ -63,7 +63,7 @@ pub(crate) struct Directory {
 snapshot::snapshot!(Directory { lines, probes } keeps { probe, transfer, last_answer });
 
 impl Directory {
-    pub fn new(preset: &Preset, harts: usize) -> Self {
+    pub(super) fn new(preset: &Preset, harts: usize) -> Self {
         Self {
             lines: HashMap::new(),
             probes: vec![Vec::new(); harts],
@@ -74,7 +74,7 @@ impl Directory {
     }
 
     /// Forgets when requests were answered: all answers are there.
-    pub fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         if std::mem::take(&mut self.last_answer) != 0 {
             self.lines.values_mut().for_each(|line| line.free = 0);
         }
@@ -82,7 +82,7 @@ impl Directory {
 
     /// Grants a line to a hart that asks for it in `cycle`, as its caches do not hold it, or not to be written. The
     /// other harts find what that means for them in their [probes](Self::take_probes).
-    pub fn request(&mut self, hart: usize, line: u64, cycle: u64, write: bool) -> Grant {
+    pub(super) fn request(&mut self, hart: usize, line: u64, cycle: u64, write: bool) -> Grant {
         let me = 1 << hart;
         let entry = self.lines.entry(line).or_default();
         let others = entry.holders & !me;
@@ -125,7 +125,7 @@ impl Directory {
     }
 
     /// Notes that the answer to a request is in the hart's L1 in `cycle`.
-    pub fn answered(&mut self, line: u64, cycle: u64) {
+    pub(super) fn answered(&mut self, line: u64, cycle: u64) {
         if let Some(entry) = self.lines.get_mut(&line) {
             entry.free = entry.free.max(cycle);
             self.last_answer = self.last_answer.max(cycle);
@@ -133,7 +133,7 @@ impl Directory {
     }
 
     /// Notes that a hart writes to a line that it holds, if it need not ask; returns true if so.
-    pub fn writes(&mut self, hart: usize, line: u64) -> bool {
+    pub(super) fn writes(&mut self, hart: usize, line: u64) -> bool {
         let entry = self.lines.get_mut(&line);
         let Some(entry) = entry.filter(|entry| entry.alone && entry.holders == 1 << hart) else {
             return false;
@@ -143,7 +143,7 @@ impl Directory {
     }
 
     /// Notes that a hart's caches dropped the line by themselves.
-    pub fn evicted(&mut self, hart: usize, line: u64) {
+    pub(super) fn evicted(&mut self, hart: usize, line: u64) {
         if let Some(entry) = self.lines.get_mut(&line) {
             entry.holders &= !(1 << hart);
             if entry.holders == 0 {
@@ -154,12 +154,12 @@ impl Directory {
 
     /// Adds a probe for the L1 of a hart, whose L2 dropped the line on an instruction's behalf: the L1 has to do the
     /// same.
-    pub fn push_probe(&mut self, hart: usize, probe: Probe) {
+    pub(super) fn push_probe(&mut self, hart: usize, probe: Probe) {
         self.probes[hart].push(probe);
     }
 
     /// Takes what other harts asked of a hart's caches since the last call.
-    pub fn take_probes(&mut self, hart: usize) -> Vec<Probe> {
+    pub(super) fn take_probes(&mut self, hart: usize) -> Vec<Probe> {
         std::mem::take(&mut self.probes[hart])
     }
 }

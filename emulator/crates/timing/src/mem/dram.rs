@@ -43,7 +43,7 @@ snapshot::snapshot!(Dram {
 });
 
 impl Dram {
-    pub fn new(preset: &Preset) -> Self {
+    pub(super) fn new(preset: &Preset) -> Self {
         let p: &Params = &preset.dram;
         let core = u64::from(preset.clock.mhz);
         // Memory cycles in core cycles, rounded up; nanoseconds likewise.
@@ -71,13 +71,13 @@ impl Dram {
     }
 
     /// Reads a line for `cause` from `cycle` on; returns when its first beat is there.
-    pub fn read(&mut self, line: u64, cycle: u64, cause: RequestCounts<'_>) -> u64 {
+    pub(super) fn read(&mut self, line: u64, cycle: u64, cause: RequestCounts<'_>) -> u64 {
         cause.count(UncoreCount::Reads);
         self.access(line, cycle, cause)
     }
 
     /// Writes a line for `cause` from `cycle` on.
-    pub fn write(&mut self, line: u64, cycle: u64, cause: RequestCounts<'_>) {
+    pub(super) fn write(&mut self, line: u64, cycle: u64, cause: RequestCounts<'_>) {
         cause.count(UncoreCount::Writes);
         self.access(line, cycle, cause);
     }
@@ -131,18 +131,18 @@ impl Dram {
     }
 
     /// Frees banks and bus; rows stay open.
-    pub fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         self.banks.iter_mut().for_each(|bank| bank.slot = Slot::default());
         self.bus = Slot::default();
     }
 
     /// Returns the number of accesses, and of those that found their row open.
-    pub fn counts(&self) -> (u64, u64) {
+    pub(super) fn counts(&self) -> (u64, u64) {
         (self.accesses, self.row_hits)
     }
 
     /// Sets [`Self::counts`].
-    pub fn set_counts(&mut self, counts: (u64, u64)) {
+    pub(super) fn set_counts(&mut self, counts: (u64, u64)) {
         (self.accesses, self.row_hits) = counts;
     }
 }

@@ -95,7 +95,7 @@ snapshot::snapshot!(L1d {
 });
 
 impl L1d {
-    pub fn new(preset: &Preset, coherent: bool) -> Self {
+    pub(crate) fn new(preset: &Preset, coherent: bool) -> Self {
         let p = &preset.l1d;
         Self {
             tags: Cache::new(p.kib, p.ways, 1),
@@ -129,7 +129,7 @@ impl L1d {
     /// which a dependent of the load can issue, and who had the line. An atomic is merged into the line when it
     /// arrives.
     #[inline(always)]
-    pub fn access(
+    pub(crate) fn access(
         &mut self,
         line: u64,
         s2: u64,
@@ -156,7 +156,7 @@ impl L1d {
     /// that no MSHR has yet, when one is free. Returns that cycle. On a miss the data is merged into the line when the
     /// line arrives.
     #[inline(always)]
-    pub fn store(&mut self, line: u64, s2: u64, lower: &mut Lower) -> u64 {
+    pub(crate) fn store(&mut self, line: u64, s2: u64, lower: &mut Lower) -> u64 {
         if self.coherent {
             return self.store_to_shared(line, s2, lower);
         }
@@ -200,7 +200,7 @@ impl L1d {
 
     /// Returns true if a store is replayed in cycle `s2`, in which nothing else can be accessed.
     #[inline(always)]
-    pub fn is_replaying(&self, s2: u64) -> bool {
+    pub(crate) fn is_replaying(&self, s2: u64) -> bool {
         self.store_data.is_replaying(s2)
     }
 
@@ -256,7 +256,7 @@ impl L1d {
     /// Puts a line into the cache at once, as if it had been asked for in time. The levels below are accessed as for a
     /// miss, at the cost of others; here the line takes a place.
     #[cold]
-    pub fn bring(&mut self, line: u64, cycle: u64, write: bool, lower: &mut Lower) {
+    pub(crate) fn bring(&mut self, line: u64, cycle: u64, write: bool, lower: &mut Lower) {
         match self.tags.hit(line, cycle, write) {
             None => {
                 let origin = if write { Origin::Store } else { Origin::Load };
@@ -277,7 +277,7 @@ impl L1d {
     }
 
     /// Does to the lines what other harts asked for, who take or read them.
-    pub fn heed_probes(&mut self, lower: &mut Lower) {
+    pub(crate) fn heed_probes(&mut self, lower: &mut Lower) {
         for probe in lower.heed_probes() {
             self.tags.probed(&probe);
             if probe.drop {
@@ -391,29 +391,29 @@ impl L1d {
     }
 
     /// Begins to show which lines need no access.
-    pub fn begin_warming(&mut self) {
+    pub(crate) fn begin_warming(&mut self) {
         self.tags.begin_warming();
     }
 
     /// Returns the lines that need no access while the cache is kept warm.
     #[inline(always)]
-    pub fn shown(&self) -> Option<&ShownLines> {
+    pub(crate) fn shown(&self) -> Option<&ShownLines> {
         self.tags.shown()
     }
 
     /// Shows a line again, if it is there and another access to it changes nothing; returns whether that is so.
-    pub fn show_again(&self, line: u64, origin: Origin) -> bool {
+    pub(crate) fn show_again(&self, line: u64, origin: Origin) -> bool {
         self.tags.show_again(line, origin.writes())
     }
 
     /// Accesses a line for functional warming, and shows it from now on. In `cycle` nothing earlier is still on its way.
-    pub fn warm(&mut self, line: u64, cycle: u64, origin: Origin, lower: &mut Lower) {
+    pub(crate) fn warm(&mut self, line: u64, cycle: u64, origin: Origin, lower: &mut Lower) {
         self.access(line, cycle, origin, lower);
         self.tags.show(line, origin.writes());
     }
 
     /// Forgets all that is on its way or busy, after the prefetches that were asked for.
-    pub fn settle(&mut self, lower: &mut Lower) {
+    pub(crate) fn settle(&mut self, lower: &mut Lower) {
         self.prefetch_until(u64::MAX, lower);
         self.tags.settle();
         self.mshrs.settle();
@@ -422,12 +422,12 @@ impl L1d {
     }
 
     /// Returns the cycles of miss registers in use, over all registers.
-    pub fn mshr_busy(&self) -> u64 {
+    pub(crate) fn mshr_busy(&self) -> u64 {
         self.mshrs.busy
     }
 
     /// Returns the cycle from which no miss is outstanding: what a fence waits for.
-    pub fn idle(&self) -> u64 {
+    pub(crate) fn idle(&self) -> u64 {
         self.mshrs.idle()
     }
 }

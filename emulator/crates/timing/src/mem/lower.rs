@@ -28,7 +28,7 @@ pub(crate) enum Level {
 impl Level {
     /// Returns the level that a number stands for: [`super::Cache`] keeps it.
     #[inline(always)]
-    pub fn from_number(number: u8) -> Self {
+    pub(crate) fn from_number(number: u8) -> Self {
         match number {
             0 => Self::L2,
             1 => Self::Llc,
@@ -91,12 +91,12 @@ snapshot::snapshot!(Counts {
 
 impl Counts {
     /// Returns the accesses of the L2.
-    pub fn l2_accesses(&self) -> u64 {
+    pub(crate) fn l2_accesses(&self) -> u64 {
         self.l2.iter().map(|lookups| lookups.all).sum()
     }
 
     /// Returns the misses of the L2.
-    pub fn l2_misses(&self) -> u64 {
+    pub(crate) fn l2_misses(&self) -> u64 {
         self.l2.iter().map(|lookups| lookups.misses).sum()
     }
 }
@@ -152,7 +152,7 @@ impl Snapshot for Lower {
 
 impl Lower {
     /// Returns the L2 of hart `hart`, connected to `memory`.
-    pub fn new(preset: &Preset, memory: &SharedMemory, hart: usize) -> Self {
+    pub(crate) fn new(preset: &Preset, memory: &SharedMemory, hart: usize) -> Self {
         let l2 = &preset.l2;
         Self {
             l2: Cache::new(l2.kib, l2.ways, 0x5678),
@@ -170,7 +170,7 @@ impl Lower {
 
     /// Reads a line for the L1 instruction cache; returns when it is there and who had it. `evicted` is told of a
     /// line that the L2 no longer holds and returns whether the L1 data cache's copy was dirty.
-    pub fn read(
+    pub(crate) fn read(
         &mut self,
         line: u64,
         cycle: u64,
@@ -188,7 +188,7 @@ impl Lower {
     }
 
     /// Reads a line for the L1 data cache, as [`Self::read`] does for the instruction cache.
-    pub fn read_data(
+    pub(crate) fn read_data(
         &mut self,
         line: u64,
         cycle: u64,
@@ -200,7 +200,7 @@ impl Lower {
     }
 
     /// Returns who answered the last read, which was by that level.
-    pub fn source(&self, level: Level) -> DataSource {
+    pub(crate) fn source(&self, level: Level) -> DataSource {
         match (level, self.peer) {
             (Level::L2, _) => DataSource::L2,
             (_, Some(Peer::Modified)) => DataSource::PeerModified,
@@ -261,13 +261,13 @@ impl Lower {
 
     /// Asks for leave to write to a line that the L1 data cache holds to read; returns when it may, or `None` if no
     /// other hart holds the line.
-    pub fn upgrade(&mut self, line: u64, cycle: u64) -> Option<u64> {
+    pub(crate) fn upgrade(&mut self, line: u64, cycle: u64) -> Option<u64> {
         let start = self.l2_port.serve(cycle, self.l2_interval);
         self.permission(line, start)
     }
 
     /// Notes that the hart writes to a line that it holds, if it need not ask; returns true if so.
-    pub fn writes(&mut self, line: u64) -> bool {
+    pub(crate) fn writes(&mut self, line: u64) -> bool {
         let directory = &mut self.shared.lock().directory;
         directory.as_mut().is_none_or(|directory| directory.writes(self.hart, line))
     }
@@ -279,7 +279,7 @@ impl Lower {
     }
 
     /// Does to the L2 what other harts asked for, and says what is to be done to the L1 data cache.
-    pub fn heed_probes(&mut self) -> Vec<Probe> {
+    pub(crate) fn heed_probes(&mut self) -> Vec<Probe> {
         let probes = match &mut self.shared.lock().directory {
             Some(directory) => directory.take_probes(self.hart),
             None => return Vec::new(),
@@ -291,7 +291,7 @@ impl Lower {
     }
 
     /// Forgets all that is on its way or busy, down to memory.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.l2.settle();
         self.l2_mshrs.settle();
         self.l2_port = Slot::default();
@@ -299,12 +299,12 @@ impl Lower {
     }
 
     /// Returns the cycles of the L2's miss registers in use, over all registers.
-    pub fn l2_mshr_busy(&self) -> u64 {
+    pub(crate) fn l2_mshr_busy(&self) -> u64 {
         self.l2_mshrs.busy
     }
 
     /// Takes a line that the L1 writes back.
-    pub fn write_back(&mut self, line: u64, cycle: u64) {
+    pub(crate) fn write_back(&mut self, line: u64, cycle: u64) {
         self.counts.writebacks += 1;
         self.l2_port.serve(cycle, self.l2_interval);
         if self.l2.hit(line, cycle, true).is_none() {

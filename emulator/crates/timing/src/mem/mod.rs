@@ -44,13 +44,13 @@ pub(crate) struct Lfsr(u16);
 snapshot::snapshot!(Lfsr(0));
 
 impl Lfsr {
-    pub fn new(seed: u16) -> Self {
+    pub(crate) fn new(seed: u16) -> Self {
         Self(seed | 1)
     }
 
     /// Shifts the register once (taps 16, 15, 13, 4) and returns its new value.
     #[inline]
-    pub fn next(&mut self) -> u32 {
+    pub(crate) fn next(&mut self) -> u32 {
         let bit = (self.0 >> 15 ^ self.0 >> 14 ^ self.0 >> 12 ^ self.0 >> 3) & 1;
         self.0 = self.0 << 1 | bit;
         u32::from(self.0)

@@ -32,7 +32,7 @@ pub(crate) struct Mshrs {
 snapshot::snapshot!(Mshrs { registers, prefetched, idle, busy } keeps { count });
 
 impl Mshrs {
-    pub fn new(count: u32) -> Self {
+    pub(super) fn new(count: u32) -> Self {
         Self {
             registers: [Register::default(); MAX],
             prefetched: 0,
@@ -44,7 +44,7 @@ impl Mshrs {
 
     /// Returns the register for a miss at `cycle`, and the cycle in which it can take it: one that is free, or was so
     /// for long enough (requests come in program order, not in order of time), or else the first to become free.
-    pub fn choose(&self, cycle: u64) -> (usize, u64) {
+    pub(super) fn choose(&self, cycle: u64) -> (usize, u64) {
         let registers = &self.registers[..self.count];
         if let Some(i) = registers.iter().position(|r| r.free <= cycle) {
             return (i, cycle);
@@ -57,7 +57,7 @@ impl Mshrs {
     }
 
     /// Marks a register taken.
-    pub fn take(&mut self, index: usize, line: u64, start: u64, free: u64) {
+    pub(super) fn take(&mut self, index: usize, line: u64, start: u64, free: u64) {
         let register = &mut self.registers[index];
         self.idle = self.idle.max(free);
         self.busy += free.saturating_sub(start);
@@ -70,27 +70,27 @@ impl Mshrs {
     }
 
     /// Marks the line of a register as prefetched.
-    pub fn keep(&mut self, index: usize, line: u64) {
+    pub(super) fn keep(&mut self, index: usize, line: u64) {
         if self.registers[index].line == line {
             self.prefetched |= 1 << index;
         }
     }
 
     /// Returns the register that holds `line` as a prefetch, and from when.
-    pub fn prefetched(&self, line: u64) -> Option<(usize, u64)> {
+    pub(super) fn prefetched(&self, line: u64) -> Option<(usize, u64)> {
         let held = |i: &usize| self.registers[i % MAX].line == line;
         bits(self.prefetched).find(held).map(|i| (i, self.registers[i % MAX].free))
     }
 
     /// Forgets a prefetched line that is taken away.
-    pub fn forget(&mut self, line: u64) {
+    pub(super) fn forget(&mut self, line: u64) {
         if let Some((register, _)) = self.prefetched(line) {
             self.prefetched &= !(1 << register);
         }
     }
 
     /// Frees all registers; prefetched lines stay.
-    pub fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         for register in &mut self.registers {
             *register = Register { line: register.line, ..Register::default() };
         }
@@ -98,7 +98,7 @@ impl Mshrs {
     }
 
     /// Returns the cycle from which no register is busy.
-    pub fn idle(&self) -> u64 {
+    pub(super) fn idle(&self) -> u64 {
         self.idle
     }
 }

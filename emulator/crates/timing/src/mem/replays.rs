@@ -27,13 +27,13 @@ snapshot::snapshot!(Replays(0));
 
 impl Replays {
     /// Adds a store that misses: it and others wait until cycle `until`.
-    pub fn start(&mut self, line: u64, until: u64) {
+    pub(super) fn start(&mut self, line: u64, until: u64) {
         self.0[line as usize % LINES] = Replay { line, until, stores: 1 };
     }
 
     /// Returns the cycle in which a store joins those that wait for its line in cycle `cycle`, or writes if they are
     /// too many; `None`: none waits.
-    pub fn join(&mut self, line: u64, cycle: u64) -> Option<u64> {
+    pub(super) fn join(&mut self, line: u64, cycle: u64) -> Option<u64> {
         let replay = &mut self.0[line as usize % LINES];
         if replay.line != line || replay.until <= cycle {
             return None;

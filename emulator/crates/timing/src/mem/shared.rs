@@ -114,7 +114,7 @@ impl Snapshot for Shared {
 
 impl Shared {
     /// Reads a line for a hart's L2; returns when it is there and who had it, perhaps another hart.
-    pub fn read(
+    pub(super) fn read(
         &mut self,
         hart: usize,
         line: u64,
@@ -155,7 +155,7 @@ impl Shared {
     }
 
     /// Lets a hart write a line that it holds; returns when it may, or `None` if it need not ask.
-    pub fn upgrade(
+    pub(super) fn upgrade(
         &mut self,
         hart: usize,
         line: u64,
@@ -176,7 +176,7 @@ impl Shared {
     }
 
     /// Forgets all that is on its way or busy.
-    pub fn settle(&mut self) {
+    pub(super) fn settle(&mut self) {
         self.llc.iter_mut().for_each(Cache::settle);
         self.llc_mshrs.settle();
         self.dram.settle();
@@ -230,7 +230,7 @@ impl Shared {
     }
 
     /// Takes a line that is written back because of a request of a hart.
-    pub fn write(&mut self, hart: usize, line: u64, cycle: u64) {
+    pub(super) fn write(&mut self, hart: usize, line: u64, cycle: u64) {
         let account = self.counts.of(hart, Origin::WriteBack);
         let Some(llc) = &mut self.llc else {
             self.dram.write(line, cycle, account);

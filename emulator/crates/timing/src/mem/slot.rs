@@ -16,7 +16,7 @@ snapshot::snapshot!(Slot { gap, start, end });
 impl Slot {
     /// Serves a request that takes `cycles`; returns when it starts.
     #[inline]
-    pub fn serve(&mut self, cycle: u64, cycles: u64) -> u64 {
+    pub(super) fn serve(&mut self, cycle: u64, cycles: u64) -> u64 {
         if cycle >= self.end {
             *self = Self { gap: self.end, start: cycle, end: cycle + cycles };
             return cycle;

@@ -31,19 +31,19 @@ pub(super) struct StoreData {
 snapshot::snapshot!(StoreData { entries, taken, until, replays });
 
 impl StoreData {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { entries: Ring::new(ENTRIES), taken: 0, until: 0, replays: [0; SPAN] }
     }
 
     /// Returns true if a store is replayed in cycle `s2`: replays come first (`lsu/dcache.scala:499`).
     #[inline(always)]
-    pub fn is_replaying(&self, s2: u64) -> bool {
+    pub(super) fn is_replaying(&self, s2: u64) -> bool {
         s2 <= self.until && self.replays[s2 as usize % SPAN] == s2
     }
 
     /// Returns the first cycle from `s2` on in which no store is replayed.
     #[inline(always)]
-    pub fn after_replays(&self, s2: u64) -> u64 {
+    pub(super) fn after_replays(&self, s2: u64) -> u64 {
         let mut s2 = s2;
         while self.is_replaying(s2) {
             s2 += 1;
@@ -52,7 +52,7 @@ impl StoreData {
     }
 
     /// Returns the cycle of a store's first try from `s2` on to enter with success.
-    pub fn room(&self, s2: u64) -> u64 {
+    pub(super) fn room(&self, s2: u64) -> u64 {
         let free = self.entries.available();
         let waits = self.after_replays(free.max(s2)) - s2;
         s2 + match free > s2 {
@@ -62,7 +62,7 @@ impl StoreData {
     }
 
     /// Adds the data of a store that enters in cycle `s2`, whose line a load would have in cycle `ready`.
-    pub fn take(&mut self, s2: u64, ready: u64) {
+    pub(super) fn take(&mut self, s2: u64, ready: u64) {
         self.until = (ready + REPLAY).max(s2 + 1).max(self.until + 1);
         self.replays[self.until as usize % SPAN] = self.until;
         self.taken = s2;
@@ -71,7 +71,7 @@ impl StoreData {
 
     /// Returns the first cycle from `s2` on in which a miss is accepted that is no store's: none is while all entries
     /// are taken.
-    pub fn accepts(&self, s2: u64) -> u64 {
+    pub(super) fn accepts(&self, s2: u64) -> u64 {
         // A load may have missed before the last store did, which comes before it in program order.
         match s2 < self.taken {
             true => s2,

@@ -52,7 +52,7 @@ snapshot::snapshot!(Walk {
 } keeps { latency, step });
 
 impl Walk {
-    pub fn new(preset: &Preset) -> Self {
+    pub(crate) fn new(preset: &Preset) -> Self {
         let p = &preset.l2tlb;
         Self {
             l2: vec![0; p.entries as usize].into(),
@@ -72,7 +72,7 @@ impl Walk {
     /// level misses too, `reads` says what is read.
     #[cold]
     #[inline(never)]
-    pub fn translate(
+    pub(crate) fn translate(
         &mut self,
         side: TlbSide,
         cycle: u64,
@@ -133,7 +133,7 @@ impl Walk {
     }
 
     /// Lets the walker be free.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         self.free = 0;
     }
 
@@ -143,7 +143,7 @@ impl Walk {
     }
 
     /// Drops every cached translation and entry.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         let piece = self.piece();
         for (number, entries) in self.l2.chunks_mut(piece).enumerate() {
             if self.used >> number & 1 != 0 {

@@ -29,7 +29,7 @@ snapshot::snapshot!(Fetch { position, seen, history, predictor, returns } keeps 
 });
 
 impl Fetch {
-    pub fn new(preset: &Preset) -> Self {
+    pub(crate) fn new(preset: &Preset) -> Self {
         let (packet_bytes, packet_insts) = (u64::from(preset.fetch.bytes), preset.fetch.insts);
         Self {
             position: Position::default(),
@@ -45,7 +45,7 @@ impl Fetch {
 
     /// Starts a packet with the instruction at `pc`; `to_pa` more is its physical address.
     #[inline(always)]
-    pub fn packet(&mut self, pc: u64, len: u8, to_pa: u64) -> Packet {
+    pub(crate) fn packet(&mut self, pc: u64, len: u8, to_pa: u64) -> Packet {
         let sequential = self.position.limit != 0;
         if sequential {
             self.run_on(self.position);
@@ -165,13 +165,13 @@ impl Fetch {
     }
 
     /// Restarts fetch after a flush at commit: the history is cleared too (`exu/core.scala:410`).
-    pub fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         self.position.limit = 0;
         self.history = History::default();
     }
 
     /// Leaves the packet as if nothing had ended it, though the next instruction may be of the same one: that starts a packet now.
-    pub fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         if self.position.limit != 0 {
             self.run_on(self.position);
         }
@@ -179,7 +179,7 @@ impl Fetch {
     }
 
     /// Follows the path by a log of it. Packets are those in which the instructions themselves would be followed, and the predictors learn the same.
-    pub fn replay(&mut self, segments: &[PathSegment]) {
+    pub(crate) fn replay(&mut self, segments: &[PathSegment]) {
         for segment in segments {
             let (lengths, count) = (segment.lengths, segment.lengths.count());
             let Some(last) = count.checked_sub(1) else { continue };

@@ -60,7 +60,7 @@ snapshot::snapshot!(Path { state, observed_by } keeps { roles, removed, draft })
 snapshot::snapshot!(State { fetch, page, itlb, dtlb, stores } keeps { tables });
 
 impl Path {
-    pub fn new(preset: &Preset) -> Self {
+    pub(crate) fn new(preset: &Preset) -> Self {
         Self {
             roles: Vec::new(),
             removed: Removed::of(preset),
@@ -71,7 +71,7 @@ impl Path {
     }
 
     /// Announces a static instruction.
-    pub fn define(&mut self, inst: &StaticInst) {
+    pub(crate) fn define(&mut self, inst: &StaticInst) {
         let index = inst.id.0 as usize;
         if index >= self.roles.len() {
             self.roles.resize(index + 1, Role::None);
@@ -80,38 +80,38 @@ impl Path {
     }
 
     /// Takes what was announced to another path: instructions and page tables.
-    pub fn announced_as(&mut self, other: &Self) {
+    pub(crate) fn announced_as(&mut self, other: &Self) {
         self.roles.clone_from(&other.roles);
         self.state.tables.clone_from(&other.state.tables);
     }
 
     /// Returns what an instruction does to the path.
-    pub fn transfer(&self, id: StaticId) -> Option<TransferKind> {
+    pub(crate) fn transfer(&self, id: StaticId) -> Option<TransferKind> {
         self.roles.get(id.0 as usize).and_then(|role| role.transfer())
     }
 
     /// Leaves room for instructions that were announced to another core.
-    pub fn skip_ids(&mut self, count: usize) {
+    pub(crate) fn skip_ids(&mut self, count: usize) {
         self.roles.resize(count, Role::None);
     }
 
     /// Saves or loads what the path has left behind.
-    pub fn warmed_state(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+    pub(crate) fn warmed_state(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
         self.state.snapshot(archive)
     }
 
     /// Notes that the hart walked its page tables for `va`.
-    pub fn translated(&mut self, va: u64, walk: &PageWalk) {
+    pub(crate) fn translated(&mut self, va: u64, walk: &PageWalk) {
         self.state.tables.note(va, walk);
     }
 
     /// Returns whether the hart has noted this walk for `va` already, and no other one since.
-    pub fn has_walk(&self, va: u64, walk: &PageWalk) -> bool {
+    pub(crate) fn has_walk(&self, va: u64, walk: &PageWalk) -> bool {
         self.state.tables.has(va, walk)
     }
 
     /// Drops all translations, as they changed.
-    pub fn flush_tlb(&mut self) {
+    pub(crate) fn flush_tlb(&mut self) {
         let state = &mut self.state;
         state.itlb.clear();
         state.dtlb.clear();
@@ -120,7 +120,7 @@ impl Path {
 
     /// Follows a run, after those that were followed before.
     #[inline(never)]
-    pub fn follow(&mut self, run: &Run<'_>, output: &mut PathOutput) -> Extent {
+    pub(crate) fn follow(&mut self, run: &Run<'_>, output: &mut PathOutput) -> Extent {
         let Self { roles, removed: _, draft, state, observed_by } = self;
         let (steps, mut words, accesses) = draft.begin(run);
         // Within a page both addresses go up together.
@@ -167,7 +167,7 @@ impl Path {
 
     /// Follows the fetch of the next instruction, which is at `pc` in the page at physical address `page`; returns the
     /// packet that it starts, if it starts one.
-    pub fn fetch(
+    pub(crate) fn fetch(
         &mut self,
         pc: u64,
         len: u8,
@@ -187,7 +187,7 @@ impl Path {
     }
 
     /// Follows the instruction that was fetched last.
-    pub fn pass(&mut self, executed: &Executed, output: &mut PathOutput) -> InstOutput {
+    pub(crate) fn pass(&mut self, executed: &Executed, output: &mut PathOutput) -> InstOutput {
         let (role, len) = (self.roles[executed.id.0 as usize], executed.inst.len);
         let state = &mut self.state;
         let (mem, translated) = (&executed.mem, executed.translated);
@@ -214,40 +214,40 @@ impl Path {
     }
 
     /// Looks up the page of a data access for functional warming, and notes what a walk reads.
-    pub fn warm_data(&mut self, va: u64, walks: &mut Vec<WalkReads>) -> WarmPage {
+    pub(crate) fn warm_data(&mut self, va: u64, walks: &mut Vec<WalkReads>) -> WarmPage {
         let State { dtlb, tables, .. } = &mut self.state;
         WarmPage::look_up(dtlb, tables, va, walks)
     }
 
     /// Looks up the page of code for functional warming, and notes what a walk reads.
-    pub fn warm_code(&mut self, pc: u64, walks: &mut Vec<WalkReads>) -> WarmPage {
+    pub(crate) fn warm_code(&mut self, pc: u64, walks: &mut Vec<WalkReads>) -> WarmPage {
         let State { itlb, tables, .. } = &mut self.state;
         WarmPage::look_up(itlb, tables, pc, walks)
     }
 
     /// Returns what fetch and the predictors know, in whose place a new one is until it is [given back](Self::give_back): what does not
     /// time needs none.
-    pub fn take_fetch(&mut self, preset: &Preset) -> Fetch {
+    pub(crate) fn take_fetch(&mut self, preset: &Preset) -> Fetch {
         std::mem::replace(&mut self.state.fetch, Fetch::new(preset))
     }
 
     /// Takes back what was [taken](Self::take_fetch).
-    pub fn give_back(&mut self, fetch: Fetch) {
+    pub(crate) fn give_back(&mut self, fetch: Fetch) {
         self.state.fetch = fetch;
     }
 
     /// Returns what fetch and the predictors know.
-    pub fn fetch_mut(&mut self) -> &mut Fetch {
+    pub(crate) fn fetch_mut(&mut self) -> &mut Fetch {
         &mut self.state.fetch
     }
 
     /// Takes it that the next page of code is another one: the hart has executed without the path.
-    pub fn leave_page(&mut self) {
+    pub(crate) fn leave_page(&mut self) {
         self.state.page = u64::MAX;
     }
 
     /// Restarts fetch after a flush at commit.
-    pub fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         self.state.fetch.flush();
     }
 }

@@ -28,7 +28,7 @@ impl Packet {
     }
 
     /// Returns the packet after a redirect, in line `line`.
-    pub fn redirected(line: u64) -> Self {
+    pub(crate) fn redirected(line: u64) -> Self {
         Self::new(line, false, false)
     }
 
@@ -40,25 +40,25 @@ impl Packet {
 
     /// Returns the line that the packet is read from.
     #[inline(always)]
-    pub fn line(self) -> u64 {
+    pub(crate) fn line(self) -> u64 {
         self.0 & !Self::FLAGS
     }
 
     /// Returns true if no branch, jump or flush ended the packet before: this one follows that one in memory.
     #[inline(always)]
-    pub fn sequential(self) -> bool {
+    pub(crate) fn sequential(self) -> bool {
         self.0 & Self::SEQUENTIAL != 0
     }
 
     /// Returns true if the instruction began in the packet before, which went by without it.
     #[inline(always)]
-    pub fn straddles(self) -> bool {
+    pub(crate) fn straddles(self) -> bool {
         self.0 & Self::STRADDLES != 0
     }
 
     /// Returns true if the packet's page is not in the ITLB.
     #[inline(always)]
-    pub fn walks(self) -> bool {
+    pub(crate) fn walks(self) -> bool {
         self.0 & Self::WALKS != 0
     }
 }
@@ -83,13 +83,13 @@ impl LsuAccess {
 
     /// Returns the physical address of the access.
     #[inline(always)]
-    pub fn pa(self) -> u64 {
+    pub(crate) fn pa(self) -> u64 {
         self.0 & Self::PA
     }
 
     /// Returns the store that a load finds before it.
     #[inline(always)]
-    pub fn store(self) -> StoreMatch {
+    pub(crate) fn store(self) -> StoreMatch {
         StoreMatch {
             ago: (self.0 >> Self::AGO) as u8 % STORES as u8,
             covers: self.0 & Self::COVERS != 0,
@@ -98,7 +98,7 @@ impl LsuAccess {
 
     /// Returns true if the page of the access is not in the data TLB.
     #[inline(always)]
-    pub fn walks(self) -> bool {
+    pub(crate) fn walks(self) -> bool {
         self.0 & Self::WALKS != 0
     }
 }
@@ -126,13 +126,13 @@ impl Step {
 
     /// Returns the number of the instruction.
     #[inline(always)]
-    pub fn id(self) -> StaticId {
+    pub(crate) fn id(self) -> StaticId {
         StaticId(self.0 & !Self::STARTS)
     }
 
     /// Returns true if the instruction starts a packet.
     #[inline(always)]
-    pub fn starts(self) -> bool {
+    pub(crate) fn starts(self) -> bool {
         self.0 & Self::STARTS != 0
     }
 }
@@ -195,7 +195,7 @@ impl PathOutput {
 
     /// Returns a reader of the output.
     #[inline(always)]
-    pub fn read(&self) -> Reader<'_> {
+    pub(crate) fn read(&self) -> Reader<'_> {
         Reader {
             steps: &self.steps,
             words: &self.words,
@@ -208,7 +208,7 @@ impl PathOutput {
     }
 
     /// Empties the output.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.steps.clear();
         self.words.clear();
         self.accesses.clear();
@@ -227,7 +227,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             steps: [Step::default(); RUN_STEPS],
             words: [0; Words::MOST],
@@ -238,7 +238,7 @@ impl Draft {
     /// Returns the steps of a run, none of which starts a packet yet, where its words are written, and where it is
     /// written what its accesses find.
     #[inline(always)]
-    pub fn begin(
+    pub(super) fn begin(
         &mut self,
         run: &Run<'_>,
     ) -> (&mut [Step], Words<'_>, &mut [LsuAccess; RUN_STEPS]) {
@@ -261,7 +261,7 @@ impl Words<'_> {
     /// Most words of a run: an instruction has three at most.
     const MOST: usize = (3 * RUN_STEPS).next_power_of_two();
 
-    pub fn written(&self) -> &[u64] {
+    pub(super) fn written(&self) -> &[u64] {
         &self.words[..self.count.min(Self::MOST)]
     }
 
@@ -273,13 +273,13 @@ impl Words<'_> {
 
     /// Writes the packet that the next instruction starts.
     #[inline(always)]
-    pub fn packet(&mut self, Packet(packet): Packet) {
+    pub(super) fn packet(&mut self, Packet(packet): Packet) {
         self.put(packet);
     }
 
     /// Writes the forecast of a branch or jump.
     #[inline(always)]
-    pub fn forecast(&mut self, forecast: Forecast) {
+    pub(super) fn forecast(&mut self, forecast: Forecast) {
         let [at, rest] = forecast.words();
         self.put(at);
         self.put(rest);
@@ -301,7 +301,7 @@ pub(crate) struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Reads the next run.
     #[inline(always)]
-    pub fn run(&mut self, extent: Extent) -> Steps<'a> {
+    pub(crate) fn run(&mut self, extent: Extent) -> Steps<'a> {
         Steps {
             steps: take(&mut self.steps, extent.steps()),
             words: take(&mut self.words, extent.words()),
@@ -311,19 +311,19 @@ impl<'a> Reader<'a> {
 
     /// Reads the operand of the next division.
     #[inline(always)]
-    pub fn operand(&mut self) -> Operand {
+    pub(crate) fn operand(&mut self) -> Operand {
         self.operands.next().copied().unwrap_or_default()
     }
 
     /// Reads the next access of a run, while somebody observes.
     #[inline(always)]
-    pub fn observed(&mut self) -> MemAccess {
+    pub(crate) fn observed(&mut self) -> MemAccess {
         self.observed.next().copied().unwrap_or_default()
     }
 
     /// Returns what the walk for the packet reads, if there is one.
     #[inline(always)]
-    pub fn packet_walk(&mut self, packet: Packet) -> Option<&'a WalkReads> {
+    pub(crate) fn packet_walk(&mut self, packet: Packet) -> Option<&'a WalkReads> {
         match packet.walks() {
             true => self.packet_walks.next(),
             false => None,
@@ -332,7 +332,7 @@ impl<'a> Reader<'a> {
 
     /// Returns what the walk for a data access reads, if there is one.
     #[inline(always)]
-    pub fn data_walk(&mut self, found: LsuAccess) -> Option<&'a WalkReads> {
+    pub(crate) fn data_walk(&mut self, found: LsuAccess) -> Option<&'a WalkReads> {
         match found.walks() {
             true => self.data_walks.next(),
             false => None,
@@ -360,7 +360,7 @@ pub(crate) struct Steps<'a> {
 impl Steps<'_> {
     /// Returns the next instruction.
     #[inline(always)]
-    pub fn next(&mut self) -> Option<Step> {
+    pub(crate) fn next(&mut self) -> Option<Step> {
         self.steps.next().copied()
     }
 
@@ -372,19 +372,19 @@ impl Steps<'_> {
 
     /// Reads the packet that the instruction starts.
     #[inline(always)]
-    pub fn packet(&mut self) -> Packet {
+    pub(crate) fn packet(&mut self) -> Packet {
         Packet(self.word())
     }
 
     /// Reads what a load or store finds.
     #[inline(always)]
-    pub fn found(&mut self) -> LsuAccess {
+    pub(crate) fn found(&mut self) -> LsuAccess {
         self.accesses.next().copied().unwrap_or_default()
     }
 
     /// Reads the forecast of a branch or jump.
     #[inline(always)]
-    pub fn forecast(&mut self) -> Forecast {
+    pub(crate) fn forecast(&mut self) -> Forecast {
         let first = self.word();
         Forecast::from_words([first, self.word()])
     }

@@ -20,7 +20,7 @@ impl Position {
     /// Starts a packet of up to `bytes` with the instruction of `len` bytes at `pc`; returns true if the instruction begins before the packet. The
     /// caller says how many instructions have room.
     #[inline(always)]
-    pub fn start_packet(&mut self, pc: u64, len: u8, bytes: u64) -> bool {
+    pub(super) fn start_packet(&mut self, pc: u64, len: u8, bytes: u64) -> bool {
         let end = pc.wrapping_add(u64::from(len));
         let sequential = self.limit != 0;
         let bank = bytes / 2;
@@ -71,13 +71,13 @@ pub(super) struct Walks {
 }
 
 impl Walks {
-    pub fn new(packet_bytes: u64, packet_insts: u32) -> Self {
+    pub(super) fn new(packet_bytes: u64, packet_insts: u32) -> Self {
         Self { known: vec![Walk::default(); WALKS].into(), packet_bytes, packet_insts }
     }
 
     /// Goes on to the packet that has the last instruction of a segment; returns how many packets were started.
     #[inline(always)]
-    pub fn walk(&mut self, position: &mut Position, segment: &PathSegment) -> u32 {
+    pub(super) fn walk(&mut self, position: &mut Position, segment: &PathSegment) -> u32 {
         let (start, lengths) = (segment.start(), segment.lengths);
         let from = match position.limit {
             0 => 0,

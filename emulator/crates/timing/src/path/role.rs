@@ -34,7 +34,7 @@ pub(super) enum Role {
 }
 
 impl Role {
-    pub fn of(inst: &DecodedInst) -> Self {
+    pub(super) fn of(inst: &DecodedInst) -> Self {
         match (inst.class, TransferKind::of(inst)) {
             (_, Some(kind)) => kind.into(),
             (InstClass::Load | InstClass::FpLoad, _) => Self::Load,
@@ -44,7 +44,7 @@ impl Role {
     }
 
     /// Returns what the instruction does to the path.
-    pub fn transfer(self) -> Option<TransferKind> {
+    pub(super) fn transfer(self) -> Option<TransferKind> {
         match self {
             Self::None | Self::Load | Self::Store => None,
             Self::Branch | Self::Foreseen => Some(TransferKind::Branch),
@@ -58,7 +58,7 @@ impl Role {
     }
 
     /// Returns the role of the instruction without these causes.
-    pub fn without(self, causes: u8) -> Self {
+    pub(super) fn without(self, causes: u8) -> Self {
         match self {
             Self::Branch if has(causes, Cause::Mispredict) || has(causes, Cause::Select) => {
                 Self::Foreseen

@@ -52,13 +52,13 @@ fn bytes(access: &MemAccess) -> u8 {
 }
 
 impl Stores {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { stores: [Store::default(); STORES], lists: [0; LISTS], next: STORES as u64 }
     }
 
     /// The youngest store to bytes of a load.
     #[inline(always)]
-    pub fn search(&self, load: &MemAccess) -> StoreMatch {
+    pub(super) fn search(&self, load: &MemAccess) -> StoreMatch {
         let word = load.pa() >> 3;
         let mut number = self.lists[list(word)];
         while self.next - number < STORES as u64 {
@@ -77,7 +77,7 @@ impl Stores {
 
     /// Adds a store.
     #[inline(always)]
-    pub fn push(&mut self, store: &MemAccess) {
+    pub(super) fn push(&mut self, store: &MemAccess) {
         let word = store.pa() >> 3;
         let head = &mut self.lists[list(word)];
         let number = self.next;

@@ -37,7 +37,7 @@ fn last(walk: &PageWalk) -> Option<usize> {
 }
 
 impl Tables {
-    pub fn note(&mut self, va: u64, walk: &PageWalk) {
+    pub(super) fn note(&mut self, va: u64, walk: &PageWalk) {
         let last = last(walk).and_then(|at| walk.pte.get(at));
         let last = last.filter(|_| walk.page_bits == 12);
         let region = Region {
@@ -49,7 +49,7 @@ impl Tables {
     }
 
     /// Returns whether a walk is that for `va` already.
-    pub fn has(&self, va: u64, walk: &PageWalk) -> bool {
+    pub(super) fn has(&self, va: u64, walk: &PageWalk) -> bool {
         let known = self.walk(va);
         let read = |walk: &PageWalk| (walk.levels, walk.page_bits);
         let count = usize::from(walk.levels).min(walk.pte.len());
@@ -57,7 +57,7 @@ impl Tables {
     }
 
     /// Returns the walk for `va`; one that reads nothing if the hart never made it.
-    pub fn walk(&self, va: u64) -> PageWalk {
+    pub(super) fn walk(&self, va: u64) -> PageWalk {
         let Some(region) = self.0.get(&(va >> REGION_BITS)) else {
             return PageWalk { page_bits: 12, ..PageWalk::default() };
         };

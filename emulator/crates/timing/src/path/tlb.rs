@@ -25,7 +25,7 @@ pub(super) struct Tlb {
 snapshot::snapshot!(Tlb { page, bits, used, hand, filter, hidden } keeps { count });
 
 impl Tlb {
-    pub fn new(entries: u32) -> Self {
+    pub(super) fn new(entries: u32) -> Self {
         Self {
             count: (entries as usize).clamp(1, MAX),
             page: [0; MAX],
@@ -44,7 +44,7 @@ impl Tlb {
 
     /// Returns true if the translation of `va` is there.
     #[inline(always)]
-    pub fn hit(&mut self, va: u64) -> bool {
+    pub(super) fn hit(&mut self, va: u64) -> bool {
         let page = va >> 12;
         let (held, entry) = self.filter[page as usize % FILTER];
         if held == page + 1 {
@@ -94,7 +94,7 @@ impl Tlb {
     }
 
     /// Adds a translation of a page of 2^`bits` bytes.
-    pub fn fill(&mut self, va: u64, bits: u8) {
+    pub(super) fn fill(&mut self, va: u64, bits: u8) {
         let all = u64::MAX >> (64 - self.count);
         if self.used & all == all {
             self.used = 0;
@@ -115,17 +115,17 @@ impl Tlb {
     }
 
     /// Returns which entries were used since the bits were last cleared, a bit each.
-    pub fn used(&self) -> u64 {
+    pub(super) fn used(&self) -> u64 {
         self.used
     }
 
     /// Returns the entry that holds the translation of `va`, which hit or was filled last.
-    pub fn entry(&self, va: u64) -> usize {
+    pub(super) fn entry(&self, va: u64) -> usize {
         self.filter[(va >> 12) as usize % FILTER].1.trailing_zeros() as usize
     }
 
     /// Drops everything.
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.page = [0; MAX];
         self.filter = [(0, 0); FILTER];
         self.hidden = 0;

@@ -10,20 +10,20 @@ pub(super) struct Bimodal {
 snapshot::snapshot!(Bimodal { counters });
 
 impl Bimodal {
-    pub fn new(sets: u32) -> Self {
+    pub(super) fn new(sets: u32) -> Self {
         // All counters start weakly taken.
         let counters = vec![2; sets as usize * COLUMNS].into_boxed_slice();
         Self { counters }
     }
 
     #[inline(always)]
-    pub fn predict(&self, at: FetchSlot) -> bool {
+    pub(super) fn predict(&self, at: FetchSlot) -> bool {
         self.counters[at.index() & (self.counters.len() - 1)] >= 2
     }
 
     /// Returns the direction, then trains with the outcome.
     #[inline(always)]
-    pub fn branch(&mut self, at: FetchSlot, taken: bool) -> bool {
+    pub(super) fn branch(&mut self, at: FetchSlot, taken: bool) -> bool {
         let mask = self.counters.len() - 1;
         let counter = &mut self.counters[at.index() & mask];
         let strong = *counter >= 2;

@@ -40,7 +40,7 @@ pub(super) struct Btb {
 snapshot::snapshot!(Btb { sets, late, next } keeps { set_bits });
 
 impl Btb {
-    pub fn new(sets: u32) -> Self {
+    pub(super) fn new(sets: u32) -> Self {
         Self {
             sets: vec![[[Entry::default(); WAYS]; COLUMNS]; sets as usize].into(),
             set_bits: sets.trailing_zeros(),
@@ -60,7 +60,7 @@ impl Btb {
     }
 
     #[inline(always)]
-    pub fn find(&self, at: FetchSlot) -> Known {
+    pub(super) fn find(&self, at: FetchSlot) -> Known {
         let ways = &self.sets[self.set(at)][at.column()];
         let tag = self.tag(at);
         let second = ways[1].tag & !CONDITIONAL == tag;
@@ -77,7 +77,7 @@ impl Btb {
     /// Has a branch of which the BTB knew nothing, or something else, written when it is `due`.
     #[cold]
     #[inline(never)]
-    pub fn write(&mut self, due: u64, at: FetchSlot, branch: &BranchOutcome) {
+    pub(super) fn write(&mut self, due: u64, at: FetchSlot, branch: &BranchOutcome) {
         let branch = *branch;
         self.late.push_back(Late { due, at, branch });
         self.next = self.next.min(due);
@@ -85,7 +85,7 @@ impl Btb {
 
     /// Writes the branches that are due.
     #[inline(always)]
-    pub fn train(&mut self, now: u64) {
+    pub(super) fn train(&mut self, now: u64) {
         if self.next <= now {
             self.write_due(now);
         }

@@ -35,7 +35,7 @@ pub(crate) enum Component {
 
 impl Component {
     /// Number of components.
-    pub const COUNT: usize = 7;
+    pub(crate) const COUNT: usize = 7;
 }
 
 /// What follows from the path alone of how the front end deals with a branch or jump. F1, the micro BTB, is not part of
@@ -105,13 +105,13 @@ impl Forecast {
 
     /// Returns the forecast of an instruction in that bank of its packet.
     #[inline(always)]
-    pub fn in_bank(self, bank: u8) -> Self {
+    pub(crate) fn in_bank(self, bank: u8) -> Self {
         self.with(Self::BANK, bank != 0)
     }
 
     /// Returns the forecast with what F3 does in the end.
     #[inline(always)]
-    pub fn with_f3_outcome(self, last: Last) -> Self {
+    pub(crate) fn with_f3_outcome(self, last: Last) -> Self {
         self.with(Self::WRONG, last == Last::Wrong).with(Self::AS_F2, last == Last::AsF2)
     }
 
@@ -124,25 +124,25 @@ impl Forecast {
 
     /// Returns the forecast of a call that finds the return stack full, or of a return that finds it empty, if so.
     #[inline(always)]
-    pub fn with_returns(self, full: bool, empty: bool) -> Self {
+    pub(crate) fn with_returns(self, full: bool, empty: bool) -> Self {
         self.with(Self::RETURNS_FULL, full).with(Self::RETURNS_EMPTY, empty)
     }
 
     /// Returns the forecast of a jump that goes to the packet that follows in memory, if `falls`.
     #[inline(always)]
-    pub fn with_fall_through(self, falls: bool) -> Self {
+    pub(crate) fn with_fall_through(self, falls: bool) -> Self {
         self.with(Self::FALLS, falls)
     }
 
     /// Returns the forecast in two words.
     #[inline(always)]
-    pub fn words(&self) -> [u64; 2] {
+    pub(crate) fn words(&self) -> [u64; 2] {
         [self.at.0, self.rest]
     }
 
     /// Returns the forecast that gave these words.
     #[inline(always)]
-    pub fn from_words([at, rest]: [u64; 2]) -> Self {
+    pub(crate) fn from_words([at, rest]: [u64; 2]) -> Self {
         let at = FetchSlot(at);
         Self { at, rest }
     }
@@ -154,37 +154,37 @@ impl Forecast {
 
     /// Returns the low half of the address where the branch or jump went.
     #[inline(always)]
-    pub fn next(&self) -> u32 {
+    pub(crate) fn next(&self) -> u32 {
         self.rest as u32
     }
 
     /// Returns the bank of its packet in which the branch or jump stands.
     #[inline(always)]
-    pub fn bank(&self) -> u8 {
+    pub(crate) fn bank(&self) -> u8 {
         u8::from(self.is(Self::BANK))
     }
 
     /// Returns true if the branch or jump left the packet.
     #[inline(always)]
-    pub fn taken(&self) -> bool {
+    pub(crate) fn taken(&self) -> bool {
         self.is(Self::TAKEN)
     }
 
     /// Returns true if the branch or jump went to the packet that follows in memory.
     #[inline(always)]
-    pub fn falls(&self) -> bool {
+    pub(crate) fn falls(&self) -> bool {
         self.is(Self::FALLS)
     }
 
     /// Returns the bimodal table's direction.
     #[inline(always)]
-    pub fn base(&self) -> bool {
+    pub(crate) fn base(&self) -> bool {
         self.is(Self::BASE)
     }
 
     /// Returns what F2 does, if the BTB has the branch or jump; otherwise F2 does what the micro BTB says of it.
     #[inline(always)]
-    pub fn f2(&self) -> Option<Stage> {
+    pub(crate) fn f2(&self) -> Option<Stage> {
         self.is(Self::KNOWN).then(|| Stage {
             hit: true,
             redirects: self.is(Self::REDIRECTS),
@@ -196,12 +196,12 @@ impl Forecast {
 
     /// Returns true if the BTB has the branch or jump.
     #[inline(always)]
-    pub fn is_known(&self) -> bool {
+    pub(crate) fn is_known(&self) -> bool {
         self.is(Self::KNOWN)
     }
 
     /// Returns what gave the direction of a conditional branch; known if that was wrong.
-    pub fn component(&self) -> Component {
+    pub(crate) fn component(&self) -> Component {
         match (self.is(Self::BY_LOOPS), self.is(Self::BY_TAGE)) {
             (true, _) => Component::Loops,
             (_, true) => Component::Tage,
@@ -211,18 +211,18 @@ impl Forecast {
 
     /// Returns true for a call that finds the return stack full, and for a return that finds it empty.
     #[inline(always)]
-    pub fn strains_returns(&self) -> bool {
+    pub(crate) fn strains_returns(&self) -> bool {
         self.is(Self::RETURNS_FULL | Self::RETURNS_EMPTY)
     }
 
     /// Returns true for a call that finds the return stack full.
-    pub fn overflows_returns(&self) -> bool {
+    pub(crate) fn overflows_returns(&self) -> bool {
         self.is(Self::RETURNS_FULL)
     }
 
     /// Returns what F3 does in the end.
     #[inline(always)]
-    pub fn last(&self) -> Last {
+    pub(crate) fn last(&self) -> Last {
         match (self.is(Self::WRONG), self.is(Self::AS_F2)) {
             (true, _) => Last::Wrong,
             (_, true) => Last::AsF2,

@@ -34,20 +34,20 @@ impl History {
 
     /// Returns what the packet's first (0) or second (1) bank sees.
     #[inline(always)]
-    pub fn seen(self, bank: usize) -> u64 {
+    pub(crate) fn seen(self, bank: usize) -> u64 {
         let after = Self::push(self.old, self.pending);
         if bank == 0 { self.old } else { after }
     }
 
     /// The history after a packet without a branch.
     #[inline(always)]
-    pub fn pass(&mut self) {
+    pub(crate) fn pass(&mut self) {
         *self = self.after(Outcome::None, Outcome::None, true);
     }
 
     /// Returns the history after a packet. `single`: it ended in, or had only, its first bank.
     #[inline]
-    pub fn after(self, first: Outcome, second: Outcome, single: bool) -> Self {
+    pub(crate) fn after(self, first: Outcome, second: Outcome, single: bool) -> Self {
         let old = Self::push(self.old, self.pending);
         if single {
             Self { old, pending: first }

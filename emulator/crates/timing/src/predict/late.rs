@@ -20,24 +20,24 @@ snapshot::snapshot!(Clock(0));
 impl Clock {
     /// Passes on by so many packets, which start.
     #[inline(always)]
-    pub fn packets(&mut self, count: u64) {
+    pub(super) fn packets(&mut self, count: u64) {
         self.0 += count;
     }
 
     /// Notes that the packet ended in a misprediction.
     #[inline(always)]
-    pub fn missed(&mut self) {
+    pub(super) fn missed(&mut self) {
         self.0 += REFILL;
     }
 
     /// Returns the packet at which the branch that was predicted last is trained with.
-    pub fn trains(self) -> u64 {
+    pub(super) fn trains(self) -> u64 {
         self.0 + 1 + TRAINS
     }
 
     /// Returns the packets so far.
     #[inline(always)]
-    pub fn now(self) -> u64 {
+    pub(super) fn now(self) -> u64 {
         self.0
     }
 }

@@ -27,14 +27,20 @@ pub(super) struct Loops {
 snapshot::snapshot!(Loops { entries });
 
 impl Loops {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { entries: Box::new([Entry::default(); SETS * COLUMNS]) }
     }
 
     /// Returns the direction, given what TAGE says; then trains with the outcome. Iterations are counted of a branch
     /// that F2 knew (`f3_req_fire`).
     #[inline(always)]
-    pub fn branch(&mut self, at: FetchSlot, known: bool, predicted: bool, taken: bool) -> bool {
+    pub(super) fn branch(
+        &mut self,
+        at: FetchSlot,
+        known: bool,
+        predicted: bool,
+        taken: bool,
+    ) -> bool {
         let entry = &mut self.entries[at.index() % (SETS * COLUMNS)];
         let tag = ((at.block() / SETS as u32) & TAG_MASK) as u16;
         let count = entry.so_far;

@@ -67,7 +67,7 @@ pub(crate) struct MicroBtb {
 snapshot::snapshot!(MicroBtb { columns, fold, late, next_late } keeps { mask, on });
 
 impl MicroBtb {
-    pub fn new(ways: u32) -> Self {
+    pub(crate) fn new(ways: u32) -> Self {
         let column = || Column { index: [0; INDEX], ways: [Entry::default(); WAYS] };
         Self {
             columns: Box::new(std::array::from_fn(|_| column())),
@@ -93,7 +93,7 @@ impl MicroBtb {
 
     /// Returns what the micro BTB knows of a branch that is predicted in cycle `predicted`.
     #[inline(always)]
-    pub fn predict(&mut self, at: FetchSlot, predicted: u64) -> Known {
+    pub(crate) fn predict(&mut self, at: FetchSlot, predicted: u64) -> Known {
         if self.next_late <= predicted {
             self.write_late(predicted);
         }
@@ -114,7 +114,7 @@ impl MicroBtb {
 
     /// Trains an entry that says of the branch what is true, with its commit.
     #[inline(always)]
-    pub fn confirm(&mut self, at: FetchSlot, found: Known, taken: bool, trained: u64) {
+    pub(crate) fn confirm(&mut self, at: FetchSlot, found: Known, taken: bool, trained: u64) {
         let entry = self.entry_mut(at, found.way);
         entry.trained = trained as u32;
         entry.counter = saturate(entry.counter, taken);
@@ -124,7 +124,13 @@ impl MicroBtb {
     /// others of its bank's block, else where a hash of all tags says.
     #[cold]
     #[inline(never)]
-    pub fn write(&mut self, at: FetchSlot, found: Known, branch: &BranchOutcome, trained: u64) {
+    pub(crate) fn write(
+        &mut self,
+        at: FetchSlot,
+        found: Known,
+        branch: &BranchOutcome,
+        trained: u64,
+    ) {
         if !self.on {
             return;
         }

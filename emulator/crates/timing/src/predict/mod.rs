@@ -40,7 +40,7 @@ snapshot::snapshot!(FetchSlot(0));
 impl FetchSlot {
     /// Returns the place of the instruction at `pc`.
     #[inline(always)]
-    pub fn new(pc: u64) -> Self {
+    pub(crate) fn new(pc: u64) -> Self {
         Self(pc)
     }
 
@@ -112,13 +112,13 @@ snapshot::snapshot!(BranchOutcome { conditional, taken, target });
 impl BranchOutcome {
     /// Returns the outcome of a conditional branch that went to an address with the low half `next`.
     #[inline(always)]
-    pub fn branch(taken: bool, next: u32) -> Self {
+    pub(crate) fn branch(taken: bool, next: u32) -> Self {
         Self { conditional: true, taken, target: next }
     }
 
     /// Returns the outcome of a jump to an address with the low half `next`.
     #[inline(always)]
-    pub fn jump(next: u32) -> Self {
+    pub(crate) fn jump(next: u32) -> Self {
         Self { conditional: false, taken: true, target: next }
     }
 }
@@ -126,7 +126,7 @@ impl BranchOutcome {
 impl Known {
     /// Returns true if the entry says of the branch what is true.
     #[inline(always)]
-    pub fn same(self, branch: &BranchOutcome) -> bool {
+    pub(crate) fn same(self, branch: &BranchOutcome) -> bool {
         self.hit
             & (self.conditional == branch.conditional)
             & (!branch.taken | (self.target == branch.target))
@@ -134,7 +134,7 @@ impl Known {
 
     /// Returns what the stage that believes the entry does, if the direction of a conditional branch is `taken`.
     #[inline(always)]
-    pub fn stage(self, branch: &BranchOutcome, taken: bool) -> Stage {
+    pub(crate) fn stage(self, branch: &BranchOutcome, taken: bool) -> Stage {
         Stage {
             hit: self.hit,
             redirects: self.hit & (taken | !self.conditional),
@@ -186,7 +186,7 @@ impl Snapshot for Predictor {
 }
 
 impl Predictor {
-    pub fn new(preset: &Preset) -> Self {
+    pub(crate) fn new(preset: &Preset) -> Self {
         let p = &preset.predictor;
         Self {
             btb: Btb::new(p.btb_sets),
@@ -199,13 +199,19 @@ impl Predictor {
 
     /// Notes that so many packets start.
     #[inline(always)]
-    pub fn packets(&mut self, count: u64) {
+    pub(crate) fn packets(&mut self, count: u64) {
         self.clock.packets(count);
     }
 
     /// Predicts a conditional branch, and has training with its outcome follow. `history` is what its bank saw.
     #[inline(always)]
-    pub fn branch(&mut self, at: FetchSlot, history: u64, taken: bool, target: u64) -> Forecast {
+    pub(crate) fn branch(
+        &mut self,
+        at: FetchSlot,
+        history: u64,
+        taken: bool,
+        target: u64,
+    ) -> Forecast {
         self.btb.train(self.clock.now());
         let base = self.bimodal.branch(at, taken);
         let branch = BranchOutcome::branch(taken, target as u32);
@@ -237,7 +243,7 @@ impl Predictor {
 
     /// Looks up a jump, and has training with its target follow. What F3 does is `last`.
     #[inline(always)]
-    pub fn jump(&mut self, at: FetchSlot, target: u64, last: Last) -> Forecast {
+    pub(crate) fn jump(&mut self, at: FetchSlot, target: u64, last: Last) -> Forecast {
         self.btb.train(self.clock.now());
         let jump = BranchOutcome::jump(target as u32);
         let base = self.bimodal.predict(at);

@@ -16,12 +16,12 @@ pub(crate) struct Returns {
 snapshot::snapshot!(Returns { addresses, top, depth } keeps { size });
 
 impl Returns {
-    pub fn new(size: u32) -> Self {
+    pub(crate) fn new(size: u32) -> Self {
         Self { addresses: [0; MAX], top: 0, depth: 0, size: (size as usize).clamp(1, MAX) }
     }
 
     /// Pushes the return address of a call; returns true if the stack was full: the oldest address is lost.
-    pub fn call(&mut self, address: u64) -> bool {
+    pub(crate) fn call(&mut self, address: u64) -> bool {
         let full = self.depth == self.size;
         self.depth += usize::from(!full);
         self.top = (self.top + 1) % self.size;
@@ -30,7 +30,7 @@ impl Returns {
     }
 
     /// Pops the predicted address; returns it, and whether the stack was empty.
-    pub fn ret(&mut self) -> (u64, bool) {
+    pub(crate) fn ret(&mut self) -> (u64, bool) {
         let empty = self.depth == 0;
         self.depth -= usize::from(!empty);
         let address = self.addresses[self.top];

@@ -98,7 +98,7 @@ impl Places {
 snapshot::snapshot!(Tage { entries, owners, tables, random, trained });
 
 impl Tage {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             entries: zeroed(),
             owners: zeroed(),
@@ -111,7 +111,13 @@ impl Tage {
     /// Predicts, given the base prediction, then trains with the outcome; returns the direction, and whether it comes
     /// from a table.
     #[inline(always)]
-    pub fn branch(&mut self, at: FetchSlot, history: u64, base: bool, taken: bool) -> (bool, bool) {
+    pub(super) fn branch(
+        &mut self,
+        at: FetchSlot,
+        history: u64,
+        base: bool,
+        taken: bool,
+    ) -> (bool, bool) {
         let tables = u32::from(self.tables[number(at) % BRANCHES]);
         let mut direction = (base, false);
         if tables != 0 {

@@ -22,7 +22,7 @@ pub(super) enum LimitKind {
 }
 
 impl Limit {
-    pub fn holds(&self) -> bool {
+    pub(super) fn holds(&self) -> bool {
         let fits = (self.low..=self.high).contains(&self.found);
         match self.kind {
             LimitKind::Range => fits,
@@ -32,7 +32,7 @@ impl Limit {
     }
 
     /// Returns what is allowed, for messages.
-    pub fn expected(&self) -> String {
+    pub(super) fn expected(&self) -> String {
         let (low, high) = (self.low, self.high);
         match self.kind {
             LimitKind::Range => format!("{low} to {high}"),

@@ -51,7 +51,7 @@ struct FollowerThread {
 
 impl Follower {
     /// Has the predictors learn, or not, from what the hart executes from now on. The path has all that was learnt once they do not.
-    pub fn go_on(&mut self, learning: Learning, path: &mut Path) {
+    pub(super) fn go_on(&mut self, learning: Learning, path: &mut Path) {
         let before = std::mem::replace(&mut self.learning, learning);
         if before.is_off() == learning.is_off() {
             return;
@@ -72,12 +72,12 @@ impl Follower {
     }
 
     /// Returns whether the predictors learn, so that the path knows where the hart is.
-    pub fn is_learning(&self) -> bool {
+    pub(super) fn is_learning(&self) -> bool {
         !self.learning.is_off()
     }
 
     /// Returns what the hart executed since the log was emptied last, if the predictors learn from it.
-    pub fn to_follow(&self) -> &[PathSegment] {
+    pub(super) fn to_follow(&self) -> &[PathSegment] {
         match self.is_learning() {
             true => self.log.segments(),
             false => &[],
@@ -85,7 +85,7 @@ impl Follower {
     }
 
     /// Follows the log, if the predictors learn, and empties it.
-    pub fn follow(&mut self, path: &mut Path, preset: &Preset) {
+    pub(super) fn follow(&mut self, path: &mut Path, preset: &Preset) {
         if let (Learning::Apart(starts), None) = (self.learning, &self.thread) {
             self.thread = FollowerThread::new(path, preset, starts);
         }

@@ -10,7 +10,7 @@ use super::{Action, HANDLER, Program, State, walk};
 
 impl Program {
     /// Fetches, executes and retires the instruction numbered `index`.
-    pub fn step<S: CommitSink>(&self, core: &mut Core<S>, state: &mut State, index: usize) {
+    pub(crate) fn step<S: CommitSink>(&self, core: &mut Core<S>, state: &mut State, index: usize) {
         let inst = &self.insts[index];
         let (id, pc, d) = (StaticId(index as u32), inst.pc, &inst.decoded);
         if state.translated {

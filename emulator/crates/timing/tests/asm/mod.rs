@@ -13,13 +13,13 @@ use isa::{DecodedInst, InstClass, Op, PageWalk, Privilege, StaticId, StaticInst}
 use timing::Core;
 
 /// Address of the first instruction.
-pub const TEXT: u64 = 0x8000_0000;
+pub(crate) const TEXT: u64 = 0x8000_0000;
 /// Where `ecall` goes, if the program has this label.
-pub const HANDLER: &str = "trap_entry";
+pub(crate) const HANDLER: &str = "trap_entry";
 
 /// All that committed.
 #[derive(Default)]
-pub struct Commits(pub Vec<Commit>);
+pub(crate) struct Commits(pub Vec<Commit>);
 
 impl CommitSink for Commits {
     fn commit(&mut self, commit: &Commit) {
@@ -29,7 +29,7 @@ impl CommitSink for Commits {
 
 /// What an instruction does; registers are in the unified numbering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub(crate) enum Action {
     AddI,
     Add,
     Sub,
@@ -62,7 +62,7 @@ pub enum Action {
 
 /// One assembled instruction.
 #[derive(Clone, Copy, Debug)]
-pub struct Inst {
+pub(crate) struct Inst {
     pub pc: u64,
     pub action: Action,
     pub decoded: DecodedInst,
@@ -72,14 +72,14 @@ pub struct Inst {
 
 /// An assembled program.
 #[derive(Debug)]
-pub struct Program {
+pub(crate) struct Program {
     pub insts: Vec<Inst>,
     pub labels: HashMap<String, u64>,
     by_pc: HashMap<u64, usize>,
 }
 
 /// A program's architectural state.
-pub struct State {
+pub(crate) struct State {
     pub x: [u64; 32],
     pub pc: u64,
     /// Addresses are translated, each to itself, by 4 KiB pages.
@@ -97,14 +97,14 @@ fn walk(va: u64) -> PageWalk {
 
 impl Program {
     /// Assembles.
-    pub fn new(source: &str) -> Self {
+    pub(crate) fn new(source: &str) -> Self {
         let (insts, labels) = parse::assemble(source);
         let by_pc = insts.iter().enumerate().map(|(i, inst)| (inst.pc, i)).collect();
         Self { insts, labels, by_pc }
     }
 
     /// Announces all instructions.
-    pub fn define<S: CommitSink>(&self, core: &mut Core<S>) {
+    pub(crate) fn define<S: CommitSink>(&self, core: &mut Core<S>) {
         for (i, inst) in self.insts.iter().enumerate() {
             core.define(&StaticInst {
                 id: StaticId(i as u32),
@@ -117,12 +117,12 @@ impl Program {
     }
 
     /// Index of the instruction at `pc`.
-    pub fn at(&self, pc: u64) -> Option<usize> {
+    pub(crate) fn at(&self, pc: u64) -> Option<usize> {
         self.by_pc.get(&pc).copied()
     }
 
     /// Runs from `state.pc` until an instruction outside the program would run.
-    pub fn run<S: CommitSink>(&self, core: &mut Core<S>, state: &mut State) {
+    pub(crate) fn run<S: CommitSink>(&self, core: &mut Core<S>, state: &mut State) {
         for _ in 0..100_000_000u64 {
             let Some(index) = self.at(state.pc) else {
                 return;
@@ -135,12 +135,12 @@ impl Program {
 
 impl State {
     /// Registers zero.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { x: [0; 32], pc: TEXT, translated: false, memory: HashMap::new(), epc: 0 }
     }
 
     /// Writes a word.
-    pub fn poke(&mut self, address: u64, value: u64) {
+    pub(crate) fn poke(&mut self, address: u64, value: u64) {
         self.memory.insert(address >> 3, value);
     }
 

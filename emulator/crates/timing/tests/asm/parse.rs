@@ -13,7 +13,7 @@ struct Line {
 }
 
 /// Assembles; panics on what it does not know, which a test then shows.
-pub fn assemble(source: &str) -> (Vec<Inst>, HashMap<String, u64>) {
+pub(super) fn assemble(source: &str) -> (Vec<Inst>, HashMap<String, u64>) {
     let mut pieces = Vec::new();
     for line in source.lines() {
         let line = line.split("//").next().unwrap_or_default();

@@ -26,7 +26,7 @@ const OTHER: u64 = 0x8200_0000;
 
 /// One row of `kernels.csv`.
 #[derive(Debug)]
-pub struct Measured {
+pub(crate) struct Measured {
     pub kernel: String,
     pub memory: String,
     pub core: String,
@@ -35,7 +35,7 @@ pub struct Measured {
 }
 
 /// What the model made of it.
-pub struct Modelled {
+pub(crate) struct Modelled {
     pub cycles: u64,
     pub states: States,
     pub stats: Stats,
@@ -43,7 +43,7 @@ pub struct Modelled {
 
 /// Cycles of the kernel alone by how many instructions commit.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct States {
+pub(crate) struct States {
     pub cycles: u64,
     pub instructions: u64,
     pub mispredicts: u64,
@@ -63,7 +63,7 @@ impl States {
 
     /// How much of the time both spend in the same state: the sum over the states of the smaller share of
     /// cycles.
-    pub fn overlap(&self, other: &Self) -> f64 {
+    pub(crate) fn overlap(&self, other: &Self) -> f64 {
         let shares = |states: &Self| {
             let split = states.split();
             let all = split.iter().sum::<u64>().max(1);
@@ -100,7 +100,7 @@ fn fields(line: &str) -> Vec<String> {
 
 impl Measured {
     /// All rows.
-    pub fn all() -> Vec<Self> {
+    pub(crate) fn all() -> Vec<Self> {
         let row = |line: &str| {
             let f = fields(line);
             Self {
@@ -115,12 +115,12 @@ impl Measured {
     }
 
     /// Modelled cycles against measured ones.
-    pub fn error(&self, modelled: &Modelled) -> f64 {
+    pub(crate) fn error(&self, modelled: &Modelled) -> f64 {
         modelled.cycles as f64 / self.cycles as f64 - 1.0
     }
 
     /// The row of `states.csv`, for kernels that run warm.
-    pub fn states(&self) -> Option<States> {
+    pub(crate) fn states(&self) -> Option<States> {
         let line =
             STATES.lines().find(|l| l.starts_with(&format!("{},{},", self.kernel, self.core)))?;
         if self.memory.contains('L') && self.memory != "one line in L1" {
@@ -142,7 +142,7 @@ impl Measured {
 
 /// Collects the commit stream between two program counters' calls.
 #[derive(Default)]
-pub struct Watch {
+pub(crate) struct Watch {
     pub commits: Vec<Commit>,
 }
 
@@ -183,7 +183,7 @@ impl Watch {
 }
 
 /// Runs one measurement.
-pub fn run(row: &Measured) -> Modelled {
+pub(crate) fn run(row: &Measured) -> Modelled {
     let source = format!("{SOURCE}\n{DRIVER}");
     let source = source.replace(" j end", " jalr zero,s3");
     let program = Program::new(&source);

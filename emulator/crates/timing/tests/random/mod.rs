@@ -51,7 +51,7 @@ const COMPARE: u32 = 22;
 const PERIOD: u32 = 23;
 
 /// An endless loop of a few pages, interrupted by the timer every now and then.
-pub fn program(seed: u64, bus: &mut Bus, hart: &mut Hart) {
+pub(crate) fn program(seed: u64, bus: &mut Bus, hart: &mut Hart) {
     let mut random = Random(seed);
     let csrrw = |csr, rs1| i_type(0x73, 1, 0, rs1, csr);
     let ld = |rd, rs1, imm| i_type(3, 3, rd, rs1, imm);

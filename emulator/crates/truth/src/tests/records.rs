@@ -6,13 +6,13 @@ use super::*;
 
 /// `lw a0, 0(a1)`, `sw a0, 0(a1)`, `amoadd.w a0, a0, (a1)`, `beq a0, a1, +8` and `addi a0, a0, 0`.
 const LOAD: u32 = 0x0005_a503;
-pub const STORE: u32 = 0x00a5_a023;
+pub(super) const STORE: u32 = 0x00a5_a023;
 const ATOMIC: u32 = 0x00a5_a52f;
 const BRANCH: u32 = 0x00b5_0463;
 const ADD: u32 = 0x0005_0513;
 
 /// An instruction at four bytes times its number.
-pub fn defined(id: u32, raw: u32) -> StaticInfo {
+pub(super) fn defined(id: u32, raw: u32) -> StaticInfo {
     StaticInfo {
         id: InstId(id),
         space: 2,

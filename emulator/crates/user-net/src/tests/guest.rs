@@ -13,12 +13,12 @@ use crate::{Config, GATEWAY, GUEST, GUEST_MAC, UserNet};
 
 /// The guest's network card.
 #[derive(Default)]
-pub struct Card {
+pub(super) struct Card {
     received: VecDeque<Vec<u8>>,
     sent: VecDeque<Vec<u8>>,
 }
 
-pub struct Guest {
+pub(super) struct Guest {
     pub net: UserNet,
     pub interface: Interface,
     pub sockets: SocketSet<'static>,
@@ -30,13 +30,13 @@ pub struct Guest {
 
 impl Guest {
     /// A guest that knows its address.
-    pub fn new(config: Config) -> Self {
+    pub(super) fn new(config: Config) -> Self {
         let mut guest = Self::without_address(config);
         guest.set_address();
         guest
     }
 
-    pub fn without_address(config: Config) -> Self {
+    pub(super) fn without_address(config: Config) -> Self {
         let mut card = Card::default();
         let stack = StackConfig::new(EthernetAddress(GUEST_MAC).into());
         Self {
@@ -49,14 +49,14 @@ impl Guest {
         }
     }
 
-    pub fn set_address(&mut self) {
+    pub(super) fn set_address(&mut self) {
         self.interface.update_ip_addrs(|all| all.push(IpCidr::new(GUEST.into(), 24)).unwrap());
         let routes = self.interface.routes_mut();
         routes.add_default_ipv4_route(GATEWAY).unwrap();
     }
 
     /// Advances the time by a millisecond and polls both stacks.
-    pub fn step(&mut self) {
+    pub(super) fn step(&mut self) {
         let now = Instant::from_micros((self.nanos / 1000) as i64);
         self.interface.poll(now, &mut self.card, &mut self.sockets);
         for frame in self.card.sent.drain(..) {
@@ -73,7 +73,7 @@ impl Guest {
 
     /// Steps until `done` returns `Some`; sleeps in between, since the host's end is another thread.
     #[track_caller]
-    pub fn until<R>(&mut self, mut done: impl FnMut(&mut Self) -> Option<R>) -> R {
+    pub(super) fn until<R>(&mut self, mut done: impl FnMut(&mut Self) -> Option<R>) -> R {
         let start = HostInstant::now();
         loop {
             if let Some(result) = done(self) {
@@ -84,12 +84,12 @@ impl Guest {
         }
     }
 
-    pub fn socket<T: AnySocket<'static>>(&mut self, handle: SocketHandle) -> &mut T {
+    pub(super) fn socket<T: AnySocket<'static>>(&mut self, handle: SocketHandle) -> &mut T {
         self.sockets.get_mut(handle)
     }
 
     /// Starts to open a TCP connection.
-    pub fn connect(&mut self, to: (Ipv4Address, u16), from: u16) -> SocketHandle {
+    pub(super) fn connect(&mut self, to: (Ipv4Address, u16), from: u16) -> SocketHandle {
         let mut socket = tcp_socket();
         let context = self.interface.context();
         socket.connect(context, to, from).unwrap();
@@ -98,13 +98,13 @@ impl Guest {
 
     /// Steps until a connection is in `state`.
     #[track_caller]
-    pub fn until_state(&mut self, handle: SocketHandle, state: tcp::State) {
+    pub(super) fn until_state(&mut self, handle: SocketHandle, state: tcp::State) {
         self.until(|guest| (guest.socket::<tcp::Socket>(handle).state() == state).then_some(()));
     }
 
     /// Sends all bytes.
     #[track_caller]
-    pub fn write(&mut self, handle: SocketHandle, bytes: &[u8]) {
+    pub(super) fn write(&mut self, handle: SocketHandle, bytes: &[u8]) {
         let mut rest = bytes;
         self.until(|guest| {
             let socket = guest.socket::<tcp::Socket>(handle);
@@ -116,7 +116,7 @@ impl Guest {
 
     /// Receives to the end of the stream.
     #[track_caller]
-    pub fn read_to_end(&mut self, handle: SocketHandle) -> Vec<u8> {
+    pub(super) fn read_to_end(&mut self, handle: SocketHandle) -> Vec<u8> {
         let mut all = Vec::new();
         self.until(|guest| {
             let socket = guest.socket::<tcp::Socket>(handle);
@@ -134,7 +134,7 @@ impl Guest {
     }
 }
 
-pub fn tcp_socket() -> tcp::Socket<'static> {
+pub(super) fn tcp_socket() -> tcp::Socket<'static> {
     let buffer = || tcp::SocketBuffer::new(vec![0; 100_000]);
     tcp::Socket::new(buffer(), buffer())
 }
@@ -159,9 +159,9 @@ impl Device for Card {
     }
 }
 
-pub struct Received(Vec<u8>);
+pub(super) struct Received(Vec<u8>);
 
-pub struct Sent<'a>(&'a mut Card);
+pub(super) struct Sent<'a>(&'a mut Card);
 
 impl phy::RxToken for Received {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {

@@ -26,7 +26,7 @@ enum Handle {
 }
 
 /// Files in one folder, or none.
-pub struct Files {
+pub(super) struct Files {
     /// The console, which is also the files of the name `:tt`.
     pub console: ProgramConsole,
     folder: Option<Dir>,
@@ -42,12 +42,12 @@ impl From<std::io::Error> for Failed {
 
 impl Files {
     /// Returns the files of a program that has only the console.
-    pub fn none(console: ProgramConsole) -> Self {
+    pub(super) fn none(console: ProgramConsole) -> Self {
         Self { console, folder: None, open: Vec::new(), told: false }
     }
 
     /// Returns the files of a program that may open those in `folder`.
-    pub fn in_folder(folder: &Path, console: ProgramConsole) -> std::io::Result<Self> {
+    pub(super) fn in_folder(folder: &Path, console: ProgramConsole) -> std::io::Result<Self> {
         // Where the path leads is the user's choice; from there on, nothing leads out.
         let folder = HostFile::open(folder)?;
         if !folder.metadata()?.is_dir() {
@@ -66,7 +66,7 @@ impl Files {
         self.folder.as_ref().ok_or(Failed(ENOENT))
     }
 
-    pub fn open(&mut self, name: &str, mode: u64) -> Result<u64, Failed> {
+    pub(super) fn open(&mut self, name: &str, mode: u64) -> Result<u64, Failed> {
         // "r", "w" and "a", each also with "b" and "+".
         if mode > 11 {
             return Err(Failed(EINVAL));
@@ -113,13 +113,13 @@ impl Files {
         open.and_then(Option::as_mut).ok_or(Failed(EBADF))
     }
 
-    pub fn close(&mut self, handle: u64) -> Result<u64, Failed> {
+    pub(super) fn close(&mut self, handle: u64) -> Result<u64, Failed> {
         self.handle(handle)?;
         self.open[handle as usize - 1] = None;
         Ok(0)
     }
 
-    pub fn write(&mut self, handle: u64, bytes: &[u8]) -> Result<usize, Failed> {
+    pub(super) fn write(&mut self, handle: u64, bytes: &[u8]) -> Result<usize, Failed> {
         match self.handle(handle)? {
             Handle::Output => self.console.print(bytes),
             Handle::Error => {
@@ -131,7 +131,7 @@ impl Files {
         Ok(bytes.len())
     }
 
-    pub fn read(&mut self, handle: u64, most: usize) -> Result<Vec<u8>, Failed> {
+    pub(super) fn read(&mut self, handle: u64, most: usize) -> Result<Vec<u8>, Failed> {
         match self.handle(handle)? {
             Handle::Input => Ok(self.console.input(most)),
             Handle::Features(at) => {
@@ -149,7 +149,7 @@ impl Files {
         }
     }
 
-    pub fn is_terminal(&mut self, handle: u64) -> Result<bool, Failed> {
+    pub(super) fn is_terminal(&mut self, handle: u64) -> Result<bool, Failed> {
         Ok(match self.handle(handle)? {
             Handle::Input => self.console.has_terminal_input,
             Handle::Output => self.console.has_terminal_output,
@@ -158,7 +158,7 @@ impl Files {
         })
     }
 
-    pub fn seek(&mut self, handle: u64, to: u64) -> Result<u64, Failed> {
+    pub(super) fn seek(&mut self, handle: u64, to: u64) -> Result<u64, Failed> {
         match self.handle(handle)? {
             Handle::File(file) => {
                 file.seek(SeekFrom::Start(to))?;
@@ -169,7 +169,7 @@ impl Files {
         Ok(0)
     }
 
-    pub fn length(&mut self, handle: u64) -> Result<u64, Failed> {
+    pub(super) fn length(&mut self, handle: u64) -> Result<u64, Failed> {
         match self.handle(handle)? {
             Handle::File(file) => Ok(file.metadata()?.len()),
             Handle::Features(_) => Ok(FEATURES_CONTENT.len() as u64),
@@ -177,12 +177,12 @@ impl Files {
         }
     }
 
-    pub fn remove(&mut self, name: &str) -> Result<u64, Failed> {
+    pub(super) fn remove(&mut self, name: &str) -> Result<u64, Failed> {
         self.folder(name)?.remove_file(name)?;
         Ok(0)
     }
 
-    pub fn rename(&mut self, from: &str, to: &str) -> Result<u64, Failed> {
+    pub(super) fn rename(&mut self, from: &str, to: &str) -> Result<u64, Failed> {
         let folder = self.folder(from)?;
         folder.rename(from, folder, to)?;
         Ok(0)

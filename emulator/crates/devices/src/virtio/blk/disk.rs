@@ -87,7 +87,7 @@ fn foreign_format(start: &[u8]) -> Option<&'static str> {
 }
 
 /// A file with a layer of written blocks over it.
-pub struct Disk {
+pub(crate) struct Disk {
     file: File,
     mode: DiskMode,
     /// Bytes in whole sectors. A file that ends within one has zeros behind it.
@@ -111,7 +111,7 @@ impl Snapshot for Disk {
 
 impl Disk {
     /// Opens an image.
-    pub fn open(path: &Path, mode: DiskMode) -> Result<Self, DiskError> {
+    pub(crate) fn open(path: &Path, mode: DiskMode) -> Result<Self, DiskError> {
         let failed = |error| DiskError::Open(path.to_owned(), error);
         // Looked at before it is opened: opening a pipe would wait for its other end.
         if !path.metadata().map_err(failed)?.is_file() {
@@ -145,17 +145,17 @@ impl Disk {
     }
 
     /// Size in bytes.
-    pub fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         self.size
     }
 
     /// True if writes fail.
-    pub fn read_only(&self) -> bool {
+    pub(crate) fn read_only(&self) -> bool {
         self.mode == DiskMode::ReadOnly
     }
 
     /// Fills `data` from byte `at`. `None` if the host cannot read the file there.
-    pub fn read(&self, at: u64, data: &mut [u8]) -> Option<()> {
+    pub(crate) fn read(&self, at: u64, data: &mut [u8]) -> Option<()> {
         self.read_file(at, data)?;
         if self.written.is_empty() {
             return Some(());
@@ -170,7 +170,7 @@ impl Disk {
     }
 
     /// Writes `data` at byte `at`. `None` if the disk is read-only or the host cannot write.
-    pub fn write(&mut self, at: u64, data: &[u8]) -> Option<()> {
+    pub(crate) fn write(&mut self, at: u64, data: &[u8]) -> Option<()> {
         match self.mode {
             DiskMode::ReadOnly => None,
             DiskMode::Writable => self.file.write_all_at(data, at).ok(),
@@ -186,7 +186,7 @@ impl Disk {
     }
 
     /// Makes what was written durable.
-    pub fn flush(&mut self) -> Option<()> {
+    pub(crate) fn flush(&mut self) -> Option<()> {
         match self.mode {
             DiskMode::Writable => self.file.sync_data().ok(),
             DiskMode::ReadOnly | DiskMode::CopyOnWrite => Some(()),

@@ -10,13 +10,13 @@ use rustix::io::Errno;
 use super::Result;
 
 /// Maximum number of bytes of one file's extended attributes that are kept here.
-pub const EXTENDED_MAX: usize = 64 << 10;
+pub(crate) const EXTENDED_MAX: usize = 64 << 10;
 /// Maximum number of bytes of all files' extended attributes that are kept here.
 const ALL_EXTENDED_MAX: usize = if cfg!(test) { 128 << 10 } else { 64 << 20 };
 
 /// The attributes of one file.
 #[derive(Clone, Debug, Default)]
-pub struct Attribute {
+pub(crate) struct Attribute {
     /// Owner.
     pub uid: u32,
     /// Group.
@@ -47,7 +47,7 @@ pub struct Attribute {
 
 /// The attributes of every file that the guest has looked at; the others belong to root.
 #[derive(Default)]
-pub struct Attributes {
+pub(crate) struct Attributes {
     files: HashMap<u64, Attribute>,
     /// Bytes of all extended attributes that are kept here.
     extended: usize,
@@ -55,22 +55,22 @@ pub struct Attributes {
 
 impl Attributes {
     /// True if the guest has looked at nothing.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 
     /// Returns the attributes of the file with this number; `None` if the guest has not looked at it.
-    pub fn get(&self, number: u64) -> Option<&Attribute> {
+    pub(crate) fn get(&self, number: u64) -> Option<&Attribute> {
         self.files.get(&number)
     }
 
     /// Returns the attributes of the file with this number, to be changed.
-    pub fn change(&mut self, number: u64) -> &mut Attribute {
+    pub(crate) fn change(&mut self, number: u64) -> &mut Attribute {
         self.files.entry(number).or_default()
     }
 
     /// Adds a new file.
-    pub fn create(&mut self, number: u64, (uid, gid): (u32, u32), special: u32, time: u64) {
+    pub(crate) fn create(&mut self, number: u64, (uid, gid): (u32, u32), special: u32, time: u64) {
         let now = Some(time);
         self.forget(number);
         self.files.insert(
@@ -90,14 +90,14 @@ impl Attributes {
     }
 
     /// Notes that the guest changed the content of a file or folder.
-    pub fn touch(&mut self, number: u64, time: u64) {
+    pub(crate) fn touch(&mut self, number: u64, time: u64) {
         let attribute = self.change(number);
         attribute.set_written(time);
         (attribute.modified, attribute.changed) = (Some(time), Some(time));
     }
 
     /// Keeps an extended attribute that the host's file cannot have, unless too much is kept already.
-    pub fn keep_extended(&mut self, number: u64, name: &[u8], value: &[u8]) -> Result {
+    pub(crate) fn keep_extended(&mut self, number: u64, name: &[u8], value: &[u8]) -> Result {
         let kept = &mut self.files.entry(number).or_default().extended;
         let of_file = bytes(kept);
         let before = kept.get(name).map_or(0, |value| name.len() + value.len());
@@ -112,7 +112,7 @@ impl Attributes {
     }
 
     /// Drops an extended attribute that is kept here; false if there is none.
-    pub fn drop_extended(&mut self, number: u64, name: &[u8]) -> bool {
+    pub(crate) fn drop_extended(&mut self, number: u64, name: &[u8]) -> bool {
         let kept = &mut self.files.entry(number).or_default().extended;
         let value = kept.remove(name);
         self.extended -= value.as_ref().map_or(0, |value| name.len() + value.len());
@@ -120,7 +120,7 @@ impl Attributes {
     }
 
     /// The file is gone for good.
-    pub fn forget(&mut self, number: u64) {
+    pub(crate) fn forget(&mut self, number: u64) {
         let gone = self.files.remove(&number);
         self.extended -= gone.map_or(0, |attribute| bytes(&attribute.extended));
     }
@@ -134,7 +134,7 @@ fn bytes(extended: &BTreeMap<Vec<u8>, Vec<u8>>) -> usize {
 
 impl Attribute {
     /// The guest changes the content or the times: from now on it sees the times kept here instead of the host's.
-    pub fn set_written(&mut self, time: u64) {
+    pub(crate) fn set_written(&mut self, time: u64) {
         self.written = true;
         let before = self.version.map_or(time, |(host, _)| host);
         for time in [&mut self.accessed, &mut self.modified, &mut self.changed] {
@@ -143,7 +143,7 @@ impl Attribute {
     }
 
     /// Compares with the host's file. If another program changed that, the guest sees the host's times again.
-    pub fn follow(&mut self, stat: &Stat, folder: bool) {
+    pub(crate) fn follow(&mut self, stat: &Stat, folder: bool) {
         let size = if folder { 0 } else { stat.st_size };
         let now = Some((host_time(stat), size));
         if !self.written && self.version.is_some() && self.version != now {
@@ -154,12 +154,12 @@ impl Attribute {
     }
 
     /// True once after another program changed the host's file: the guest's cached content is then stale.
-    pub fn take_stale(&mut self) -> bool {
+    pub(crate) fn take_stale(&mut self) -> bool {
         std::mem::take(&mut self.stale)
     }
 
     /// Clears set-user-ID, and set-group-ID of programs, as the kernel does after a write by an unprivileged process.
-    pub fn drop_set_id(&mut self, permissions: u32) {
+    pub(crate) fn drop_set_id(&mut self, permissions: u32) {
         self.special &= !0o4000;
         if permissions & 0o010 != 0 {
             self.special &= !0o2000;
@@ -169,7 +169,7 @@ impl Attribute {
 
 /// When the host's file was last changed, in nanoseconds since 1970.
 #[allow(clippy::unnecessary_cast, reason = "not all hosts have the same widths")]
-pub fn host_time(stat: &Stat) -> u64 {
+pub(crate) fn host_time(stat: &Stat) -> u64 {
     let seconds = u64::try_from(stat.st_mtime).unwrap_or(0);
     seconds.saturating_mul(1_000_000_000).saturating_add(stat.st_mtime_nsec as u64)
 }

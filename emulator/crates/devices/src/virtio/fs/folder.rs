@@ -14,7 +14,7 @@ use super::Result;
 use super::node::{Descriptor, Entry, Inode, Node, Open, inode, os, permissions};
 
 /// Number of the shared folder itself (`FUSE_ROOT_ID`).
-pub const ROOT: u64 = 1;
+pub(crate) const ROOT: u64 = 1;
 
 const NAME_MAX: usize = 255;
 /// File descriptors reserved for the rest of the program.
@@ -36,7 +36,7 @@ struct KnownNode {
 }
 
 /// The shared folder and the files in it that the guest has seen.
-pub struct Folder {
+pub(crate) struct Folder {
     root: Rc<Node>,
     numbers: HashMap<Inode, u64>,
     known: HashMap<u64, KnownNode>,
@@ -48,7 +48,7 @@ pub struct Folder {
 
 impl Folder {
     /// Opens the folder to share.
-    pub fn open(path: &Path) -> std::result::Result<Self, FolderError> {
+    pub(crate) fn open(path: &Path) -> std::result::Result<Self, FolderError> {
         let failed = |e: Errno| FolderError { path: path.to_owned(), error: e.into() };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = fs::open(path, flags, Mode::empty()).map_err(failed)?;
@@ -70,12 +70,12 @@ impl Folder {
     }
 
     /// True if no file in it was seen yet.
-    pub fn is_untouched(&self) -> bool {
+    pub(crate) fn is_untouched(&self) -> bool {
         self.last_number == ROOT
     }
 
     /// A file that the guest knows.
-    pub fn node(&self, number: u64) -> Result<Rc<Node>> {
+    pub(crate) fn node(&self, number: u64) -> Result<Rc<Node>> {
         if number == ROOT {
             return Ok(self.root.clone());
         }
@@ -84,7 +84,7 @@ impl Folder {
     }
 
     /// Finds a name in a folder.
-    pub fn find(&mut self, parent: &Node, name: &[u8]) -> Result<Rc<Node>> {
+    pub(crate) fn find(&mut self, parent: &Node, name: &[u8]) -> Result<Rc<Node>> {
         if parent.kind != FileType::Directory {
             return Err(Errno::NOTDIR);
         }
@@ -96,7 +96,7 @@ impl Folder {
     }
 
     /// Adds one to a file's lookup count: a reply names it.
-    pub fn add_lookup(&mut self, node: &Rc<Node>) {
+    pub(crate) fn add_lookup(&mut self, node: &Rc<Node>) {
         if node.number != ROOT {
             let known = self
                 .known
@@ -107,7 +107,7 @@ impl Folder {
     }
 
     /// Takes `lookups` off a file's lookup count (`FORGET`). Returns its number if it was removed and is now unreachable.
-    pub fn forget(&mut self, number: u64, lookups: u64) -> Option<u64> {
+    pub(crate) fn forget(&mut self, number: u64, lookups: u64) -> Option<u64> {
         let known = self.known.get_mut(&number)?;
         known.lookups = known.lookups.saturating_sub(lookups);
         if known.lookups != 0 {
@@ -119,12 +119,12 @@ impl Folder {
     }
 
     /// The guest forgets everything.
-    pub fn forget_all(&mut self) {
+    pub(crate) fn forget_all(&mut self) {
         self.known.clear();
     }
 
     /// Opens a regular file or a folder, the latter not listed yet.
-    pub fn open_node(&self, node: &Node, flags: OFlags) -> Result<Open> {
+    pub(crate) fn open_node(&self, node: &Node, flags: OFlags) -> Result<Open> {
         match node.kind {
             FileType::Directory => Ok(Open::Folder(Vec::new())),
             FileType::RegularFile => {
@@ -143,7 +143,7 @@ impl Folder {
     }
 
     /// Creates a file that does not exist yet.
-    pub fn create(&mut self, parent: &Node, name: &[u8], mode: u32) -> Result<Rc<Node>> {
+    pub(crate) fn create(&mut self, parent: &Node, name: &[u8], mode: u32) -> Result<Rc<Node>> {
         check_name(name)?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let _descriptor = self.descriptor()?;
@@ -154,7 +154,7 @@ impl Folder {
     }
 
     /// Creates a file without a name.
-    pub fn create_unnamed(&mut self, parent: &Node) -> Result<Rc<Node>> {
+    pub(crate) fn create_unnamed(&mut self, parent: &Node) -> Result<Rc<Node>> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let (descriptor, _other) = (self.descriptor()?, self.descriptor()?);
         let file = fs::openat(&parent.fd, ".", flags, Mode::from_raw_mode(0o600))?;
@@ -166,7 +166,12 @@ impl Folder {
     }
 
     /// Creates a folder.
-    pub fn make_folder(&mut self, parent: &Node, name: &[u8], mode: u32) -> Result<Rc<Node>> {
+    pub(crate) fn make_folder(
+        &mut self,
+        parent: &Node,
+        name: &[u8],
+        mode: u32,
+    ) -> Result<Rc<Node>> {
         check_name(name)?;
         fs::mkdirat(&parent.fd, os(name), Mode::from_raw_mode(0o700))?;
         let node = self.find(parent, name)?;
@@ -175,21 +180,31 @@ impl Folder {
     }
 
     /// Creates a symbolic link. Its target may lie anywhere: it is the guest that follows it.
-    pub fn make_link(&mut self, parent: &Node, name: &[u8], target: &[u8]) -> Result<Rc<Node>> {
+    pub(crate) fn make_link(
+        &mut self,
+        parent: &Node,
+        name: &[u8],
+        target: &[u8],
+    ) -> Result<Rc<Node>> {
         check_name(name)?;
         fs::symlinkat(os(target), &parent.fd, os(name))?;
         self.find(parent, name)
     }
 
     /// Gives a file a second name, or the first one to one that has none.
-    pub fn hard_link(&mut self, node: &Node, parent: &Node, name: &[u8]) -> Result {
+    pub(crate) fn hard_link(&mut self, node: &Node, parent: &Node, name: &[u8]) -> Result {
         check_name(name)?;
         let follow = AtFlags::SYMLINK_FOLLOW;
         fs::linkat(fs::CWD, node.magic_link(), &parent.fd, os(name), follow)
     }
 
     /// Removes a name. Returns the file's number if it was the last name and the guest does not know the file.
-    pub fn remove(&mut self, parent: &Node, name: &[u8], folder: bool) -> Result<Option<u64>> {
+    pub(crate) fn remove(
+        &mut self,
+        parent: &Node,
+        name: &[u8],
+        folder: bool,
+    ) -> Result<Option<u64>> {
         check_name(name)?;
         let last = self.last_name(parent, name);
         let flags = if folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
@@ -198,7 +213,7 @@ impl Folder {
     }
 
     /// Renames or exchanges. Returns the number of a replaced file if it is unreachable now.
-    pub fn rename(
+    pub(crate) fn rename(
         &mut self,
         from: (&Node, &[u8]),
         to: (&Node, &[u8]),
@@ -222,7 +237,7 @@ impl Folder {
     }
 
     /// The entries of a folder by name, `.` and `..` first.
-    pub fn list(&mut self, folder: &Node) -> Result<Vec<Entry>> {
+    pub(crate) fn list(&mut self, folder: &Node) -> Result<Vec<Entry>> {
         let _descriptor = self.descriptor()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = fs::openat(&folder.fd, ".", flags, Mode::empty())?;

@@ -21,7 +21,7 @@ struct Handle {
 
 /// All handles.
 #[derive(Default)]
-pub struct Handles {
+pub(crate) struct Handles {
     open: HashMap<u64, Handle>,
     last: u64,
     /// Bytes of the entries of all folders that are being listed.
@@ -36,7 +36,7 @@ fn bytes(entries: &[Entry]) -> usize {
 
 impl Handles {
     /// A new handle.
-    pub fn insert(&mut self, node: Rc<Node>, open: Open) -> Result<u64> {
+    pub(crate) fn insert(&mut self, node: Rc<Node>, open: Open) -> Result<u64> {
         if self.open.len() == HANDLES_MAX {
             return Err(Errno::NFILE);
         }
@@ -46,7 +46,7 @@ impl Handles {
     }
 
     /// An open file, and its node.
-    pub fn file(&self, handle: u64) -> Result<(&Node, &File)> {
+    pub(crate) fn file(&self, handle: u64) -> Result<(&Node, &File)> {
         match self.open.get(&handle) {
             Some(Handle { node, open: Open::File { file, .. } }) => Ok((node, file)),
             _ => Err(Errno::BADF),
@@ -54,7 +54,7 @@ impl Handles {
     }
 
     /// Returns the folder that a handle lists, and its entries; `EBADF` if the handle is no open folder.
-    pub fn folder(&self, handle: u64) -> Result<(&Rc<Node>, &[Entry])> {
+    pub(crate) fn folder(&self, handle: u64) -> Result<(&Rc<Node>, &[Entry])> {
         match self.open.get(&handle) {
             Some(Handle { node, open: Open::Folder(entries) }) => Ok((node, entries)),
             _ => Err(Errno::BADF),
@@ -62,7 +62,7 @@ impl Handles {
     }
 
     /// Makes these the entries that a handle lists; `ENFILE` if too many folders are being listed.
-    pub fn list(&mut self, handle: u64, new: Vec<Entry>) -> Result {
+    pub(crate) fn list(&mut self, handle: u64, new: Vec<Entry>) -> Result {
         let Some(Handle { open: Open::Folder(entries), .. }) = self.open.get_mut(&handle) else {
             return Err(Errno::BADF);
         };
@@ -77,7 +77,7 @@ impl Handles {
     }
 
     /// Gives a handle up.
-    pub fn remove(&mut self, handle: u64) -> Result {
+    pub(crate) fn remove(&mut self, handle: u64) -> Result {
         let handle = self.open.remove(&handle).ok_or(Errno::BADF)?;
         if let Open::Folder(entries) = &handle.open {
             self.listed -= bytes(entries);
@@ -86,12 +86,12 @@ impl Handles {
     }
 
     /// True if there is no handle.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
     /// Gives all handles up.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.open.clear();
         self.listed = 0;
     }

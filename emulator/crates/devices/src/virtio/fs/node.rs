@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::Result;
 
 /// A file, folder or link.
-pub struct Node {
+pub(crate) struct Node {
     pub(super) fd: OwnedFd,
     /// The file's number for the guest: from 1, in the order in which the guest first sees files.
     pub number: u64,
@@ -22,7 +22,7 @@ pub struct Node {
 }
 
 /// Counts a descriptor in use.
-pub struct Descriptor(
+pub(crate) struct Descriptor(
     #[expect(dead_code, reason = "its references are counted")] pub(super) Rc<()>,
 );
 
@@ -30,7 +30,7 @@ pub struct Descriptor(
 pub(super) type Inode = (u64, u64);
 
 /// A file that is open for reading and writing, or a folder that is being listed.
-pub enum Open {
+pub(crate) enum Open {
     /// A regular file.
     File { file: File, _descriptor: Descriptor },
     /// Entries in order, as of the start of the listing.
@@ -39,7 +39,7 @@ pub enum Open {
 
 /// An entry of a listed folder.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// Name.
     pub name: Vec<u8>,
     /// Number of the file.
@@ -50,12 +50,12 @@ pub struct Entry {
 
 impl Node {
     /// Attributes on the host.
-    pub fn stat(&self) -> Result<Stat> {
+    pub(crate) fn stat(&self) -> Result<Stat> {
         fs::fstat(&self.fd)
     }
 
     /// Target of a symbolic link.
-    pub fn read_link(&self) -> Result<Vec<u8>> {
+    pub(crate) fn read_link(&self) -> Result<Vec<u8>> {
         if self.kind != FileType::Symlink {
             return Err(Errno::INVAL);
         }
@@ -63,7 +63,7 @@ impl Node {
     }
 
     /// Sets the permission bits.
-    pub fn set_permissions(&self, mode: u32) -> Result {
+    pub(crate) fn set_permissions(&self, mode: u32) -> Result {
         if self.kind == FileType::Symlink {
             return Err(Errno::OPNOTSUPP);
         }
@@ -72,7 +72,7 @@ impl Node {
     }
 
     /// Sets times of the host's file, in nanoseconds since 1970; `None` keeps the present one.
-    pub fn set_times(&self, accessed: Option<u64>, modified: Option<u64>) -> Result {
+    pub(crate) fn set_times(&self, accessed: Option<u64>, modified: Option<u64>) -> Result {
         if self.kind == FileType::Symlink {
             return Err(Errno::OPNOTSUPP);
         }

@@ -20,15 +20,15 @@ const MINOR: u32 = 38;
 
 /// Features of a session.
 mod feature {
-    pub const ASYNC_READ: u32 = 1;
-    pub const ATOMIC_O_TRUNC: u32 = 1 << 3;
-    pub const BIG_WRITES: u32 = 1 << 5;
-    pub const ASYNC_DIO: u32 = 1 << 15;
-    pub const PARALLEL_DIROPS: u32 = 1 << 18;
-    pub const MAX_PAGES: u32 = 1 << 22;
+    pub(crate) const ASYNC_READ: u32 = 1;
+    pub(crate) const ATOMIC_O_TRUNC: u32 = 1 << 3;
+    pub(crate) const BIG_WRITES: u32 = 1 << 5;
+    pub(crate) const ASYNC_DIO: u32 = 1 << 15;
+    pub(crate) const PARALLEL_DIROPS: u32 = 1 << 18;
+    pub(crate) const MAX_PAGES: u32 = 1 << 22;
     /// The server drops set-user-ID bits of files that are written: the guest need not ask for capabilities before each
     /// write.
-    pub const HANDLE_KILLPRIV_V2: u32 = 1 << 28;
+    pub(crate) const HANDLE_KILLPRIV_V2: u32 = 1 << 28;
 }
 
 impl Call<'_> {

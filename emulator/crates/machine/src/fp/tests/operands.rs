@@ -3,10 +3,10 @@
 use super::{F16, Format};
 
 /// SplitMix64.
-pub struct Random(pub u64);
+pub(super) struct Random(pub u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -14,13 +14,13 @@ impl Random {
         z ^ z >> 31
     }
 
-    pub fn below(&mut self, limit: u64) -> u64 {
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
 
     /// An encoding of a format with `fraction` fraction and `exponent` exponent bits: often a
     /// special value, one near a limit, or one with few significant bits.
-    pub fn operand(&mut self, fraction: u32, exponent: u32) -> u64 {
+    pub(super) fn operand(&mut self, fraction: u32, exponent: u32) -> u64 {
         let max = (1 << exponent) - 1;
         let bias = max / 2;
         let ones = (1 << fraction) - 1;
@@ -46,7 +46,7 @@ impl Random {
 }
 
 /// A format that the tests can make operands of.
-pub trait Sample: Format {
+pub(super) trait Sample: Format {
     fn sample(random: &mut Random) -> Self::Bits;
     /// The encoding `distance` above.
     fn near(bits: Self::Bits, distance: i64) -> Self::Bits;
@@ -80,7 +80,7 @@ impl Sample for f64 {
 }
 
 /// Two operands; sometimes close, so that they cancel.
-pub fn pair<F: Sample>(random: &mut Random) -> (F::Bits, F::Bits) {
+pub(super) fn pair<F: Sample>(random: &mut Random) -> (F::Bits, F::Bits) {
     let a = F::sample(random);
     match random.below(8) {
         0 => (a, F::near(a ^ F::SIGN, random.below(5) as i64 - 2)),

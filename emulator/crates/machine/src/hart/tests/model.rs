@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use isa::*;
 
 /// Every instruction decodes one cycle after the last one was retired, which takes `latency` cycles.
-pub struct Model {
+pub(super) struct Model {
     pub now: u64,
     pub latency: u64,
     pub defined: Vec<StaticInst>,
@@ -19,11 +19,11 @@ pub struct Model {
 }
 
 impl Model {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::with_latency(1)
     }
 
-    pub fn with_latency(latency: u64) -> Self {
+    pub(super) fn with_latency(latency: u64) -> Self {
         Self {
             now: 0,
             latency,
@@ -110,14 +110,14 @@ impl TimingModel for Model {
 }
 
 /// A [`Model`] that takes runs.
-pub struct InRuns {
+pub(super) struct InRuns {
     pub model: Model,
     /// Instructions of each run.
     pub lengths: Vec<usize>,
 }
 
 impl InRuns {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { model: Model::new(), lengths: Vec::new() }
     }
 }
@@ -211,13 +211,13 @@ impl TimingModel for InRuns {
 }
 
 /// Kind, whether a branch was taken, and target of a control transfer.
-pub type Transfer = (TransferKind, bool, u64);
+pub(super) type Transfer = (TransferKind, bool, u64);
 
 /// Address and length of an instruction, and what it did to the path.
-pub type LoggedInst = (u64, u8, Option<Transfer>);
+pub(super) type LoggedInst = (u64, u8, Option<Transfer>);
 
 /// A model that keeps caches warm, which never evict anything, and writes down what it is told.
-pub struct Warms {
+pub(super) struct Warms {
     shows: bool,
     filters: [LineFilter; 3],
     /// Virtual and physical address and kind of each access, and of each line of code, without a kind.
@@ -229,7 +229,7 @@ pub struct Warms {
 
 impl Warms {
     /// Returns a model whose filters show what was accessed, or nothing.
-    pub fn new(shows: bool) -> Self {
+    pub(super) fn new(shows: bool) -> Self {
         Self {
             shows,
             filters: Default::default(),
@@ -241,7 +241,7 @@ impl Warms {
 }
 
 /// A model that only has the path logged.
-pub struct Logs(pub Warms);
+pub(super) struct Logs(pub Warms);
 
 impl TimingModel for Logs {
     const TIMED: bool = false;

@@ -18,7 +18,7 @@ pub(super) struct Machine {
 
 impl Machine {
     /// Each hart starts at its own program, with register 1 set to `DATA`.
-    pub fn new(programs: &[&[u32]], translate: Translate) -> Self {
+    pub(super) fn new(programs: &[&[u32]], translate: Translate) -> Self {
         let mut bus = Bus::new(1 << 20, programs.len(), Clock::default()).unwrap();
         let mut harts = Vec::new();
         for (id, program) in programs.iter().enumerate() {
@@ -35,7 +35,7 @@ impl Machine {
         Self { harts, bus }
     }
 
-    pub fn run(&mut self, cycle: u64) -> RunExit {
+    pub(super) fn run(&mut self, cycle: u64) -> RunExit {
         let mut harts: Vec<&mut Hart> = self.harts.iter_mut().collect();
         run_together(&mut harts, &mut self.bus, Limit::cycle(cycle))
     }

@@ -25,17 +25,17 @@ const SPECIAL: u32 = 0o7000;
 
 /// Bits of `SETATTR` that say which of its fields are valid (`FATTR_*`).
 mod valid {
-    pub const MODE: u32 = 1;
-    pub const UID: u32 = 1 << 1;
-    pub const GID: u32 = 1 << 2;
-    pub const SIZE: u32 = 1 << 3;
-    pub const ACCESSED: u32 = 1 << 4;
-    pub const MODIFIED: u32 = 1 << 5;
-    pub const HANDLE: u32 = 1 << 6;
+    pub(crate) const MODE: u32 = 1;
+    pub(crate) const UID: u32 = 1 << 1;
+    pub(crate) const GID: u32 = 1 << 2;
+    pub(crate) const SIZE: u32 = 1 << 3;
+    pub(crate) const ACCESSED: u32 = 1 << 4;
+    pub(crate) const MODIFIED: u32 = 1 << 5;
+    pub(crate) const HANDLE: u32 = 1 << 6;
     /// The time is now, instead of a given one.
-    pub const ACCESSED_NOW: u32 = 1 << 7;
-    pub const MODIFIED_NOW: u32 = 1 << 8;
-    pub const KILL_SUIDGID: u32 = 1 << 11;
+    pub(crate) const ACCESSED_NOW: u32 = 1 << 7;
+    pub(crate) const MODIFIED_NOW: u32 = 1 << 8;
+    pub(crate) const KILL_SUIDGID: u32 = 1 << 11;
 }
 
 /// What the guest sees of a file.

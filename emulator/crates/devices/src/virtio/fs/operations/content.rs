@@ -113,7 +113,7 @@ impl Call<'_> {
     }
 }
 
-pub fn write_at(file: &File, data: &[u8], offset: u64) -> Result<usize> {
+pub(crate) fn write_at(file: &File, data: &[u8], offset: u64) -> Result<usize> {
     let mut done = 0;
     while done < data.len() {
         // File offsets are signed 64-bit.
