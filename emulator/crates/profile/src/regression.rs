@@ -4,7 +4,7 @@
 //! Techniques*, chapter 7). The fewer units there are, the more what a count should add to the part counts for, which is known beforehand: the coefficients are those of a Bayesian linear regression (Gelman et al., *Bayesian
 //! Data Analysis*, 14.8).
 
-use crate::Estimate;
+use crate::{Deviations, Estimate, StratumUnit};
 
 /// Share of a count's cost that is expected to add to the part: nothing may hide it, or all of it may be hidden.
 const EXPECTED_SHARE: f64 = 0.5;
@@ -37,6 +37,16 @@ pub struct KnownCounts<const KINDS: usize> {
     pub costs: [f64; KINDS],
 }
 
+impl<const KINDS: usize> KnownCounts<KINDS> {
+    /// Returns how many counts a unit has beyond what all have in as much of the second sum, times their costs.
+    fn excess(&self, unit: &CountedUnit<KINDS>) -> [f64; KINDS] {
+        std::array::from_fn(|kind| {
+            let expected = self.counts[kind] / self.whole * unit.whole;
+            self.costs[kind] * (unit.counts[kind] - expected)
+        })
+    }
+}
+
 impl Estimate {
     /// Returns the ratio of two sums over units as [`Self::of_ratio`] does, nearer to the truth the more the part goes with the counts. Units are as long as each other, or nearly so.
     ///
@@ -54,12 +64,53 @@ impl Estimate {
     }
 }
 
+impl Estimate {
+    /// Returns the ratio of two sums over strata as [`Self::of_strata`] does, nearer to the truth the more the part goes with the counts of units (the *combined regression estimator*: Cochran, 7.10).
+    pub fn of_counted_strata<const KINDS: usize>(
+        units: &[(StratumUnit, [f64; KINDS])],
+        known: &KnownCounts<KINDS>,
+        deviations: Deviations,
+    ) -> Option<Self> {
+        let parts = |part: &dyn Fn(usize, f64) -> f64| {
+            let strata = units
+                .iter()
+                .enumerate()
+                .map(|(number, (unit, _))| StratumUnit { part: part(number, unit.part), ..*unit });
+            Self::of_strata(&strata.collect::<Vec<_>>(), deviations)
+        };
+        let plain = || parts(&|_, part| part);
+        if units.len() < LEAST_UNITS || known.whole <= 0.0 {
+            return plain();
+        }
+        let counted = units.iter().map(|(unit, counts)| CountedUnit {
+            part: unit.part,
+            whole: unit.whole,
+            counts: *counts,
+        });
+        let counted: Vec<CountedUnit<KINDS>> = counted.collect();
+        let Some(found) = Regression::of(&counted, known) else { return plain() };
+        let beside: Vec<f64> = counted.iter().map(|unit| found.beside(unit, known)).collect();
+        let estimate = parts(&|number, part| part - beside[number])?;
+        // Few units do not promise too much by residuals that are what a unit is off a line through the others.
+        let wider = parts(&|number, part| {
+            let left = found.left_of(&found.excess[number]);
+            part - beside[number] + found.residuals[number] * (1.0 / left - 1.0)
+        })?;
+        match estimate.value.is_finite() && estimate.value > 0.0 {
+            true => Some(Self { value: estimate.value, ..wider }),
+            false => plain(),
+        }
+    }
+}
+
 /// Coefficients, and what they leave.
 struct Regression<const KINDS: usize> {
     /// Each unit's excess of counts over what all have, times the counts' costs, less the mean excess.
     excess: Vec<[f64; KINDS]>,
     mean_excess: [f64; KINDS],
     mean_whole: f64,
+    /// Share of each count's cost that adds to the part.
+    coefficients: [f64; KINDS],
     /// Ratio of the sums of units whose counts are as those of all.
     value: f64,
     residuals: Vec<f64>,
@@ -74,13 +125,7 @@ impl<const KINDS: usize> Regression<KINDS> {
         let count = units.len() as f64;
         let mean_whole = units.iter().map(|unit| unit.whole).sum::<f64>() / count;
         let ratio = units.iter().map(|unit| unit.part).sum::<f64>() / (mean_whole * count);
-        let excess = |unit: &CountedUnit<KINDS>| -> [f64; KINDS] {
-            std::array::from_fn(|kind| {
-                let expected = known.counts[kind] / known.whole * unit.whole;
-                known.costs[kind] * (unit.counts[kind] - expected)
-            })
-        };
-        let mut excess: Vec<[f64; KINDS]> = units.iter().map(excess).collect();
+        let mut excess: Vec<[f64; KINDS]> = units.iter().map(|unit| known.excess(unit)).collect();
         let mean_excess: [f64; KINDS] =
             std::array::from_fn(|kind| excess.iter().map(|of| of[kind]).sum::<f64>() / count);
         for (excess, unit) in excess.iter_mut().zip(units) {
@@ -125,10 +170,30 @@ impl<const KINDS: usize> Regression<KINDS> {
             variance = squares(&mut residuals.iter().copied()) / (count - 1.0 - leverage).max(1.0);
             let coefficients: [f64; KINDS] = beyond.map(|beyond| EXPECTED_SHARE + beyond);
             let value = ratio - product(&coefficients, &mean_excess) / mean_whole;
-            found = Some((value, residuals, inverse, expected));
+            found = Some((coefficients, value, residuals, inverse, expected));
         }
-        let (value, residuals, inverse, expected) = found?;
-        Some(Self { excess, mean_excess, mean_whole, value, residuals, inverse, expected })
+        let (coefficients, value, residuals, inverse, expected) = found?;
+        Some(Self {
+            excess,
+            mean_excess,
+            mean_whole,
+            coefficients,
+            value,
+            residuals,
+            inverse,
+            expected,
+        })
+    }
+
+    /// Returns what a unit's counts add to its part beyond what those of all would.
+    fn beside(&self, unit: &CountedUnit<KINDS>, known: &KnownCounts<KINDS>) -> f64 {
+        product(&self.coefficients, &known.excess(unit))
+    }
+
+    /// Returns how much is left of what a unit is off a line through the others, as it draws the line to itself.
+    fn left_of(&self, excess: &[f64; KINDS]) -> f64 {
+        let own = product(excess, &times(&self.inverse, excess));
+        (1.0 - 1.0 / self.residuals.len() as f64 - own).max(f64::EPSILON)
     }
 
     /// Returns the estimate, if it is one of something that there is.
@@ -141,7 +206,7 @@ impl<const KINDS: usize> Regression<KINDS> {
             let leverage = product(excess, &turned);
             freedom -= leverage;
             let weight = 1.0 / count - product(&self.mean_excess, &turned);
-            let without_itself = residual / (1.0 - 1.0 / count - leverage).max(f64::EPSILON);
+            let without_itself = residual / self.left_of(excess);
             variance += (weight * without_itself).powi(2);
         }
         // What units do not tell of a coefficient is as uncertain as what was expected of it.
@@ -240,6 +305,51 @@ mod tests {
             assert!(held_99_7 >= 985, "{count}: {held_99_7} of 1000");
             assert!(plain_off / off > nearer, "{count}: {off} {plain_off}");
         }
+    }
+
+    #[test]
+    fn strata_use_counts_too() {
+        // A stratum of units without the rare count and one of all others, of each of which some were drawn.
+        let all = population([0.3, 0.8], 40.0);
+        let known = known(&all);
+        let truth = all.iter().map(|unit| unit.part).sum::<f64>() / known.whole;
+        let strata: [Vec<_>; 2] = [0, 1].map(|stratum| {
+            let own = all.iter().filter(|unit| (unit.counts[1] > 0.0) == (stratum == 1));
+            own.copied().collect()
+        });
+        let mut random = Random(11);
+        let (mut held_95, mut held_99_7, mut off, mut plain_off) = (0, 0, 0.0, 0.0);
+        for number in 0..1000 {
+            let deviations = [Deviations::FromMean, Deviations::Successive][number % 2];
+            let mut units = Vec::new();
+            for (stratum, own) in (0..).zip(&strata) {
+                for block in own.chunks(own.len().div_ceil(20)) {
+                    let unit = block[(random.share() * block.len() as f64) as usize];
+                    let (part, whole) = (unit.part, unit.whole);
+                    let stands_for = block.len() as f64;
+                    units.push((StratumUnit { stratum, stands_for, part, whole }, unit.counts));
+                }
+            }
+            let found = Estimate::of_counted_strata(&units, &known, deviations).unwrap();
+            let plain: Vec<_> = units.iter().map(|(unit, _)| *unit).collect();
+            let plain = Estimate::of_strata(&plain, deviations).unwrap();
+            let error = (found.value - truth).abs();
+            held_95 += usize::from(error <= found.margin().within_95);
+            held_99_7 += usize::from(error <= found.margin().within_99_7);
+            off += error;
+            plain_off += (plain.value - truth).abs();
+        }
+        assert!((930..=985).contains(&held_95), "{held_95} of 1000");
+        assert!(held_99_7 >= 985, "{held_99_7} of 1000");
+        assert!(plain_off / off > 4.0, "{off} {plain_off}");
+        let two: Vec<_> = [700.0, 900.0]
+            .map(|part| (StratumUnit { stratum: 0, stands_for: 4.0, part, whole: 1e3 }, [1.0, 0.0]))
+            .to_vec();
+        let plain: Vec<_> = two.iter().map(|(unit, _)| *unit).collect();
+        assert_eq!(
+            Estimate::of_counted_strata(&two, &known, Deviations::FromMean),
+            Estimate::of_strata(&plain, Deviations::FromMean)
+        );
     }
 
     #[test]

@@ -326,13 +326,11 @@ impl SamplingPlan {
         self.dimensions.map_or(phases::DIMENSIONS, |dimensions| dimensions as usize)
     }
 
-    /// Returns whether misses of the region and of its units are counted, so that estimates of cycles use them: caches are always kept warm, and units are drawn as if from all of the region.
+    /// Returns whether misses of the region and of its units are counted, so that estimates of cycles use them: caches are always kept warm, and how much units differ tells of chance.
     pub(crate) fn knows_misses(&self) -> bool {
-        let is_drawn_of_all =
-            matches!(self.scheme, Scheme::Systematic | Scheme::Random | Scheme::RankedSet);
         // What a unit tells the core is kept in the host's memory.
         let is_short = self.unit.saturating_add(self.warm_up) <= MAX_REFERENCE;
-        self.caches.is_none() && is_drawn_of_all && is_short
+        self.caches.is_none() && self.scheme.tells_chance() && is_short
     }
 
     /// Returns whether units follow each other without a gap.

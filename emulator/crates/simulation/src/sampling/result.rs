@@ -99,20 +99,40 @@ impl RegionMisses {
         self.misses = self.misses.plus(misses);
     }
 
-    /// Returns what units say of a region of so many instructions whose misses are these: nearer to the truth than the units alone, where the cycles of units go with what they miss.
-    fn estimate(&self, units: &[Unit], instructions: u64, rest: f64) -> Option<Estimate> {
-        let known = KnownCounts {
+    /// Returns what is known of a region of so many instructions whose misses are these.
+    fn known(&self, instructions: u64) -> KnownCounts<{ MissCounts::KINDS }> {
+        KnownCounts {
             whole: instructions as f64,
             counts: self.misses.0.map(|misses| misses as f64),
             costs: self.latencies.map(f64::from),
-        };
+        }
+    }
+
+    /// Returns what units say of a region of so many instructions whose misses are these: nearer to the truth than the units alone, where the cycles of units go with what they miss.
+    fn estimate(&self, units: &[Unit], instructions: u64, rest: f64) -> Option<Estimate> {
         let counted = |unit: &Unit| CountedUnit {
             part: unit.cycles as f64,
             whole: unit.instructions as f64,
-            counts: unit.misses.0.map(|misses| misses as f64),
+            counts: counts(unit),
         };
-        Estimate::of_counted(&units.iter().map(counted).collect::<Vec<_>>(), &known, rest)
+        let units: Vec<_> = units.iter().map(counted).collect();
+        Estimate::of_counted(&units, &self.known(instructions), rest)
     }
+
+    /// Returns what units of strata say, as [`Self::estimate`] does.
+    fn estimate_of_strata(
+        &self,
+        (units, strata): (&[Unit], &[StratumUnit]),
+        instructions: u64,
+        deviations: Deviations,
+    ) -> Option<Estimate> {
+        let units: Vec<_> = strata.iter().copied().zip(units.iter().map(counts)).collect();
+        Estimate::of_counted_strata(&units, &self.known(instructions), deviations)
+    }
+}
+
+fn counts(unit: &Unit) -> [f64; MissCounts::KINDS] {
+    unit.misses.0.map(|misses| misses as f64)
 }
 
 impl PointEstimate {
@@ -164,21 +184,26 @@ impl Sampled {
         let unit_instructions: u64 = units.iter().map(|unit| unit.instructions).sum();
         let rest =
             1.0 - unit_instructions as f64 / instructions.max(unit_instructions).max(1) as f64;
-        let units_alone = match plan.scheme {
+        let (units_alone, by_misses) = match plan.scheme {
             Scheme::Systematic | Scheme::Random | Scheme::RankedSet => {
                 let ratios =
                     units.iter().map(|unit| (unit.cycles as f64, unit.instructions as f64));
-                Estimate::of_ratio(ratios, rest)
+                let known = misses.and_then(|known| known.estimate(units, instructions, rest));
+                (Estimate::of_ratio(ratios, rest), known)
             }
-            Scheme::Stratified => {
-                Estimate::of_strata(&stratum_units(plan, units, strata), Deviations::FromMean)
+            Scheme::Stratified | Scheme::Live => {
+                let deviations = match plan.scheme {
+                    Scheme::Live => Deviations::Successive,
+                    _ => Deviations::FromMean,
+                };
+                let of_strata = stratum_units(plan, units, strata);
+                let known = misses.and_then(|known| {
+                    known.estimate_of_strata((units, &of_strata), instructions, deviations)
+                });
+                (Estimate::of_strata(&of_strata, deviations), known)
             }
-            Scheme::Live => {
-                Estimate::of_strata(&stratum_units(plan, units, strata), Deviations::Successive)
-            }
-            Scheme::Simpoint => None,
+            Scheme::Simpoint => (None, None),
         };
-        let by_misses = misses.and_then(|misses| misses.estimate(units, instructions, rest));
         let cpi = by_misses.or(units_alone);
         let units_alone = by_misses.and(units_alone);
         let mut sampled = Self {
