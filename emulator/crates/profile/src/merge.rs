@@ -420,10 +420,22 @@ fn top_down(parts: &[(&TopDown, &MergedNumbers)]) -> TopDown {
             }
         }
     }
+    let mut windows: Vec<SlotWindow> = windows.into_values().collect();
+    end_where_the_next_begins(&mut windows, |window| (window.start, &mut window.end));
     TopDown {
         width: parts[0].0.width,
         by_process: packed(parts.iter().map(|(of, n)| (&*of.by_process, *n)), SLOT_BITS),
-        windows: windows.into_values().collect(),
+        windows,
+    }
+}
+
+/// Lets each of some stretches of cycles, ascending by their begins, end where the next begins at the latest: those of one part may reach beyond the begin of another's.
+fn end_where_the_next_begins<T>(stretches: &mut [T], ends: impl Fn(&mut T) -> (u64, &mut u64)) {
+    let mut next_start = u64::MAX;
+    for stretch in stretches.iter_mut().rev() {
+        let (start, end) = ends(stretch);
+        *end = (*end).min(next_start);
+        next_start = start;
     }
 }
 

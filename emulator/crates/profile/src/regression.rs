@@ -62,9 +62,7 @@ impl Estimate {
         }
         Regression::of(units, known).and_then(|found| found.estimate(units, rest)).or_else(plain)
     }
-}
 
-impl Estimate {
     /// Returns the ratio of two sums over strata as [`Self::of_strata`] does, nearer to the truth the more the part goes with the counts of units (the *combined regression estimator*: Cochran, 7.10).
     pub fn of_counted_strata<const KINDS: usize>(
         units: &[(StratumUnit, [f64; KINDS])],

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::MergedNumbers;
+use super::{MergedNumbers, end_where_the_next_begins};
 use crate::over_time::{ProcessUnits, Spent, kept};
 use crate::packed::summed;
 use crate::{ContextWeights, Contexts, Evaluation, ProcessId, TimeBin};
@@ -63,5 +63,7 @@ pub(super) fn merged(
         };
         TimeBin { start: sum.start, end: sum.end, processes: kept(spent, contexts) }
     };
-    sums.into_values().map(bin).collect()
+    let mut bins: Vec<TimeBin> = sums.into_values().map(bin).collect();
+    end_where_the_next_begins(&mut bins, |bin| (bin.start, &mut bin.end));
+    bins
 }

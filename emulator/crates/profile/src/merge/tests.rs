@@ -2,11 +2,16 @@ use super::*;
 use crate::{Evaluator, ProcessTime, Profiler, Region, Sampler, Schedule};
 
 fn evaluation() -> Evaluation {
+    evaluation_of(20_000)
+}
+
+/// Returns the evaluation of a stream of so many instructions.
+fn evaluation_of(instructions: usize) -> Evaluation {
     let often = Schedule::frequency(40_000_000, 3_200_000_000);
     let mut evaluator = Evaluator::new(&[Sampler::new(Profiler::Tip, often)], Region::Whole)
         .in_detail(4)
         .with_call_stacks();
-    for batch in commit_trace::synthetic::program(20_000, 7) {
+    for batch in commit_trace::synthetic::program(instructions, 7) {
         evaluator.batch(&batch).unwrap();
     }
     evaluator.finish()
@@ -68,6 +73,28 @@ fn a_hart_beside_itself_has_everything_twice() {
     }
     assert_eq!(one.contexts.as_ref().map(|c| c.len()), two.contexts.as_ref().map(|c| c.len()));
     assert!(Evaluation::merged(&[]).is_none());
+}
+
+#[test]
+fn stretches_that_reach_into_the_next_ones_end_there() {
+    let one = evaluation_of(200_000);
+    let mut later = one.clone();
+    let windows = &mut later.top_down.as_mut().unwrap().windows;
+    assert!(windows.len() > 8 && later.over_time.len() > 2);
+    // The other hart's begin where those of the first are half over.
+    for window in windows {
+        let shift = (window.end - window.start) / 2;
+        (window.start, window.end) = (window.start + shift, window.end + shift);
+    }
+    for bin in &mut later.over_time {
+        let shift = (bin.end - bin.start) / 2;
+        (bin.start, bin.end) = (bin.start + shift, bin.end + shift);
+    }
+    let merged = Evaluation::merged(&[one.clone(), later]).unwrap().into_owned();
+    let windows = &merged.top_down.as_ref().unwrap().windows;
+    assert!(windows.windows(2).all(|pair| pair[0].end <= pair[1].start), "{windows:?}");
+    assert!(merged.over_time.windows(2).all(|pair| pair[0].end <= pair[1].start));
+    assert_eq!(merged.check(), Ok(()));
 }
 
 #[test]
