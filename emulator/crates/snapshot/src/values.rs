@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn many_numbers_are_saved_as_one_by_one() {
         // More than one piece, and a part of another.
-        let mut numbers: Box<[u32]> = (0..5000).map(|n| n * 0x0101_0107).collect();
+        let mut numbers: Box<[u32]> = (0..5000u32).map(|n| n.wrapping_mul(0x0101_0107)).collect();
         let mut one_by_one = (numbers.len() as u64).to_le_bytes().to_vec();
         one_by_one.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
         assert_eq!(saved(&mut numbers), one_by_one);

@@ -204,6 +204,11 @@ impl Sampled {
             }
             Scheme::Simpoint => (None, None),
         };
+        // Misses of few units that hardly resemble each other may say less than the units alone.
+        let is_narrower = |known: &Estimate| {
+            units_alone.is_none_or(|alone| known.margin().within_95 < alone.margin().within_95)
+        };
+        let by_misses = by_misses.filter(is_narrower);
         let cpi = by_misses.or(units_alone);
         let units_alone = by_misses.and(units_alone);
         let mut sampled = Self {
