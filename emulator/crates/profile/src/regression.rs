@@ -87,12 +87,13 @@ impl Estimate {
         });
         let counted: Vec<CountedUnit<KINDS>> = counted.collect();
         let Some(found) = Regression::of(&counted, known) else { return plain() };
-        let beside: Vec<f64> = counted.iter().map(|unit| found.beside(unit, known)).collect();
-        let estimate = parts(&|number, part| part - beside[number])?;
+        let of_excess: Vec<f64> =
+            counted.iter().map(|unit| found.part_of_excess(unit, known)).collect();
+        let estimate = parts(&|number, part| part - of_excess[number])?;
         // Few units do not promise too much by residuals that are what a unit is off a line through the others.
         let wider = parts(&|number, part| {
-            let left = found.left_of(&found.excess[number]);
-            part - beside[number] + found.residuals[number] * (1.0 / left - 1.0)
+            let one_minus_leverage = found.one_minus_leverage(&found.excess[number]);
+            part - of_excess[number] + found.residuals[number] * (1.0 / one_minus_leverage - 1.0)
         })?;
         match estimate.value.is_finite() && estimate.value > 0.0 {
             true => Some(Self { value: estimate.value, ..wider }),
@@ -184,12 +185,12 @@ impl<const KINDS: usize> Regression<KINDS> {
     }
 
     /// Returns what a unit's counts add to its part beyond what those of all would.
-    fn beside(&self, unit: &CountedUnit<KINDS>, known: &KnownCounts<KINDS>) -> f64 {
+    fn part_of_excess(&self, unit: &CountedUnit<KINDS>, known: &KnownCounts<KINDS>) -> f64 {
         product(&self.coefficients, &known.excess(unit))
     }
 
-    /// Returns how much is left of what a unit is off a line through the others, as it draws the line to itself.
-    fn left_of(&self, excess: &[f64; KINDS]) -> f64 {
+    /// Returns the share of what a unit is off the line through the others that is left, as the unit draws the line to itself: one less its leverage (Cook and Weisberg, *Residuals and Influence in Regression*, 2.1).
+    fn one_minus_leverage(&self, excess: &[f64; KINDS]) -> f64 {
         let own = product(excess, &times(&self.inverse, excess));
         (1.0 - 1.0 / self.residuals.len() as f64 - own).max(f64::EPSILON)
     }
@@ -204,7 +205,7 @@ impl<const KINDS: usize> Regression<KINDS> {
             let leverage = product(excess, &turned);
             freedom -= leverage;
             let weight = 1.0 / count - product(&self.mean_excess, &turned);
-            let without_itself = residual / self.left_of(excess);
+            let without_itself = residual / self.one_minus_leverage(excess);
             variance += (weight * without_itself).powi(2);
         }
         // What units do not tell of a coefficient is as uncertain as what was expected of it.
@@ -273,6 +274,26 @@ mod tests {
         (0..20_000).map(unit).collect()
     }
 
+    /// How often intervals hold, and how far estimates are off, over samples.
+    #[derive(Default)]
+    struct Tally {
+        held_95: u32,
+        held_99_7: u32,
+        off: f64,
+        plain_off: f64,
+    }
+
+    impl Tally {
+        /// Takes an estimate of one sample, and that of its units alone.
+        fn add(&mut self, found: Estimate, plain: Estimate, truth: f64) {
+            let error = (found.value - truth).abs();
+            self.held_95 += u32::from(error <= found.margin().within_95);
+            self.held_99_7 += u32::from(error <= found.margin().within_99_7);
+            self.off += error;
+            self.plain_off += (plain.value - truth).abs();
+        }
+    }
+
     fn known(all: &[CountedUnit<2>]) -> KnownCounts<2> {
         let counts = std::array::from_fn(|kind| all.iter().map(|unit| unit.counts[kind]).sum());
         let whole = all.iter().map(|unit| unit.whole).sum();
@@ -286,19 +307,16 @@ mod tests {
         let truth = all.iter().map(|unit| unit.part).sum::<f64>() / known.whole;
         for (count, nearer) in [(100, 5.0), (20, 3.0)] {
             let mut random = Random(count);
-            let (mut held_95, mut held_99_7, mut off, mut plain_off) = (0, 0, 0.0, 0.0);
+            let mut tally = Tally::default();
             for _ in 0..1000 {
                 let unit = |_| all[(random.share() * all.len() as f64) as usize];
                 let units: Vec<_> = (0..count).map(unit).collect();
                 let found = Estimate::of_counted(&units, &known, 1.0).unwrap();
                 let plain = units.iter().map(|unit| (unit.part, unit.whole));
                 let plain = Estimate::of_ratio(plain, 1.0).unwrap();
-                let error = (found.value - truth).abs();
-                held_95 += usize::from(error <= found.margin().within_95);
-                held_99_7 += usize::from(error <= found.margin().within_99_7);
-                off += error;
-                plain_off += (plain.value - truth).abs();
+                tally.add(found, plain, truth);
             }
+            let Tally { held_95, held_99_7, off, plain_off } = tally;
             assert!((935..=990).contains(&held_95), "{count}: {held_95} of 1000");
             assert!(held_99_7 >= 985, "{count}: {held_99_7} of 1000");
             assert!(plain_off / off > nearer, "{count}: {off} {plain_off}");
@@ -316,7 +334,7 @@ mod tests {
             own.copied().collect()
         });
         let mut random = Random(11);
-        let (mut held_95, mut held_99_7, mut off, mut plain_off) = (0, 0, 0.0, 0.0);
+        let mut tally = Tally::default();
         for number in 0..1000 {
             let deviations = [Deviations::FromMean, Deviations::Successive][number % 2];
             let mut units = Vec::new();
@@ -331,12 +349,9 @@ mod tests {
             let found = Estimate::of_counted_strata(&units, &known, deviations).unwrap();
             let plain: Vec<_> = units.iter().map(|(unit, _)| *unit).collect();
             let plain = Estimate::of_strata(&plain, deviations).unwrap();
-            let error = (found.value - truth).abs();
-            held_95 += usize::from(error <= found.margin().within_95);
-            held_99_7 += usize::from(error <= found.margin().within_99_7);
-            off += error;
-            plain_off += (plain.value - truth).abs();
+            tally.add(found, plain, truth);
         }
+        let Tally { held_95, held_99_7, off, plain_off } = tally;
         assert!((930..=985).contains(&held_95), "{held_95} of 1000");
         assert!(held_99_7 >= 985, "{held_99_7} of 1000");
         assert!(plain_off / off > 4.0, "{off} {plain_off}");

@@ -1,5 +1,7 @@
 //! The timing cores behind one interface, whatever they record: which one is chosen once, before the run.
 
+mod fork;
+
 use commit_trace::{Event, Recorder};
 use critical_path::CoreDescription;
 use devices::Bus;
@@ -14,13 +16,14 @@ use timing::{
 };
 use truth::{Collector, SharedLines};
 
-use crate::check::{CallLog, LogCursor, SharedLog, Taps, WarmEnd};
+use crate::check::{SharedLog, Taps};
 use crate::commit_stage::{SharedTip, Stream, StreamClosed};
 use crate::engine::{BetweenUnits, KeptWarm};
 use crate::options::Threads;
 use crate::recording::SpareWorker;
 use crate::sampling::{Phase, SamplingPlan};
 use crate::stored::{StoredUnits, Switch};
+pub(crate) use fork::{ForkResult, WarmMisses};
 
 /// Timing cores with their streams, one per hart.
 pub trait TimingCores {
@@ -53,7 +56,7 @@ pub trait TimingCores {
     /// Notes that the stretch goes on with another phase.
     fn mark_phase(&mut self, phase: Phase);
     /// Ends the stretch, and returns what the fork found of it, if there is one; `is_whole`: the stretch ends with a whole unit.
-    fn end_fork(&mut self, plan: &SamplingPlan, is_whole: bool) -> Retold;
+    fn end_fork(&mut self, plan: &SamplingPlan, is_whole: bool) -> ForkResult;
     /// Tells the single core what stored units have up to the next event of the region of interest, and returns that; `None` at the end.
     fn replay(&mut self, units: &mut StoredUnits) -> Result<Option<Event>, UnitsError>;
     /// Tells the cores, and what is recorded of every hart, that the region of interest starts, stops or begins anew.
@@ -128,24 +131,6 @@ struct Timing<const STAGES: bool> {
     apart: bool,
 }
 
-/// What a fork of a core found of a timed stretch.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Retold {
-    /// Cycles that the unit takes from the state in which units begin, if the stretch begins long before.
-    pub(crate) cycles: Option<u64>,
-    /// Misses, if the plan knows those of the region.
-    pub(crate) misses: Option<WarmMisses>,
-}
-
-/// Misses of a timed stretch, as they would be if the core were only kept warm.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct WarmMisses {
-    /// Misses of all of the stretch.
-    pub stretch: MissCounts,
-    /// Misses of its unit.
-    pub unit: MissCounts,
-}
-
 /// Instructions of a run from which on starting a thread for the core is worth it.
 const WORTH_A_THREAD: u64 = 1 << 16;
 /// Instructions for each time that the hart waits for the core above which a thread for the core is worth it.
@@ -181,114 +166,6 @@ impl<const STAGES: bool> Timing<STAGES> {
     fn awake_cycles(&self) -> u64 {
         let stats = self.core.stats();
         stats.cycles - stats.cycles_idle
-    }
-
-    /// Returns a core that is as this one, between runs, and whose stream nobody reads; `None` if the core's state cannot be saved.
-    fn fork(&mut self) -> Option<Self> {
-        let Self { core, .. } = self;
-        let width = core.preset().decode.width as usize;
-        let sink = core.sink().unread(core.cycle(), width);
-        core.fork(sink).ok().map(Self::of)
-    }
-
-    /// Goes through what another core was told while it timed a stretch, and returns what there is to be found as the plan of sampling says; `is_whole`: the stretch ends with a whole unit.
-    fn follow(
-        mut self,
-        log: &CallLog,
-        plan: &SamplingPlan,
-        is_whole: bool,
-        host: &HostThreads,
-    ) -> Retold {
-        let mut found = Retold::default();
-        let mut cursor = LogCursor::default();
-        let Some(mut phase) = log.begin(&mut cursor) else { return found };
-        let mut misses = WarmMisses::default();
-        if phase == Phase::Reference {
-            let before = self.core.misses();
-            let mark = log.instructions_of_first();
-            let caches_from = mark.saturating_sub(plan.caches.unwrap_or(u64::MAX));
-            let end = self.keep_warm(
-                log,
-                &mut cursor,
-                &[
-                    (caches_from, KeptWarm::Nothing),
-                    (mark.saturating_sub(plan.predictors), KeptWarm::Caches),
-                    (u64::MAX, KeptWarm::CachesAndPredictors),
-                ],
-            );
-            let now = self.core.cycle();
-            self.core.end_rest(now);
-            misses.stretch = self.core.misses().since(before);
-            let fork = plan.knows_misses().then(|| self.fork()).flatten();
-            if let (Some((phase, since)), true) = (end, is_whole) {
-                found.cycles = Some(self.times(log, cursor, phase, (since, now), host));
-            }
-            let Some(fork) = fork else { return found };
-            let Some((next, _)) = end else { return Retold { misses: Some(misses), ..found } };
-            (self, phase) = (fork, next);
-        }
-        if !plan.knows_misses() {
-            return found;
-        }
-        let before = self.core.misses();
-        let mut unit_from = before;
-        loop {
-            if phase == Phase::Unit {
-                unit_from = self.core.misses();
-            }
-            match self.keep_warm(log, &mut cursor, &[(u64::MAX, KeptWarm::Caches)]) {
-                Some((next, _)) => phase = next,
-                None => break,
-            }
-        }
-        misses.stretch = misses.stretch.plus(self.core.misses().since(before));
-        if phase == Phase::Unit {
-            misses.unit = self.core.misses().since(unit_from);
-        }
-        found.misses = Some(misses);
-        found
-    }
-
-    /// Keeps the core warm by what another one was told up to the next mark, which is returned, or up to the log's end. `kept` says up to how many instructions what is kept warm.
-    fn keep_warm(
-        &mut self,
-        log: &CallLog,
-        cursor: &mut LogCursor,
-        kept: &[(u64, KeptWarm)],
-    ) -> Option<(Phase, u64)> {
-        for until in kept {
-            loop {
-                let learning = match until.1 {
-                    KeptWarm::CachesAndPredictors => Learning::Here,
-                    KeptWarm::Nothing | KeptWarm::Caches => Learning::Off,
-                };
-                let mut warming = Warming::new(&mut self.core, 1 << 16, learning);
-                match log.warm(cursor, *until, &mut warming) {
-                    WarmEnd::Mark(phase, cycle) => return Some((phase, cycle)),
-                    WarmEnd::Instructions => break,
-                    WarmEnd::Define(inst) => self.core.define(&inst),
-                    WarmEnd::Log => return None,
-                }
-            }
-        }
-        None
-    }
-
-    /// Times what another core was told from a mark on, which was that of a phase and began in cycle `since`, and returns the cycles that the unit takes.
-    fn times(
-        &mut self,
-        log: &CallLog,
-        mut cursor: LogCursor,
-        phase: Phase,
-        (since, now): (u64, u64),
-        host: &HostThreads,
-    ) -> u64 {
-        if phase != Phase::Unit {
-            self.ahead(false, host, |ahead| log.time(&mut cursor, (since, now), ahead));
-        }
-        let before = self.awake_cycles();
-        self.ahead(false, host, |ahead| log.time(&mut cursor, (since, now), ahead));
-        self.awake_cycles() - before
     }
 
     /// Runs the hart with this core, in one thread or two.
@@ -471,9 +348,9 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
         }
     }
 
-    fn end_fork(&mut self, plan: &SamplingPlan, is_whole: bool) -> Retold {
+    fn end_fork(&mut self, plan: &SamplingPlan, is_whole: bool) -> ForkResult {
         let log = std::mem::take(&mut *self.log.borrow_mut());
-        let Some(fork) = self.fork.take() else { return Retold::default() };
+        let Some(fork) = self.fork.take() else { return ForkResult::default() };
         fork.follow(&log, plan, is_whole, &self.host)
     }
 
