@@ -206,7 +206,7 @@ fn nest(dir: &Path) -> HashMap<u64, String> {
 /// Runs a command with the nest in the guest under the timing core; its files.
 fn in_guest(dir: &Path, command: &str) {
     let spec = format!(
-        "[run]\nboot = \"functional\"\nregion = \"command\"\nmax_cycles = 4000000000\nfiles = ['nest']\n\
+        "[run]\nboot = \"functional\"\nthreads = \"one\"\nregion = \"command\"\nmax_cycles = 4000000000\nfiles = ['nest']\n\
          command = '''{command}'''\n[record]\ntrace = false\nprofilers = false\n"
     );
     succeed(&mut run_spec(dir, &spec));

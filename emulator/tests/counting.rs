@@ -19,7 +19,7 @@ fn compile(dir: &Path) {
 /// Runs a command under the timing core; its output folder.
 fn run(dir: &Path, command: &str) -> PathBuf {
     let spec = format!(
-        "[run]\nboot = \"functional\"\nregion = \"command\"\nmax_cycles = 4000000000\nfiles = ['counting']\n\
+        "[run]\nboot = \"functional\"\nthreads = \"one\"\nregion = \"command\"\nmax_cycles = 4000000000\nfiles = ['counting']\n\
          command = '''{command}'''\n[record]\ntrace = false\ncounters = true\n"
     );
     let out = dir.join("out");

@@ -12,7 +12,7 @@ fn run() -> &'static Path {
     OUT.get_or_init(|| {
         let out = scratch("export");
         let spec = out.join("spec.toml");
-        let text = "[run]\nboot = \"functional\"\nregion = \"command\"\n\
+        let text = "[run]\nboot = \"functional\"\nthreads = \"one\"\nregion = \"command\"\n\
             command = \"seq 1 3000 | sort -r | tail -n 1\"\n";
         std::fs::write(&spec, text).unwrap();
         let mut run = tipsim();

@@ -107,7 +107,7 @@ fn run() -> &'static Path {
         std::fs::write(
             &spec,
             format!(
-                "[guest]\nsymbols = [{symbols:?}]\n[run]\nboot = \"functional\"\nregion = \"command\"\nfiles = [{files}]\n\
+                "[guest]\nsymbols = [{symbols:?}]\n[run]\nboot = \"functional\"\nthreads = \"one\"\nregion = \"command\"\nfiles = [{files}]\n\
                  command = \"\"\"./plain; cp plain copied; ./copied; ./split; \
                  ./linked; ./stripped; chroot root /usr/bin/linked-to; ./jit; ./jit dump; chroot root /usr/bin/jit; true\"\"\"\n"
             ),

@@ -26,7 +26,7 @@ perf stat -e tip:u -- true 2> stat
 #[test]
 fn packages_lie_over_the_guests_own_files() {
     let dir = scratch("packages");
-    let base = "[run]\nboot = \"functional\"\nregion = \"command\"\n[record]\ntrace = false\n";
+    let base = "[run]\nboot = \"functional\"\nthreads = \"one\"\nregion = \"command\"\n[record]\ntrace = false\n";
     std::fs::write(dir.join("base.toml"), base).unwrap();
     succeed(&mut run_spec(&dir, SPEC));
     let out = dir.join("out");
@@ -106,7 +106,7 @@ os.system('tipsim-region stop')
 fn functions_and_lines_of_a_python_program() {
     let dir = scratch("python");
     std::fs::write(dir.join("prog.py"), PYTHON).unwrap();
-    let spec = "[guest]\npackages = [\"python3-minimal\"]\n[run]\nboot = \"functional\"\nregion = \"marked\"\n\
+    let spec = "[guest]\npackages = [\"python3-minimal\"]\n[run]\nboot = \"functional\"\nthreads = \"one\"\nregion = \"marked\"\n\
         files = [\"prog.py\"]\ncommand = 'python3 prog.py'\n[record]\nexcerpts = false\n";
     let printed = succeed(&mut run_spec(&dir, spec));
     let out = dir.join("out");

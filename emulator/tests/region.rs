@@ -70,7 +70,7 @@ fn own_marks_narrow_the_region_repeated_and_nested() {
          TIPSIM_REGION_START(); TIPSIM_REGION_START(); inner(); TIPSIM_REGION_STOP(); nested(); TIPSIM_REGION_STOP();\n\
          teardown();",
     );
-    let spec = "[guest]\nsymbols = [\".\"]\n[run]\nboot = \"functional\"\nregion = \"command\"\n\
+    let spec = "[guest]\nsymbols = [\".\"]\n[run]\nboot = \"functional\"\nthreads = \"one\"\nregion = \"command\"\n\
         files = [\"marks\"]\ncommand = \"./marks\"\n";
     let (run, said) = run(&dir, spec);
     assert!(!said.contains("region marks"), "{said}");

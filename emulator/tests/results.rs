@@ -13,7 +13,7 @@ use crate::common::{assert_error, guest, json, scratch, stderr, stdout, succeed,
 fn spec(dir: &Path, name: &str, command: &str) -> PathBuf {
     let path = dir.join(format!("{name}.toml"));
     let text = format!(
-        "[run]\nboot = \"functional\"\nregion = \"command\"\ncommand = '''\n{command}\n'''\n"
+        "[run]\nboot = \"functional\"\nthreads = \"one\"\nregion = \"command\"\ncommand = '''\n{command}\n'''\n"
     );
     fs::write(&path, text).unwrap();
     path

@@ -32,7 +32,7 @@ fn run() -> &'static Path {
         let commands = WAYS.map(|way| format!("./stacks {way}")).join("; ");
         let spec = out.join("spec.toml");
         let text = format!(
-            "[guest]\nsymbols = [\"files\"]\n[run]\nboot = \"functional\"\nregion = \"command\"\n\
+            "[guest]\nsymbols = [\"files\"]\n[run]\nboot = \"functional\"\nthreads = \"one\"\nregion = \"command\"\n\
              command = \"{commands}; ./throw\"\nfiles = [\"files/stacks\", \"files/throw\"]\n\
              [[sampler]]\nprofiler = \"tip\"\nperiod = 211\n\
              [[sampler]]\nprofiler = \"tip\"\nperiod = 211\nthread = [\"alpha\", \"beta\"]\n"

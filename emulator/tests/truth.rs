@@ -33,7 +33,7 @@ fn it_agrees_with_the_core_is_invisible_and_judges_samples() {
     let mix = program(&dir, "mix");
     let spec = |truth: bool| {
         format!(
-            "[run]\nboot = \"functional\"\nregion = \"command\"\nfiles = [{mix:?}]\n\
+            "[run]\nboot = \"functional\"\nthreads = \"one\"\nregion = \"command\"\nfiles = [{mix:?}]\n\
              command = '''\n\
              perf record -q -e branch-misses:u -c 100 -o miss.data ./mix mispredict 40 20000\n\
              perf record -q -e pdis/loads,ldlat=30/u -c 53 -d -W -o slow.data ./mix l1d 60 20000\n\

@@ -24,7 +24,7 @@ pub(crate) fn in_guest(
 ) -> impl Fn(&str) -> String {
     let programs: Vec<&str> = programs.split(',').collect();
     let spec = format!(
-        "[guest]\nharts = {harts}\n[run]\nboot = \"functional\"\nregion = \"command\"\n\
+        "[guest]\nharts = {harts}\n[run]\nboot = \"functional\"\nthreads = \"one\"\nregion = \"command\"\n\
          max_cycles = 8000000000\nfiles = {programs:?}\ncommand = '''\n{command}'''\n\
          [record]\ntrace = false\nprofilers = false\n"
     );
