@@ -1,13 +1,23 @@
 // Jacobi iterations over a grid by bands of rows: a barrier and a sum under a lock in each iteration.
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 static int n, rounds, threads;
 static double *grid[2], total;
 static pthread_barrier_t barrier;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+// Each thread has a hart of its own: where Linux places threads differs from run to run, and is not what is compared.
+static void pin(long hart) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(hart, &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
 static void *work(void *argument) {
     long me = (long)argument;
+    pin(me);
     int from = 1 + me * (n - 2) / threads, to = 1 + (me + 1) * (n - 2) / threads;
     for (int round = 0; round < rounds; round++) {
         double *in = grid[round & 1], *out = grid[~round & 1], sum = 0;

@@ -360,6 +360,12 @@ pub trait TimingModel {
         1 << 16
     }
 
+    /// Returns the cycles that the hart took since the last call beyond those of the [rate](Self::warm_rate): it waited for other harts' lines. Only for
+    /// [paced](Self::PACED) models of several harts.
+    fn take_delay(&mut self) -> u64 {
+        0
+    }
+
     /// An access to RAM whose line the filters do not show; `translated`: through page tables, which the model knows by
     /// [`translated`](Self::translated).
     fn warm_access(&mut self, _access: &MemAccess, _translated: bool) {}

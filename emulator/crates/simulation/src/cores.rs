@@ -49,6 +49,8 @@ pub trait TimingCores {
     fn pass_sleep(&mut self, harts: &mut [&mut Hart], cycle: u64);
     /// Returns the cycles between units in which all of several harts slept.
     fn slept_between_units(&self) -> u64;
+    /// Returns the cycles between units that a hart waited for lines of others.
+    fn waited_between_units(&self, hart: usize) -> u64;
     /// Has the calls of a single hart's core be logged where that is asked for, and given to what stores units, if something does.
     fn tap(&mut self, store: Option<Box<dyn CoreTap>>);
     /// Forks the single core, where a timed stretch begins with a phase, so that more is found of the stretch than its cycles.
@@ -323,6 +325,10 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
 
     fn slept_between_units(&self) -> u64 {
         self.slept
+    }
+
+    fn waited_between_units(&self, hart: usize) -> u64 {
+        self.cores.get(hart).map_or(0, |timing| timing.core.warm_delay())
     }
 
     fn tap(&mut self, store: Option<Box<dyn CoreTap>>) {

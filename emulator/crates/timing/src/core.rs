@@ -26,6 +26,8 @@ pub struct Core<S> {
     pub(crate) tap: Option<Box<dyn CoreTap>>,
     /// Misses while the core was kept warm, up to the last time that it was.
     pub(crate) warm_misses: MissCounts,
+    /// Cycles that the hart waited for lines of other harts while the core was kept warm.
+    pub(crate) warm_delay: u64,
 }
 
 impl<S> Core<S> {
@@ -54,6 +56,7 @@ impl<S> Core<S> {
             warm_state: None,
             tap: None,
             warm_misses: MissCounts::default(),
+            warm_delay: 0,
         }
     }
 
@@ -140,7 +143,7 @@ impl<S: CommitSink> Core<S> {
 }
 
 // `output` is empty between calls.
-snapshot::snapshot!(Core<S> { path, pipeline } keeps { output, warm_state, tap, warm_misses });
+snapshot::snapshot!(Core<S> { path, pipeline } keeps { output, warm_state, tap, warm_misses, warm_delay });
 
 impl<S: CommitSink> TimingModel for Core<S> {
     const TIMED: bool = true;

@@ -51,6 +51,12 @@ impl Pace {
         Self { at: (renamed, self.exactly_at(count)), rate: self.rate }
     }
 
+    /// Returns the pace that goes on so many cycles later.
+    pub(crate) fn later(self, cycles: u64) -> Self {
+        let (count, cycle) = self.at;
+        Self { at: (count, cycle + (u128::from(cycles) << CYCLE_BITS)), ..self }
+    }
+
     /// Returns whether the pace is of so many cycles for each count, in units of 2^-16.
     pub(crate) fn has_rate(self, rate: u64) -> bool {
         self.rate == rate.max(1)

@@ -182,6 +182,7 @@ fn take_paced_turns<T: TimingModel>(
         timing.other_harts_executed();
         let until = Limit::cycle((now / PACED_TURN + 1) * PACED_TURN);
         let exit = hart.go_on(&mut Env { bus, timing: *timing }, until);
+        hart.pass_paced(timing.take_delay());
         // What one hart has seen of the time is past for all.
         bus.now = bus.now.max(hart.cycle());
         if exit != RunExit::Limit {
@@ -198,9 +199,7 @@ fn take_paced_turns<T: TimingModel>(
             let reached = harts.iter().map(|(hart, _)| hart.cycle()).max().unwrap_or(wake);
             *slept += wake.saturating_sub(reached);
             for (hart, _) in harts.iter_mut().filter(|(hart, _)| !hart.is_held()) {
-                hart.sleep_until(wake);
-                let Hart { deadlines, progress, .. } = &mut **hart;
-                deadlines.pace = deadlines.pace.from(progress.count, progress.cycle);
+                hart.pass_paced(wake.saturating_sub(hart.cycle()));
             }
         }
     }
@@ -235,6 +234,17 @@ impl Hart {
     /// Returns whether the hart waits, and what happened on the bus since it began to does not wake it.
     fn waits(&self, bus: &Bus) -> bool {
         self.arch.waiting && (bus.mip(self.id) | self.arch.csrs.mip_soft) & self.arch.csrs.mie == 0
+    }
+
+    /// Lets cycles pass in which the hart executes nothing, between runs at a pace.
+    fn pass_paced(&mut self, cycles: u64) {
+        if cycles == 0 {
+            return;
+        }
+        let count = self.progress.count;
+        self.sleep_until(self.progress.cycle.saturating_add(cycles));
+        let Self { deadlines, progress, .. } = self;
+        deadlines.pace = deadlines.pace.renamed(count, progress.count).later(cycles);
     }
 
     /// Lets cycles pass in which the hart waits without timing.

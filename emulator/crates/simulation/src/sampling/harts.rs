@@ -1,14 +1,17 @@
 //! Sampling of a region that several harts execute: the pace of each between units, and what the units say of all of it.
 //!
 //! Places of units are instructions of all harts together, so that the mean of units is one of the program, however its pace changes. Between
-//! units each hart goes on as fast as it did in recent units, and sleeps as the guest has it: so simulated time is an estimate of the elapsed time, which
+//! units each hart goes on as fast as it did in recent units, waits for lines of other harts where it asks for them, and sleeps as the guest has it: so simulated time is an estimate of the elapsed time, which
 //! lags behind a pace that changes. It is put right by how long units take beside what they would take at the pace before them (a ratio estimate; Cochran,
 //! *Sampling Techniques*, chapter 6). Carlson et al., *Sampled simulation of multi-threaded applications* (ISPASS 2013), has each thread go on at a pace of its own, too.
 
 use profile::Estimate;
 
 use super::{Phase, RECENT_UNITS};
-use crate::engine::MAX_HARTS;
+use crate::engine::{KeptWarm, MAX_HARTS};
+
+/// One part in so many of a pace, at least, is of the instructions themselves, and not of waiting.
+const LEAST_SHARE: u64 = 4;
 
 /// How far the machine has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub(crate) struct HartPosition {
     pub instructions: u64,
     /// Cycles that its timing core has spent awake.
     pub awake: u64,
+    /// Cycles between units that it waited for lines of other harts.
+    pub waited: u64,
 }
 
 /// What a hart did in a unit.
@@ -38,6 +43,10 @@ struct HartUnit {
     cycles: u64,
     /// Cycles that the instructions would have taken at the pace before the unit.
     expected: f64,
+    /// Instructions that kept caches warm before the unit.
+    warming: u64,
+    /// Cycles that the hart waited for lines of other harts meanwhile.
+    waited: u64,
 }
 
 /// What is known of a hart in the whole region.
@@ -65,8 +74,10 @@ pub(crate) struct HartEstimates {
 pub(crate) struct SampledHarts {
     /// Instructions of a unit that are one hart's share.
     share: u64,
-    /// Cycles for each instruction of a hart between units, in units of 2^-16.
+    /// Cycles for each instruction of a hart between units, but for those that it waits for lines of other harts, in units of 2^-16.
     rates: [u64; MAX_HARTS],
+    /// Cycles for each instruction that a hart waits for lines of other harts between units, in units of 2^-16.
+    waits: [u64; MAX_HARTS],
     /// Where the present phase began.
     since: MachinePosition,
     /// The present unit, in this phase and those before.
@@ -83,6 +94,7 @@ impl SampledHarts {
         Self {
             share: unit / harts as u64,
             rates: [1 << 16; MAX_HARTS],
+            waits: [0; MAX_HARTS],
             since: MachinePosition::default(),
             partial: vec![HartUnit::default(); harts],
             units: Vec::new(),
@@ -97,9 +109,13 @@ impl SampledHarts {
         *self = Self { share: self.share, since, ..Self::new(self.harts.len(), 0) };
     }
 
-    /// Returns the cycles for each instruction of a hart between units, in units of 2^-16.
-    pub(crate) fn rates(&self) -> [u64; MAX_HARTS] {
-        self.rates
+    /// Returns the cycles for each instruction of a hart between units, in units of 2^-16. Where caches are kept warm, what a hart waits for lines of other
+    /// harts comes when it waits, and is not among them.
+    pub(crate) fn rates(&self, kept_warm: KeptWarm) -> [u64; MAX_HARTS] {
+        match kept_warm {
+            KeptWarm::Nothing => std::array::from_fn(|hart| self.rates[hart] + self.waits[hart]),
+            KeptWarm::Caches | KeptWarm::CachesAndPredictors => self.rates,
+        }
     }
 
     /// Goes on from one phase to another.
@@ -117,19 +133,24 @@ impl SampledHarts {
         for (number, (now, since)) in now.harts.iter().zip(&self.since.harts).enumerate() {
             let instructions = now.instructions - since.instructions;
             let awake = now.awake - since.awake;
-            let expected = instructions as f64 * self.rates[number] as f64 / 65_536.0;
+            let waited = now.waited - since.waited;
+            let cycles = |rate: u64| instructions as f64 * rate as f64 / 65_536.0;
+            let (rate, waits) = (self.rates[number], self.waits[number]);
+            let partial = &mut self.partial[number];
             match before {
                 Phase::Outside => {}
                 Phase::Reference | Phase::WarmUp | Phase::Unit => self.harts[number].timed += awake,
-                Phase::FastForward | Phase::Warming | Phase::Learning => {
-                    self.harts[number].expected += expected;
+                Phase::FastForward => self.harts[number].expected += cycles(rate + waits),
+                Phase::Warming | Phase::Learning => {
+                    self.harts[number].expected += cycles(rate) + waited as f64;
+                    partial.warming += instructions;
+                    partial.waited += waited;
                 }
             }
             if before == Phase::Unit {
-                let partial = &mut self.partial[number];
                 partial.instructions += instructions;
                 partial.cycles += awake;
-                partial.expected += expected;
+                partial.expected += cycles(rate + waits);
             }
         }
         self.since = now;
@@ -149,18 +170,25 @@ impl SampledHarts {
         self.units.push(unit);
         let recent = &self.units[self.units.len().saturating_sub(RECENT_UNITS)..];
         let rate = |(instructions, cycles): (u64, u64)| {
-            ((u128::from(cycles) << 16) / u128::from(instructions.max(1))).clamp(1, 1 << 32) as u64
+            ((u128::from(cycles) << 16) / u128::from(instructions.max(1))).min(1 << 32) as u64
         };
-        let sums = |hart: &dyn Fn(usize) -> bool| {
+        let sums = |hart: Option<usize>, of: fn(&HartUnit) -> (u64, u64)| {
             let harts = recent.iter().flat_map(|unit| unit.iter().enumerate());
-            let harts = harts.filter(|(number, _)| hart(*number));
-            harts.fold((0, 0), |sums, (_, hart)| (sums.0 + hart.instructions, sums.1 + hart.cycles))
+            let harts = harts.filter(|(number, _)| hart.is_none_or(|hart| hart == *number));
+            harts.fold((0, 0), |sums, (_, hart)| {
+                let (instructions, cycles) = of(hart);
+                (sums.0 + instructions, sums.1 + cycles)
+            })
         };
-        let of_all = rate(sums(&|_| true));
+        let of_all = rate(sums(None, |unit| (unit.instructions, unit.cycles)));
         for number in 0..self.harts.len() {
-            let own = sums(&|hart| hart == number);
+            let own = sums(Some(number), |unit| (unit.instructions, unit.cycles));
             // What a hart did that slept for most of the time says little of what it does when it has work.
-            self.rates[number] = if own.0 < self.share { of_all } else { rate(own) };
+            let all = if own.0 < self.share { of_all } else { rate(own) }.max(1);
+            let waits = rate(sums(Some(number), |unit| (unit.warming, unit.waited)));
+            // Timed, some of the waiting is hidden by other work.
+            self.rates[number] = all.saturating_sub(waits).max(all.div_ceil(LEAST_SHARE));
+            self.waits[number] = waits;
         }
     }
 
@@ -224,7 +252,7 @@ mod tests {
                     now.harts[hart].awake += if is_timed { cycles } else { 0 };
                     let taken = match is_timed {
                         true => cycles,
-                        false => (instructions * sampler.rates()[hart]) >> 16,
+                        false => (instructions * sampler.rates(KeptWarm::Caches)[hart]) >> 16,
                     };
                     latest = latest.max(taken);
                 }
@@ -242,7 +270,7 @@ mod tests {
     fn harts_that_are_as_fast_all_the_time_are_known_exactly() {
         // The first interval goes on at one cycle for each instruction, as nothing is known of any pace yet.
         let (mut sampler, truth) = sampled(50, |hart, _| [3, 3][hart]);
-        assert_eq!(sampler.rates()[..2], [3 << 16; 2]);
+        assert_eq!(sampler.rates(KeptWarm::Caches)[..2], [3 << 16; 2]);
         let found = sampler.estimates().unwrap();
         assert!((found.elapsed.value / truth.cycle as f64 - 1.0).abs() < 1e-9, "{found:?}");
         let awake: u64 = truth.harts.iter().map(|hart| hart.awake).sum();
@@ -252,7 +280,7 @@ mod tests {
     #[test]
     fn each_hart_goes_on_at_its_own_pace() {
         let (mut sampler, truth) = sampled(50, |hart, _| [2, 5][hart]);
-        assert_eq!(sampler.rates()[..2], [2 << 16, 5 << 16]);
+        assert_eq!(sampler.rates(KeptWarm::Caches)[..2], [2 << 16, 5 << 16]);
         let found = sampler.estimates().unwrap();
         for (estimate, hart) in found.harts.iter().zip(&truth.harts) {
             assert!((estimate.value / hart.awake as f64 - 1.0).abs() < 0.02, "{found:?}");
@@ -270,20 +298,54 @@ mod tests {
         assert!(error < within && error < 0.01 && within < 0.1, "{error} {within}");
     }
 
+    /// Between units a hart waits as long for lines of others as in units, and for the rest of its pace executes: then both together are the truth.
+    #[test]
+    fn what_harts_wait_between_units_is_part_of_their_pace() {
+        let mut sampler = SampledHarts::new(1, 1000);
+        let mut now =
+            MachinePosition { harts: vec![HartPosition::default()], ..Default::default() };
+        sampler.change(Phase::Outside, Phase::Unit, now.clone());
+        let mut truth = 0;
+        for _ in 0..500 {
+            now.harts[0].instructions += 1000;
+            now.harts[0].awake += 5000;
+            now.cycle += 5000;
+            sampler.change(Phase::Unit, Phase::Warming, now.clone());
+            now.harts[0].instructions += 9000;
+            now.harts[0].waited += 18_000;
+            now.cycle += 18_000 + ((9000 * sampler.rates(KeptWarm::Caches)[0]) >> 16);
+            sampler.change(Phase::Warming, Phase::Unit, now.clone());
+            truth += 50_000;
+        }
+        now.harts[0].instructions += 1000;
+        now.harts[0].awake += 5000;
+        now.cycle += 5000;
+        sampler.change(Phase::Unit, Phase::Outside, now.clone());
+        truth += 5000;
+        assert_eq!(sampler.rates(KeptWarm::Caches)[0], 3 << 16);
+        assert_eq!(sampler.rates(KeptWarm::Nothing)[0], 5 << 16, "what is not seen is in the pace");
+        let found = sampler.estimates().unwrap();
+        assert!((found.cycles.value / truth as f64 - 1.0).abs() < 0.01, "{found:?} {truth}");
+        assert!((found.elapsed.value / truth as f64 - 1.0).abs() < 0.01, "{found:?} {truth}");
+    }
+
     #[test]
     fn a_hart_that_slept_goes_on_at_the_pace_of_all() {
         let mut sampler = SampledHarts::new(2, 2000);
         let mut now =
             MachinePosition { harts: vec![HartPosition::default(); 2], ..Default::default() };
         sampler.change(Phase::Outside, Phase::Unit, now.clone());
-        now.harts[0] = HartPosition { instructions: 1990, awake: 3980 };
-        now.harts[1] = HartPosition { instructions: 10, awake: 900 };
+        now.harts[0] = HartPosition { instructions: 1990, awake: 3980, waited: 0 };
+        now.harts[1] = HartPosition { instructions: 10, awake: 900, waited: 0 };
         now.cycle = 4000;
         sampler.change(Phase::Unit, Phase::Warming, now.clone());
         let of_all = (4880u64 << 16) / 2000;
-        assert_eq!(sampler.rates()[..2], [2 << 16, of_all]);
+        assert_eq!(sampler.rates(KeptWarm::Caches)[..2], [2 << 16, of_all]);
         assert_eq!(sampler.estimates(), None, "one unit says nothing");
         sampler.restart();
-        assert_eq!((sampler.rates(), sampler.since.cycle), ([1 << 16; MAX_HARTS], 4000));
+        assert_eq!(
+            (sampler.rates(KeptWarm::Caches), sampler.since.cycle),
+            ([1 << 16; MAX_HARTS], 4000)
+        );
     }
 }

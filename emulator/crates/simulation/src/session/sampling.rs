@@ -146,7 +146,7 @@ impl Session {
             self.start_cores()?;
         }
         let rates = match (&self.sampled_harts, &self.sampler) {
-            (Some(harts), _) => harts.rates(),
+            (Some(harts), _) => harts.rates(kept_warm),
             (None, Some(sampler)) => [sampler.rate(); MAX_HARTS],
             (None, None) => [1 << 16; MAX_HARTS],
         };
@@ -173,6 +173,7 @@ impl Session {
         let harts = self.system.harts.iter().enumerate().map(|(number, hart)| HartPosition {
             instructions: hart.instructions(),
             awake: stats.get(number).map_or(0, |stats| stats.cycles - stats.cycles_idle),
+            waited: self.engine.cores().map_or(0, |cores| cores.waited_between_units(number)),
         });
         MachinePosition {
             harts: harts.collect(),

@@ -45,6 +45,7 @@ pub struct Warming<'a, S> {
     pipeline: &'a mut Pipeline<S>,
     state: &'a mut WarmState,
     tap: Option<&'a mut (dyn CoreTap + 'static)>,
+    delay: &'a mut u64,
     /// Cycles for each instruction, in units of 2^-16.
     rate: u64,
 }
@@ -65,6 +66,8 @@ pub(crate) struct WarmState {
     counts: MemoryCounts,
     /// Misses as the core had them.
     misses: MissCounts,
+    /// Requests for lines that other harts have, up to the last [`TimingModel::take_delay`].
+    peer_requests: u64,
 }
 
 /// Which lines are shown of the page that an entry of a TLB holds.
@@ -111,11 +114,24 @@ impl WarmState {
             code_pages: [ShownPage::default(); 64],
             counts,
             misses: MissCounts::of(pipeline),
+            peer_requests: peer_requests(pipeline),
         }
     }
 }
 
+/// Returns how often the core has asked for lines that other harts have, to read or to write them.
+fn peer_requests<S>(pipeline: &Pipeline<S>) -> u64 {
+    let counts = &pipeline.lsu.lower.counts;
+    counts.transfers + counts.upgrades
+}
+
 impl<S> Core<S> {
+    /// Returns a running total of the cycles that the hart waited for lines of other harts while the core was kept warm
+    /// ([`TimingModel::take_delay`]).
+    pub fn warm_delay(&self) -> u64 {
+        self.warm_delay
+    }
+
     /// Ends functional warming, if it has begun: all that is on its way arrives, and counts are what they were before.
     pub fn end_warming(&mut self) {
         let Some(mut state) = self.warm_state.take() else { return };
@@ -164,7 +180,7 @@ impl<S: CommitSink> Core<S> {
 impl<'a, S: CommitSink> Warming<'a, S> {
     /// Stands for `core` from now on. To the guest, each instruction takes `rate` cycles, in units of 2^-16.
     pub fn new(core: &'a mut Core<S>, rate: u64, learning: Learning) -> Self {
-        let Core { path, pipeline, warm_state, tap, .. } = core;
+        let Core { path, pipeline, warm_state, tap, warm_delay: delay, .. } = core;
         let mut tap = tap.as_deref_mut();
         let begins = warm_state.is_none();
         let state = warm_state.get_or_insert_with(|| Box::new(WarmState::begin(pipeline)));
@@ -176,7 +192,7 @@ impl<'a, S: CommitSink> Warming<'a, S> {
             tap.call(CoreCall::Rest { learns });
         }
         state.follower.go_on(learning, path);
-        Self { path, pipeline, state, tap, rate }
+        Self { path, pipeline, state, tap, delay, rate }
     }
 
     /// Gives the tap a call, if there is one.
@@ -288,6 +304,19 @@ impl<S: CommitSink> TimingModel for Warming<'_, S> {
 
     fn warm_rate(&self) -> u64 {
         self.rate
+    }
+
+    fn take_delay(&mut self) -> u64 {
+        let requests = peer_requests(self.pipeline);
+        let new = requests - std::mem::replace(&mut self.state.peer_requests, requests);
+        if new == 0 {
+            return 0;
+        }
+        let preset = self.pipeline.preset();
+        let latency = preset.l2.latency + preset.llc.latency + preset.coherence.transfer;
+        let delay = new * u64::from(latency);
+        *self.delay += delay;
+        delay
     }
 
     #[cold]

@@ -225,6 +225,8 @@ pub(super) struct Warms {
     log: PathLog,
     /// Address, length and what each executed instruction did to the path, whatever segments they were logged in.
     pub path: Vec<LoggedInst>,
+    /// Cycles that the hart waits in each turn.
+    pub delay: u64,
 }
 
 impl Warms {
@@ -236,6 +238,7 @@ impl Warms {
             told: Vec::new(),
             log: PathLog::default(),
             path: Vec::new(),
+            delay: 0,
         }
     }
 }
@@ -272,6 +275,10 @@ impl TimingModel for Warms {
     /// Not a whole number of cycles, so that fractions would be lost where a run ends.
     fn warm_rate(&self) -> u64 {
         47_017
+    }
+
+    fn take_delay(&mut self) -> u64 {
+        self.delay
     }
 
     fn warm_access(&mut self, access: &MemAccess, _: bool) {

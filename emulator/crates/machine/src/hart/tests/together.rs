@@ -215,6 +215,27 @@ fn cycles_in_which_all_paced_harts_sleep_are_counted() {
     assert!((49_000..=50_000).contains(&slept), "{slept}");
 }
 
+#[test]
+fn a_paced_hart_that_waits_for_others_executes_less() {
+    let program = [addi(2, 2, 1), jal(0, -4)];
+    let run = |step: u64| {
+        let mut machine = Machine::new(&[&program, &program], Translate::Nothing);
+        let mut models = [Warms::new(true), Warms::new(true)];
+        // Each turn of 64 cycles, and as many in which the hart waits.
+        models[1].delay = 64;
+        for n in 1..=64_000 / step {
+            let mut pairs: Vec<_> = machine.harts.iter_mut().zip(&mut models).collect();
+            run_paced_together(&mut pairs, &mut machine.bus, Limit::cycle(n * step));
+        }
+        machine.harts.iter().map(|hart| (hart.cycle(), hart.instructions())).collect::<Vec<_>>()
+    };
+    let whole = run(64_000);
+    let [(cycles, instructions), (_, waited)] = whole[..] else { panic!("{whole:?}") };
+    assert!((64_000..64_100).contains(&cycles), "{whole:?}");
+    assert!(waited.abs_diff(instructions / 2) < 200, "{whole:?}");
+    assert_eq!(run(100), whole);
+}
+
 /// Drops decoded code between runs, as a checkpoint does. Harts lose increments to each other, depending on where turns end.
 #[test]
 fn turns_end_in_the_same_place_whatever_is_decoded() {
