@@ -16,7 +16,7 @@ fn compile(source: &Path, program: &Path) {
 #[track_caller]
 fn console(dir: &Path, harts: u32, command: &str, files: &[&str]) -> String {
     let (spec, out) = (dir.join("spec.toml"), dir.join("out"));
-    // With one thread, as where tests run beside each other a second one only costs a quarter more of the processors' time.
+    // With one thread: a second one takes a third more processor time, and tests that run beside each other leave no processor idle.
     let text = format!(
         "guest.harts = {harts}\n[run]\nboot = \"functional\"\nthreads = \"one\"\nregion = \"command\"\n\
          max_cycles = 20000000000\ncommand = '''{command}'''\nfiles = {files:?}\n\

@@ -274,16 +274,16 @@ mod tests {
         (0..20_000).map(unit).collect()
     }
 
-    /// How often intervals hold, and how far estimates are off, over samples.
+    /// Coverage of the intervals of many samples, which is how often they hold the truth, and the sums of the absolute errors of the estimates.
     #[derive(Default)]
-    struct Tally {
+    struct Coverage {
         held_95: u32,
         held_99_7: u32,
         off: f64,
         plain_off: f64,
     }
 
-    impl Tally {
+    impl Coverage {
         /// Takes an estimate of one sample, and that of its units alone.
         fn add(&mut self, found: Estimate, plain: Estimate, truth: f64) {
             let error = (found.value - truth).abs();
@@ -307,16 +307,16 @@ mod tests {
         let truth = all.iter().map(|unit| unit.part).sum::<f64>() / known.whole;
         for (count, nearer) in [(100, 5.0), (20, 3.0)] {
             let mut random = Random(count);
-            let mut tally = Tally::default();
+            let mut coverage = Coverage::default();
             for _ in 0..1000 {
                 let unit = |_| all[(random.share() * all.len() as f64) as usize];
                 let units: Vec<_> = (0..count).map(unit).collect();
                 let found = Estimate::of_counted(&units, &known, 1.0).unwrap();
                 let plain = units.iter().map(|unit| (unit.part, unit.whole));
                 let plain = Estimate::of_ratio(plain, 1.0).unwrap();
-                tally.add(found, plain, truth);
+                coverage.add(found, plain, truth);
             }
-            let Tally { held_95, held_99_7, off, plain_off } = tally;
+            let Coverage { held_95, held_99_7, off, plain_off } = coverage;
             assert!((935..=990).contains(&held_95), "{count}: {held_95} of 1000");
             assert!(held_99_7 >= 985, "{count}: {held_99_7} of 1000");
             assert!(plain_off / off > nearer, "{count}: {off} {plain_off}");
@@ -334,7 +334,7 @@ mod tests {
             own.copied().collect()
         });
         let mut random = Random(11);
-        let mut tally = Tally::default();
+        let mut coverage = Coverage::default();
         for number in 0..1000 {
             let deviations = [Deviations::FromMean, Deviations::Successive][number % 2];
             let mut units = Vec::new();
@@ -349,9 +349,9 @@ mod tests {
             let found = Estimate::of_counted_strata(&units, &known, deviations).unwrap();
             let plain: Vec<_> = units.iter().map(|(unit, _)| *unit).collect();
             let plain = Estimate::of_strata(&plain, deviations).unwrap();
-            tally.add(found, plain, truth);
+            coverage.add(found, plain, truth);
         }
-        let Tally { held_95, held_99_7, off, plain_off } = tally;
+        let Coverage { held_95, held_99_7, off, plain_off } = coverage;
         assert!((930..=985).contains(&held_95), "{held_95} of 1000");
         assert!(held_99_7 >= 985, "{held_99_7} of 1000");
         assert!(plain_off / off > 4.0, "{off} {plain_off}");

@@ -23,7 +23,9 @@ pub struct StreamClosed {
 
 impl StreamClosed {
     /// Ends the streams of all harts, whatever comes of the first.
-    pub fn of<const STAGES: bool>(streams: impl Iterator<Item = Stream<STAGES>>) -> Self {
+    pub fn of<const RECORDS_STAGES: bool>(
+        streams: impl Iterator<Item = Stream<RECORDS_STAGES>>,
+    ) -> Self {
         let mut closed = Self { error: None, truth: Vec::new(), excerpts: Vec::new() };
         for stream in streams {
             if let Err(error) = stream.recorder.finish() {
@@ -126,9 +128,9 @@ impl Snapshot for SharedTip {
     }
 }
 
-/// The commit sink of one hart; `STAGES`: it records all stages.
+/// The commit sink of one hart; `RECORDS_STAGES`: it records the cycles of all pipeline stages of each instruction, and not only those of its commit.
 #[derive(Debug)]
-pub struct Stream<const STAGES: bool> {
+pub struct Stream<const RECORDS_STAGES: bool> {
     tip: SharedTip,
     units: SharedUnits,
     /// The recorder, which also tells the unit what was committed last.
@@ -146,7 +148,7 @@ pub struct Stream<const STAGES: bool> {
     irq_at: SharedCycle,
 }
 
-impl<const STAGES: bool> Stream<STAGES> {
+impl<const RECORDS_STAGES: bool> Stream<RECORDS_STAGES> {
     /// A sink for `tip` and the sampling units of a hart.
     pub fn new(
         tip: SharedTip,
@@ -330,8 +332,8 @@ impl<const STAGES: bool> Stream<STAGES> {
     }
 }
 
-impl<const STAGED: bool> CommitSink for Stream<STAGED> {
-    const STAGES: bool = STAGED;
+impl<const RECORDS_STAGES: bool> CommitSink for Stream<RECORDS_STAGES> {
+    const STAGES: bool = RECORDS_STAGES;
 
     #[inline(always)]
     fn commit(&mut self, commit: &Commit) {

@@ -23,7 +23,7 @@ use crate::options::Threads;
 use crate::recording::SpareWorker;
 use crate::sampling::{Phase, SamplingPlan};
 use crate::stored::{StoredUnits, Switch};
-pub(crate) use fork::{ForkResult, WarmMisses};
+pub(crate) use fork::{ForkMeasurement, FunctionalWarmingMisses};
 
 /// Timing cores with their streams, one per hart.
 pub trait TimingCores {
@@ -58,7 +58,7 @@ pub trait TimingCores {
     /// Notes that the stretch goes on with another phase.
     fn mark_phase(&mut self, phase: Phase);
     /// Ends the stretch, and returns what the fork found of it, if there is one; `is_whole`: the stretch ends with a whole unit.
-    fn end_fork(&mut self, plan: &SamplingPlan, is_whole: bool) -> ForkResult;
+    fn end_fork(&mut self, plan: &SamplingPlan, is_whole: bool) -> ForkMeasurement;
     /// Tells the single core what stored units have up to the next event of the region of interest, and returns that; `None` at the end.
     fn replay(&mut self, units: &mut StoredUnits) -> Result<Option<Event>, UnitsError>;
     /// Tells the cores, and what is recorded of every hart, that the region of interest starts, stops or begins anew.
@@ -123,9 +123,9 @@ pub(crate) fn timing_cores(
     }
 }
 
-/// A core, and the cycles in which others executed for it (`rested`), which the core takes for sleep.
-struct Timing<const STAGES: bool> {
-    core: Core<Stream<STAGES>>,
+/// A core, and the cycles in which others executed for it (`rested`), which the core takes for sleep; `RECORDS_STAGES` as for its [`Stream`].
+struct Timing<const RECORDS_STAGES: bool> {
+    core: Core<Stream<RECORDS_STAGES>>,
     /// The cycle before the core's first one.
     start: u64,
     rested: u64,
@@ -159,8 +159,8 @@ impl HostThreads {
     }
 }
 
-impl<const STAGES: bool> Timing<STAGES> {
-    fn of(core: Core<Stream<STAGES>>) -> Self {
+impl<const RECORDS_STAGES: bool> Timing<RECORDS_STAGES> {
+    fn of(core: Core<Stream<RECORDS_STAGES>>) -> Self {
         Self { core, start: 0, rested: 0, apart: true }
     }
 
@@ -227,17 +227,17 @@ fn run_paced<T: TimingModel>(
 }
 
 /// The cores of all harts.
-struct Cores<const STAGES: bool> {
-    cores: Vec<Timing<STAGES>>,
+struct Cores<const RECORDS_STAGES: bool> {
+    cores: Vec<Timing<RECORDS_STAGES>>,
     /// A fork of the single core, from where a timed stretch began, and what the core was told since.
-    fork: Option<Timing<STAGES>>,
+    fork: Option<Timing<RECORDS_STAGES>>,
     log: SharedLog,
     /// Cycles between units in which all of several harts slept.
     slept: u64,
     host: HostThreads,
 }
 
-impl<const STAGES: bool> Cores<STAGES> {
+impl<const RECORDS_STAGES: bool> Cores<RECORDS_STAGES> {
     fn new(
         memory: &SharedMemory,
         preset: &Preset,
@@ -248,7 +248,7 @@ impl<const STAGES: bool> Cores<STAGES> {
     ) -> Self {
         let cores = starts.enumerate().map(|(hart, start)| {
             let CoreStart { start, recorder, tip, units } = start;
-            let mut stream = Stream::<STAGES>::new(tip, units, recorder, irq_at.clone());
+            let mut stream = Stream::<RECORDS_STAGES>::new(tip, units, recorder, irq_at.clone());
             if let Some(lines) = &options.truth {
                 let mut collector = Collector::new(hart, lines.clone());
                 if !options.marked {
@@ -283,7 +283,7 @@ impl<const STAGES: bool> Cores<STAGES> {
     }
 }
 
-impl<const STAGES: bool> TimingCores for Cores<STAGES> {
+impl<const RECORDS_STAGES: bool> TimingCores for Cores<RECORDS_STAGES> {
     fn run(&mut self, harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
         if let ([hart], [timing]) = (&mut *harts, &mut self.cores[..]) {
             return timing.run(hart, bus, limit, &self.host);
@@ -354,9 +354,9 @@ impl<const STAGES: bool> TimingCores for Cores<STAGES> {
         }
     }
 
-    fn end_fork(&mut self, plan: &SamplingPlan, is_whole: bool) -> ForkResult {
+    fn end_fork(&mut self, plan: &SamplingPlan, is_whole: bool) -> ForkMeasurement {
         let log = std::mem::take(&mut *self.log.borrow_mut());
-        let Some(fork) = self.fork.take() else { return ForkResult::default() };
+        let Some(fork) = self.fork.take() else { return ForkMeasurement::default() };
         fork.follow(&log, plan, is_whole, &self.host)
     }
 

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use timing::MissCounts;
 
-use crate::cores::WarmMisses;
+use crate::cores::FunctionalWarmingMisses;
 pub(crate) use harts::{HartPosition, MachinePosition, SampledHarts};
 use live::LivePlanner;
 pub use plan::{RelativeError, SamplingPlan, Scheme};
@@ -400,11 +400,13 @@ impl Sampler {
     }
 
     /// Takes what a fork found of the misses of a timed stretch that has ended; `None`: nothing.
-    pub(crate) fn missed(&mut self, found: Option<WarmMisses>) {
+    pub(crate) fn missed(&mut self, found: Option<FunctionalWarmingMisses>) {
         if !self.asks_for_misses() {
             return;
         }
-        let (Some(WarmMisses { stretch, unit }), Some(misses)) = (found, &mut self.misses) else {
+        let (Some(FunctionalWarmingMisses { stretch, unit }), Some(misses)) =
+            (found, &mut self.misses)
+        else {
             // All of the region's misses are known, or none.
             self.misses = None;
             return;

@@ -8,25 +8,25 @@ use crate::check::{CallLog, LogCursor, WarmEnd};
 use crate::engine::KeptWarm;
 use crate::sampling::{Phase, SamplingPlan};
 
-/// What a fork of a core found of a timed stretch.
+/// What a fork of a core measures of a stretch of the program: it goes through the stretch a second time, from the state in which the core began it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ForkResult {
+pub struct ForkMeasurement {
     /// Cycles that the unit takes from the state in which units begin, if the stretch begins long before.
     pub(crate) cycles: Option<u64>,
     /// Misses, if the plan knows those of the region.
-    pub(crate) misses: Option<WarmMisses>,
+    pub(crate) misses: Option<FunctionalWarmingMisses>,
 }
 
-/// Misses of a timed stretch, as they would be if the core were only kept warm.
+/// Misses of caches and TLBs in a timed stretch of the program, as they would be if functional warming had gone through it, which counts those of all of the region.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct WarmMisses {
+pub(crate) struct FunctionalWarmingMisses {
     /// Misses of all of the stretch.
     pub stretch: MissCounts,
     /// Misses of its unit.
     pub unit: MissCounts,
 }
 
-impl<const STAGES: bool> Timing<STAGES> {
+impl<const RECORDS_STAGES: bool> Timing<RECORDS_STAGES> {
     /// Returns a core that is as this one, between runs, and whose stream nobody reads; `None` if the core's state cannot be saved.
     pub(super) fn fork(&mut self) -> Option<Self> {
         let Self { core, .. } = self;
@@ -42,11 +42,11 @@ impl<const STAGES: bool> Timing<STAGES> {
         plan: &SamplingPlan,
         is_whole: bool,
         host: &HostThreads,
-    ) -> ForkResult {
-        let mut found = ForkResult::default();
+    ) -> ForkMeasurement {
+        let mut found = ForkMeasurement::default();
         let mut cursor = LogCursor::default();
         let Some(mut phase) = log.begin(&mut cursor) else { return found };
-        let mut misses = WarmMisses::default();
+        let mut misses = FunctionalWarmingMisses::default();
         if phase == Phase::Reference {
             let before = self.core.misses();
             let mark = log.instructions_of_first();
@@ -68,7 +68,9 @@ impl<const STAGES: bool> Timing<STAGES> {
                 found.cycles = Some(self.times(log, cursor, phase, (since, now), host));
             }
             let Some(fork) = fork else { return found };
-            let Some((next, _)) = end else { return ForkResult { misses: Some(misses), ..found } };
+            let Some((next, _)) = end else {
+                return ForkMeasurement { misses: Some(misses), ..found };
+            };
             (self, phase) = (fork, next);
         }
         if !plan.knows_misses() {

@@ -10,8 +10,8 @@ use profile::Estimate;
 use super::{Phase, RECENT_UNITS};
 use crate::engine::{KeptWarm, MAX_HARTS};
 
-/// One part in so many of a pace, at least, is of the instructions themselves, and not of waiting.
-const LEAST_SHARE: u64 = 4;
+/// The rate without waiting is at least the whole pace divided by this: timed, other work hides a part of the waiting, so that to take all of it away could leave nothing.
+const MIN_RATE_DIVISOR: u64 = 4;
 
 /// How far the machine has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -186,8 +186,7 @@ impl SampledHarts {
             // What a hart did that slept for most of the time says little of what it does when it has work.
             let all = if own.0 < self.share { of_all } else { rate(own) }.max(1);
             let waits = rate(sums(Some(number), |unit| (unit.warming, unit.waited)));
-            // Timed, some of the waiting is hidden by other work.
-            self.rates[number] = all.saturating_sub(waits).max(all.div_ceil(LEAST_SHARE));
+            self.rates[number] = all.saturating_sub(waits).max(all.div_ceil(MIN_RATE_DIVISOR));
             self.waits[number] = waits;
         }
     }

@@ -329,7 +329,7 @@ fn misses_of_all_of_the_region_bring_the_estimate_near() {
                         .take()
                         .map_or(MissCounts::default(), |unit_from| missed_in(unit_from, place));
                     let stretch = missed_in(std::mem::replace(&mut stretch_from, place), place);
-                    sampler.missed(Some(WarmMisses { stretch, unit }));
+                    sampler.missed(Some(FunctionalWarmingMisses { stretch, unit }));
                 }
                 stretch_from = if is_cut { place } else { stretch_from };
             }

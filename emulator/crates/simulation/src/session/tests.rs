@@ -138,7 +138,7 @@ fn a_fork_misses_what_a_core_misses_that_is_only_kept_warm() {
         run(&mut timed, &Goal::instructions(100 - first));
         cores(&mut timed, &mut |cores| cores.mark_phase(Phase::Unit));
         run(&mut timed, &Goal::instructions(300));
-        let mut found = crate::cores::ForkResult::default();
+        let mut found = crate::cores::ForkMeasurement::default();
         cores(&mut timed, &mut |cores| found = cores.end_fork(&plan, true));
         let misses = found.misses.unwrap();
         assert_eq!((misses.stretch, misses.unit), expected);
