@@ -25,7 +25,7 @@ const CYCLES_VALID: u64 = 1 << 15;
 
 /// A record of the trace.
 #[derive(Debug)]
-struct Row {
+struct TraceRecord {
     commit: u64,
     privilege: u64,
     pc: u64,
@@ -35,7 +35,7 @@ struct Row {
 }
 
 /// All records of the trace of hart 0.
-fn trace(dir: &Path) -> Vec<Row> {
+fn trace(dir: &Path) -> Vec<TraceRecord> {
     let csv = dir.join("trace.csv");
     let mut expand = tipsim();
     expand.args(["trace", "expand", "--format", "csv"]);
@@ -50,7 +50,7 @@ fn trace(dir: &Path) -> Vec<Row> {
     assert_eq!(instruction, names.len() - 1);
     let row = |line: &str| {
         let field: Vec<&str> = line.splitn(names.len(), ',').collect();
-        Row {
+        TraceRecord {
             commit: field[commit].parse().unwrap(),
             privilege: field[privilege].parse().unwrap(),
             pc: u64::from_str_radix(&field[pc][2..], 16).unwrap(),
@@ -63,7 +63,7 @@ fn trace(dir: &Path) -> Vec<Row> {
 }
 
 /// `ctrdata.TYPE` of an instruction by its disassembly; `None` if it goes on to the next.
-fn kind(row: &Row, next: &Row) -> Option<u64> {
+fn kind(row: &TraceRecord, next: &TraceRecord) -> Option<u64> {
     if row.redirect == "Exception" {
         return (!row.replayed).then_some(1);
     }
@@ -86,7 +86,7 @@ fn kind(row: &Row, next: &Row) -> Option<u64> {
 }
 
 /// Records (source, target, data) that a program makes, by its trace, oldest first; where `records(privilege)`.
-fn expected(rows: &[Row], records: impl Fn(u64) -> bool) -> Vec<[u64; 3]> {
+fn expected(rows: &[TraceRecord], records: impl Fn(u64) -> bool) -> Vec<[u64; 3]> {
     let mut made: Vec<[u64; 3]> = Vec::new();
     let (mut cycles, mut before) = (0, rows[0].commit);
     for (row, next) in rows.iter().zip(&rows[1..]) {
@@ -113,7 +113,7 @@ fn expected(rows: &[Row], records: impl Fn(u64) -> bool) -> Vec<[u64; 3]> {
 }
 
 /// The records that a run printed, oldest first, and its trace.
-fn run(name: &str, source: &str, harts: usize, threads: &str) -> (Vec<[u64; 3]>, Vec<Row>) {
+fn run(name: &str, source: &str, harts: usize, threads: &str) -> (Vec<[u64; 3]>, Vec<TraceRecord>) {
     let dir = scratch(&format!("branch-records-{name}-{harts}-{threads}"));
     let elf = assemble(&dir, "program", source);
     let mut spec = String::new();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::common::bare_metal::{Row, trace};
+use crate::common::bare_metal::{TraceRecord, trace};
 use crate::common::truth::instructions;
 use crate::common::{assemble, json, scratch, succeed, tipsim};
 use commit_trace::DataSource;
@@ -60,7 +60,7 @@ fn run(name: &str, harts: usize, body: &str) -> PathBuf {
 }
 
 /// The execution has the event.
-fn waited(row: &Row) -> bool {
+fn waited(row: &TraceRecord) -> bool {
     row.tea.split('|').any(|event| event == PEER)
 }
 

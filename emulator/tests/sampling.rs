@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::common::bare_metal::{Row, run_program};
+use crate::common::bare_metal::{TraceRecord, run_program};
 
 /// A supervisor that has its own loop sampled; machine mode prints the records.
 const MEMORY: &str = concat!(include_str!("sampling/memory.S"), include_str!("common/hex.S"));
@@ -39,7 +39,7 @@ struct Setup {
 }
 
 /// Returns what was printed, and the supervisor's records of the trace while the unit was on.
-fn run(name: &str, setup: Setup, threads: &str) -> (Vec<[u64; 6]>, Vec<Row>) {
+fn run(name: &str, setup: Setup, threads: &str) -> (Vec<[u64; 6]>, Vec<TraceRecord>) {
     let initial = (1 << 32) - setup.period;
     let values = [
         ("CONTROL |", format!("{} |", setup.control)),
@@ -59,7 +59,11 @@ fn run(name: &str, setup: Setup, threads: &str) -> (Vec<[u64; 6]>, Vec<Row>) {
 }
 
 /// Returns the rows of the trace that are selected: of those that `counts` takes every `period`-th, unless one is active then.
-fn selected(rows: &[Row], period: usize, counts: impl Fn(&Row) -> bool) -> Vec<&Row> {
+fn selected(
+    rows: &[TraceRecord],
+    period: usize,
+    counts: impl Fn(&TraceRecord) -> bool,
+) -> Vec<&TraceRecord> {
     let mut active = 0;
     let nth = rows.iter().filter(|row| counts(row)).skip(period - 1);
     nth.step_by(period)
@@ -77,7 +81,8 @@ fn every_so_many_loads_and_stores_are_recorded_as_they_fared() {
         for period in [7, 37, 1000] {
             let setup = Setup { control: 3 | HPM3, period, ..Setup::default() };
             let (found, rows) = run(&format!("accesses-{period}"), setup, threads);
-            let counts = |row: &Row| ["Load", "Store", "Atomic"].contains(&row.class.as_str());
+            let counts =
+                |row: &TraceRecord| ["Load", "Store", "Atomic"].contains(&row.class.as_str());
             let expected = selected(&rows, period as usize, counts);
             assert!(found.len() > 6 && found.len() == expected.len());
             let mut sources = HashSet::new();
@@ -206,10 +211,15 @@ fn fetches_are_sampled_whether_completed_or_aborted() {
 }
 
 /// A record is of an instruction that incurs an event.
-type Incurs = fn(&Row) -> bool;
+type Incurs = fn(&TraceRecord) -> bool;
 
 /// Samples that the hart recorded in memory, eight words a line, and at last what the interrupt left; with the trace.
-fn recorded(event: u64, first: u64, period: u64, threads: &str) -> (Vec<[u64; 8]>, Vec<Row>) {
+fn recorded(
+    event: u64,
+    first: u64,
+    period: u64,
+    threads: &str,
+) -> (Vec<[u64; 8]>, Vec<TraceRecord>) {
     let values = [
         ("FIRST", first.to_string()),
         ("EVENT", event.to_string()),
@@ -244,7 +254,7 @@ const SAMPLE: usize = 8 + 32 + 32 * 3;
 
 fn judge_recorded(
     found: &[[u64; 8]],
-    rows: &[Row],
+    rows: &[TraceRecord],
     event: u64,
     (first, period): (u64, u64),
     incurs: Option<Incurs>,
@@ -310,7 +320,12 @@ fn judge_recorded(
 
 /// Returns what machine mode kept of each overflow (`shpmspc`, `shpmsdata`, header and address of the record, `mepc`), and
 /// the trace.
-fn overflows(event: u64, period: u64, step: u64, threads: &str) -> (Vec<[u64; 5]>, Vec<Row>) {
+fn overflows(
+    event: u64,
+    period: u64,
+    step: u64,
+    threads: &str,
+) -> (Vec<[u64; 5]>, Vec<TraceRecord>) {
     let values = [
         ("SAMPLES", "400".to_owned()),
         ("EVENT", event.to_string()),

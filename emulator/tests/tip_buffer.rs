@@ -1,6 +1,6 @@
 //! The TIP unit's buffer in memory, on a machine of its own: against the FIFO, against the trace of the same run, and with interrupts.
 
-use crate::common::bare_metal::{Row, run_program};
+use crate::common::bare_metal::{TraceRecord, run_program};
 
 const BUFFER: &str = concat!(include_str!("tip_buffer/buffer.S"), include_str!("common/hex.S"));
 
@@ -40,7 +40,7 @@ fn run(
     name: &str,
     (control, buffer, threshold, turns): (u64, u64, u64, u64),
     threads: &str,
-) -> (Totals, Vec<[u64; 8]>, Vec<Row>) {
+) -> (Totals, Vec<[u64; 8]>, Vec<TraceRecord>) {
     let values = [
         ("VALUE_CONTROL", control | ENABLED),
         ("VALUE_BUFFER", buffer),
@@ -57,7 +57,7 @@ fn run(
 
 /// Returns what a sample of a cycle names by the trace: all instructions that commit in the cycle; else the next one, or the
 /// last one if that emptied the ROB.
-fn named(rows: &[Row], cycle: u64, flags: u64) -> Vec<u64> {
+fn named(rows: &[TraceRecord], cycle: u64, flags: u64) -> Vec<u64> {
     let group = rows.iter().filter(|row| row.commit == cycle);
     let group: Vec<u64> = group.map(|row| row.pc).collect();
     match flags & STATES {

@@ -16,12 +16,12 @@ use Heuristic::{Dispatch, Lci, Nci, NciIlp, Software, Tip, TipIlp};
 use Redirect::{Mispredict, None as No};
 
 /// One instruction: (decode, dispatch, commit, redirect).
-type Row = (u64, u64, u64, Redirect);
+type TimedInst = (u64, u64, u64, Redirect);
 
 /// The stream of the profilers' tests, after figure 4 of the paper. 0 to 3 commit together; 4 is a load that stalls, 5 and 6
 /// commit with it; 7 is a mispredicted branch; 8, of the right path, enters the ROB late; 9 commits with it; 10 arrives after
 /// an instruction cache miss, and 11 long after it.
-const FIGURE: &[Row] = &[
+const FIGURE: &[TimedInst] = &[
     (2, 4, 10, No),
     (2, 4, 10, No),
     (2, 4, 10, No),
@@ -36,7 +36,7 @@ const FIGURE: &[Row] = &[
     (300, 302, 307, No),
 ];
 
-fn commit(inst: usize, (decode, dispatch, commit, redirect): Row) -> Commit {
+fn commit(inst: usize, (decode, dispatch, commit, redirect): TimedInst) -> Commit {
     Commit {
         inst: InstId(inst as u32),
         decode,
@@ -69,7 +69,7 @@ fn armed(heuristic: Heuristic, cycle: u64, period: u64) -> TipUnit {
     tip
 }
 
-fn feed(tip: &mut TipUnit, rows: &[Row]) {
+fn feed(tip: &mut TipUnit, rows: &[TimedInst]) {
     for (inst, row) in rows.iter().enumerate() {
         tip.commit(&commit(inst, *row), &origin);
     }

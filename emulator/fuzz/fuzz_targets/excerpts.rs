@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use commit_trace::InstId;
 use common::{Change, STAMP, disassemble, evaluations, run, stored_file, symbolizer};
-use critical_path::{Delays, Excerpt, Excerpts, Row, Widths};
+use critical_path::{Delays, Excerpt, Excerpts, InstTimes, Widths};
 use libfuzzer_sys::fuzz_target;
 use profile::Evaluation;
 use report::{Report, ReportInputs, stored};
@@ -16,7 +16,7 @@ use serde_json::Value;
 /// Some turns of the loop of the evaluation.
 fn excerpts() -> Excerpts {
     let excerpt = |from: u64| {
-        let row = |n: u64| Row {
+        let row = |n: u64| InstTimes {
             inst: InstId(n as u32 % 5),
             asked: from + n,
             delivered: from + n + 2,
@@ -27,7 +27,7 @@ fn excerpts() -> Excerpts {
             complete: from + n + 9,
             commit: from + n + 10,
             first_of_row: n % 2 == 0,
-            ..Row::default()
+            ..InstTimes::default()
         };
         Excerpt { from, rows: (0..100).map(row).collect() }
     };

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use arrow_tables::{FileFormat, Notices, Row, SAMPLES, batches_of_rows};
+use arrow_tables::{FileFormat, JsonRow, Notices, SAMPLES, batches_of_rows};
 use guest_samples::{Sample, SampleFile};
 use report::{printable, printable_json};
 use serde_json::Value;
@@ -212,7 +212,7 @@ fn csv_text(text: &str) -> String {
 }
 
 /// An object of the columns that the sample has: with texts for what numbers in JSON are not exact for.
-fn json(cells: Vec<Cell>) -> Row {
+fn json(cells: Vec<Cell>) -> JsonRow {
     object(cells, |cell| match cell {
         Cell::Time(ns) => Value::from(seconds(ns)),
         // Numbers in JSON are not exact from 2^53 on.
@@ -222,7 +222,7 @@ fn json(cells: Vec<Cell>) -> Row {
 }
 
 /// A row of the table.
-fn row(cells: Vec<Cell>) -> Row {
+fn row(cells: Vec<Cell>) -> JsonRow {
     object(cells, plain)
 }
 
@@ -236,7 +236,7 @@ fn plain(cell: Cell) -> Value {
     }
 }
 
-fn object(cells: Vec<Cell>, value: impl Fn(Cell) -> Value) -> Row {
+fn object(cells: Vec<Cell>, value: impl Fn(Cell) -> Value) -> JsonRow {
     let named = SAMPLES.columns.iter().zip(cells);
     let values = named.map(|(column, cell)| (column.name.to_owned(), value(cell)));
     values.filter(|(_, value)| !value.is_null()).collect()

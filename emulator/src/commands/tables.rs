@@ -173,9 +173,7 @@ pub(crate) fn report(
     let made = |table: &'static Table| {
         report_table(table, report, run).map(one_batch).map_err(|e| match e {
             ReportError::Format(e) => BadInput(format!("report.json: {e}")),
-            e => {
-                BadInput(format!("report.json: {e}; `tipsim report DIR --rebuild` writes it anew"))
-            }
+            e => BadInput(format!("{e}; `tipsim report DIR --rebuild` writes report.json anew")),
         })
     };
     let Some(folder) = output.filter(|_| only.is_none()) else {

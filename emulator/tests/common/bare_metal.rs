@@ -6,7 +6,7 @@ use super::{assemble, scratch, succeed, tipsim};
 
 /// A record of the trace.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct TraceRecord {
     pub decode: u64,
     pub dispatch: u64,
     pub commit: u64,
@@ -25,7 +25,7 @@ pub(crate) fn run_program<const WORDS: usize>(
     source: &str,
     values: &[(&str, String)],
     threads: &str,
-) -> (Vec<[u64; WORDS]>, Vec<Row>) {
+) -> (Vec<[u64; WORDS]>, Vec<TraceRecord>) {
     let dir = scratch(&format!("{name}-{threads}"));
     let source =
         values.iter().fold(source.to_owned(), |source, (name, value)| source.replace(name, value));
@@ -49,7 +49,7 @@ pub(crate) fn run_program<const WORDS: usize>(
 }
 
 /// Returns what a hart left in the trace of the run in `dir/out`.
-pub(crate) fn trace(dir: &Path, hart: usize) -> Vec<Row> {
+pub(crate) fn trace(dir: &Path, hart: usize) -> Vec<TraceRecord> {
     let csv = dir.join("trace.csv");
     let mut expand = tipsim();
     expand.args(["trace", "expand", "--format", "csv"]);
@@ -62,7 +62,7 @@ pub(crate) fn trace(dir: &Path, hart: usize) -> Vec<Row> {
         let field: Vec<&str> = line.splitn(names.len(), ',').collect();
         let named = |name: &str| field[names.iter().position(|&n| n == name).unwrap()];
         let number = |name: &str| named(name).parse::<u64>().unwrap();
-        Row {
+        TraceRecord {
             decode: number("decode"),
             dispatch: number("dispatch"),
             commit: number("commit"),

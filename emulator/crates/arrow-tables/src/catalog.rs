@@ -18,9 +18,9 @@ macro_rules! columns {
 
 /// Columns for a run's samplers.
 const SAMPLERS: RunColumns = RunColumns {
-    names: "one per sampler, by its name with _ for what wants quotes in SQL (`tip`, `tip_ilp`, `nci_800000`, …)",
+    names: "one per sampler, by its name with _ for what wants quotes in SQL (`tip`, `tip_ilp`, `nci_800000`, …); of a sampled run also `tip_margin_95`, …",
     unit: "share",
-    about: "share of the process by this sampler",
+    about: "share of the process by this sampler; with `_margin_95` behind its name, the margin of error of that share, by chance, for 95 % of seeds",
 };
 
 /// Tables of a trace.

@@ -24,6 +24,7 @@ mod context;
 mod files;
 mod records;
 mod report;
+mod report_file;
 mod rows;
 mod schema;
 mod spans;
@@ -35,7 +36,7 @@ pub use arrow_schema::{ArrowError, SchemaRef};
 pub use catalog::*;
 pub use files::{FileFormat, NOT_WHOLE, Notices, SAMPLED, with_notices, write_table};
 pub use report::{ReportError, report_table};
-pub use rows::{Row, batch_of_rows, batches_of_rows, one_batch};
+pub use rows::{JsonRow, batch_of_rows, batches_of_rows, one_batch};
 pub use schema::{Column, ColumnType, RunColumns, Table};
 pub use trace::{Disassembler, RowsBeforeError, TraceTable, TraceTableError};
 

@@ -5,12 +5,15 @@ use std::collections::BTreeSet;
 use ::report::{REPORT_FORMAT, UnknownFormat, check_format};
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
+use profile::Margin;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::catalog::{
     COUNTERS, CYCLE_STACK, ERRORS, FUNCTIONS, INSTRUCTIONS, LOOPS, PROCESSES, TOP_DOWN, WINDOWS,
 };
-use crate::rows::{Row, batch_of_rows, row};
+use crate::report_file::{Code, ReportFile, RunFile, Stack};
+use crate::rows::{JsonRow, batch_of_rows, row};
 use crate::schema::Table;
 
 /// Why there is no such table.
@@ -22,7 +25,15 @@ pub enum ReportError {
     /// The report is of a later version.
     #[error(transparent)]
     Format(#[from] UnknownFormat),
-    /// The report is not one of `tipsim run`, or of another version.
+    /// A file is not one of `tipsim run`.
+    #[error("{file}: {error}")]
+    File {
+        /// The file: `report.json`, or `run.json`.
+        file: &'static str,
+        /// What is wrong with it, and where.
+        error: serde_path_to_error::Error<serde_json::Error>,
+    },
+    /// Arrow cannot hold the table.
     #[error("{0}")]
     Arrow(#[from] ArrowError),
 }
@@ -37,29 +48,74 @@ pub fn report_table(
     run: &Value,
 ) -> Result<RecordBatch, ReportError> {
     check_format(report, REPORT_FORMAT)?;
-    let report = Report(report);
-    let samplers = report.samplers();
-    let (rows, more): (Vec<Row>, &[String]) = match table.name {
+    if table.name == COUNTERS.name {
+        let run: Option<RunFile> = read("run.json", run)?;
+        return Ok(batch_of_rows(table, &[], &counters(&run.unwrap_or_default()))?);
+    }
+    let report: ReportFile = read("report.json", report)?;
+    let columns = SamplerColumns::new(&report);
+    let (rows, more): (Vec<JsonRow>, &[String]) = match table.name {
         name if name == PROCESSES.name => (report.processes(), &[]),
         name if name == ERRORS.name => (report.errors(), &[]),
-        name if name == FUNCTIONS.name => (report.functions(), &samplers),
-        name if name == INSTRUCTIONS.name => (report.instructions(), &samplers),
+        name if name == FUNCTIONS.name => (report.functions(&columns), &columns.names),
+        name if name == INSTRUCTIONS.name => (report.instructions(&columns), &columns.names),
         name if name == LOOPS.name => (report.loops(), &[]),
         name if name == TOP_DOWN.name => (report.top_down(), &[]),
         name if name == WINDOWS.name => (report.windows(), &[]),
-        name if name == COUNTERS.name => (counters(run), &[]),
         other => return Err(ReportError::NotOfAReport(other)),
     };
     Ok(batch_of_rows(table, more, &rows)?)
 }
 
-struct Report<'a>(&'a Value);
-
-fn array(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
+/// Returns what a file holds.
+fn read<'a, T: Deserialize<'a>>(file: &'static str, content: &'a Value) -> Result<T, ReportError> {
+    serde_path_to_error::deserialize(content).map_err(|error| ReportError::File { file, error })
 }
 
-/// The name with an underscore for each character that would make it want quotes in SQL, different from those that are `taken`.
+/// Columns for the shares by each sampler, and for the margins of those shares if the report has some.
+struct SamplerColumns {
+    /// Names of the columns, which want no quotes in SQL.
+    names: Vec<String>,
+    /// By sampler, index into the names of the share's column and, if there is one, of the margin's.
+    samplers: Vec<(usize, Option<usize>)>,
+}
+
+impl SamplerColumns {
+    fn new(report: &ReportFile) -> Self {
+        let fixed =
+            |table: &'static Table| table.fixed_columns().map(|column| column.name.to_owned());
+        let mut taken: BTreeSet<String> = fixed(&FUNCTIONS).chain(fixed(&INSTRUCTIONS)).collect();
+        let functions = report.functions.iter().map(|function| &function.code);
+        let codes = || functions.clone().chain(report.instructions.iter().map(|one| &one.code));
+        let mut columns = Self { names: Vec::new(), samplers: Vec::new() };
+        for (number, sampler) in report.columns.iter().enumerate() {
+            let share = columns.names.len();
+            columns.names.push(plain(&sampler.name, &mut taken));
+            let has_margins = codes().any(|code| code.share_margin(number).is_some());
+            let margin = has_margins.then(|| {
+                let name = format!("{}_margin_95", columns.names[share]);
+                columns.names.push(plain(&name, &mut taken));
+                share + 1
+            });
+            columns.samplers.push((share, margin));
+        }
+        columns
+    }
+
+    /// Adds a row's share by each sampler, and the margins of those shares.
+    fn add(&self, row: &mut JsonRow, code: &Code) {
+        for (number, &(share, margin)) in self.samplers.iter().enumerate() {
+            let value = code.shares.get(number).copied().flatten();
+            row.insert(self.names[share].clone(), json!(value));
+            if let Some(margin) = margin {
+                let value = code.share_margin(number).map(|margin| margin.within_95);
+                row.insert(self.names[margin].clone(), json!(value));
+            }
+        }
+    }
+}
+
+/// Returns the name with an underscore for each character that would make it want quotes in SQL, different from those that are `taken`.
 fn plain(name: &str, taken: &mut BTreeSet<String>) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut plain: String = name.chars().map(|c| if allowed(c) { c } else { '_' }).collect();
@@ -73,187 +129,173 @@ fn plain(name: &str, taken: &mut BTreeSet<String>) -> String {
 }
 
 /// Adds the categories of a stack.
-fn categories(row: &mut Row, stack: &Value) {
-    for (column, share) in CYCLE_STACK.iter().zip(array(stack)) {
-        row.insert(column.name.to_owned(), share.clone());
+fn categories(row: &mut JsonRow, stack: &Stack) {
+    for (column, share) in CYCLE_STACK.iter().zip(stack) {
+        row.insert(column.name.to_owned(), json!(share));
     }
 }
 
-impl Report<'_> {
-    /// Names of the samplers' columns, which want no quotes in SQL.
-    fn samplers(&self) -> Vec<String> {
-        let columns = array(&self.0["columns"]).iter();
-        let names = columns.filter_map(|column| column["name"].as_str());
-        let fixed =
-            |table: &'static Table| table.fixed_columns().map(|column| column.name.to_owned());
-        let mut taken: BTreeSet<String> = fixed(&FUNCTIONS).chain(fixed(&INSTRUCTIONS)).collect();
-        names.map(|name| plain(name, &mut taken)).collect()
+/// Adds two columns, for 95 and for 99.7 % of seeds.
+fn margins(row: &mut JsonRow, of: &str, margin: Option<Margin>) {
+    row.insert(format!("{of}_95"), json!(margin.map(|margin| margin.within_95)));
+    row.insert(format!("{of}_99_7"), json!(margin.map(|margin| margin.within_99_7)));
+}
+
+impl ReportFile {
+    /// Returns the name of a process, if there is one of that number.
+    fn process_name(&self, index: usize) -> Option<&str> {
+        self.processes.get(index).map(|process| &*process.name)
     }
 
-    fn process(&self, index: &Value) -> &Value {
-        let index = index.as_u64().unwrap_or(u64::MAX) as usize;
-        &self.0["processes"][index]
-    }
-
-    /// Adds a sampler's share each.
-    fn shares(&self, row: &mut Row, shares: &Value) {
-        for (name, share) in self.samplers().into_iter().zip(array(shares)) {
-            row.insert(name, share.clone());
-        }
-    }
-
-    fn processes(&self) -> Vec<Row> {
-        let rows = array(&self.0["processes"]).iter().map(|process| {
+    fn processes(&self) -> Vec<JsonRow> {
+        let rows = self.processes.iter().map(|process| {
             let mut row = row([
-                ("process", process["name"].clone()),
-                ("command", process["command"].clone()),
-                ("pid", process["pid"].clone()),
-                ("class", process["class"].clone()),
-                ("cycles", process["cycles"].clone()),
-                ("share", process["share"].clone()),
+                ("process", json!(process.name)),
+                ("command", json!(process.command)),
+                ("pid", json!(process.pid)),
+                ("class", json!(process.class)),
+                ("cycles", json!(process.cycles)),
+                ("share", json!(process.share)),
             ]);
-            categories(&mut row, &process["stack"]);
+            categories(&mut row, &process.stack);
             row
         });
         rows.collect()
     }
 
-    fn errors(&self) -> Vec<Row> {
+    fn errors(&self) -> Vec<JsonRow> {
         let mut rows = Vec::new();
-        for process in array(&self.0["processes"]) {
-            let columns = array(&self.0["columns"]).iter();
-            let found = columns.zip(array(&process["errors"])).zip(array(&process["samples"]));
-            for ((column, errors), samples) in found {
-                for level in ["function", "block", "instruction"] {
-                    let error = &errors[level];
-                    if error.is_null() {
-                        continue;
-                    }
-                    rows.push(row([
-                        ("process", process["name"].clone()),
-                        ("sampler", column["name"].clone()),
-                        ("profiler", column["profiler"].clone()),
-                        ("period", column["schedule"]["period"].clone()),
+        for process in &self.processes {
+            let found = self.columns.iter().zip(&process.errors).zip(&process.samples);
+            for ((sampler, errors), samples) in found {
+                let Some(errors) = errors else { continue };
+                let levels = [
+                    ("function", &errors.function),
+                    ("block", &errors.block),
+                    ("instruction", &errors.instruction),
+                ];
+                for (level, error) in levels {
+                    let Some(error) = error else { continue };
+                    let period = sampler.schedule.as_ref().map(|schedule| schedule.period);
+                    let mut row = row([
+                        ("process", json!(process.name)),
+                        ("sampler", json!(sampler.name)),
+                        ("profiler", json!(sampler.profiler)),
+                        ("period", json!(period)),
                         ("level", json!(level)),
-                        ("samples", samples.clone()),
-                        ("error", error["error"].clone()),
-                        ("sampling_error", error["sampling"].clone()),
-                        ("error_margin_95", error["margin"]["within_95"].clone()),
-                        ("error_margin_99_7", error["margin"]["within_99_7"].clone()),
-                    ]));
+                        ("samples", json!(samples)),
+                        ("error", json!(error.error)),
+                        ("sampling_error", json!(error.sampling)),
+                    ]);
+                    margins(&mut row, "error_margin", error.margin);
+                    rows.push(row);
                 }
             }
         }
         rows
     }
 
-    fn functions(&self) -> Vec<Row> {
-        let rows = array(&self.0["functions"]).iter().map(|function| {
-            let process = self.process(&function["process"]);
-            let module = function["module"].as_u64().unwrap_or(u64::MAX) as usize;
-            let mut row = row([
-                ("process", process["name"].clone()),
-                ("pid", process["pid"].clone()),
-                ("function", function["name"].clone()),
-                ("module", self.0["modules"][module]["path"].clone()),
-                ("cycles", function["cycles"].clone()),
-                ("oracle", function["share"].clone()),
-                ("oracle_margin_95", function["margins"]["share"]["within_95"].clone()),
-                ("oracle_margin_99_7", function["margins"]["share"]["within_99_7"].clone()),
-                ("total", function["total"].clone()),
-                ("store_queue", function["store_queue"].clone()),
-            ]);
-            categories(&mut row, &function["stack"]);
-            self.shares(&mut row, &function["shares"]);
+    /// Returns what functions and instructions have in common.
+    fn code(&self, code: &Code, columns: &SamplerColumns) -> JsonRow {
+        let process = self.processes.get(code.process);
+        let mut row = row([
+            ("process", json!(process.map(|process| &process.name))),
+            ("pid", json!(process.and_then(|process| process.pid))),
+            ("cycles", json!(code.cycles)),
+            ("oracle", json!(code.share)),
+            ("store_queue", json!(code.store_queue)),
+        ]);
+        margins(&mut row, "oracle_margin", code.margins.as_ref().map(|margins| margins.share));
+        categories(&mut row, &code.stack);
+        columns.add(&mut row, code);
+        row
+    }
+
+    fn functions(&self, columns: &SamplerColumns) -> Vec<JsonRow> {
+        let rows = self.functions.iter().map(|function| {
+            let module = self.modules.get(function.module).map(|module| &module.path);
+            let mut row = self.code(&function.code, columns);
+            row.insert("function".to_owned(), json!(function.name));
+            row.insert("module".to_owned(), json!(module));
+            row.insert("total".to_owned(), json!(function.total));
             row
         });
         rows.collect()
     }
 
-    fn instructions(&self) -> Vec<Row> {
-        let rows = array(&self.0["instructions"]).iter().map(|instruction| {
-            let process = self.process(&instruction["process"]);
-            let mut row = row([
-                ("process", process["name"].clone()),
-                ("pid", process["pid"].clone()),
-                ("pc", instruction["pc"].clone()),
-                ("function", instruction["function"].clone()),
-                ("label", instruction["label"].clone()),
-                ("inlined", instruction["inlined"].clone()),
-                ("source", instruction["source"].clone()),
-                ("library_source", instruction["library_source"].clone()),
-                ("instruction", instruction["text"].clone()),
-                ("cycles", instruction["cycles"].clone()),
-                ("oracle", instruction["share"].clone()),
-                ("oracle_margin_95", instruction["margins"]["share"]["within_95"].clone()),
-                ("oracle_margin_99_7", instruction["margins"]["share"]["within_99_7"].clone()),
-                ("store_queue", instruction["store_queue"].clone()),
-            ]);
-            categories(&mut row, &instruction["stack"]);
-            self.shares(&mut row, &instruction["shares"]);
-            row
-        });
-        rows.collect()
-    }
-
-    fn loops(&self) -> Vec<Row> {
-        let rows = array(&self.0["loops"]["loops"]).iter().map(|found| {
-            let mut row = row([
-                ("process", self.process(&found["process"])["name"].clone()),
-                ("decode_bound", found["least"]["decode"].clone()),
-                ("int_bound", found["least"]["int"].clone()),
-                ("mem_bound", found["least"]["mem"].clone()),
-                ("fp_bound", found["least"]["fp"].clone()),
-                ("binds", found["causes"][0]["cause"].clone()),
-            ]);
-            for name in [
-                "function",
-                "label",
-                "source",
-                "depth",
-                "cycles",
-                "share",
-                "own_share",
-                "iterations",
-                "trips",
-                "measured",
-                "cycles_per_iteration",
-                "instructions_per_iteration",
+    fn instructions(&self, columns: &SamplerColumns) -> Vec<JsonRow> {
+        let rows = self.instructions.iter().map(|instruction| {
+            let mut row = self.code(&instruction.code, columns);
+            for (name, value) in [
+                ("pc", json!(instruction.pc)),
+                ("function", json!(instruction.function)),
+                ("label", json!(instruction.label)),
+                ("inlined", json!(instruction.inlined)),
+                ("source", json!(instruction.source)),
+                ("library_source", json!(instruction.library_source)),
+                ("instruction", json!(instruction.text)),
             ] {
-                row.insert(name.to_owned(), found[name].clone());
+                row.insert(name.to_owned(), value);
             }
             row
         });
         rows.collect()
     }
 
-    fn top_down(&self) -> Vec<Row> {
+    fn loops(&self) -> Vec<JsonRow> {
+        let loops = self.loops.iter().flat_map(|section| &section.loops);
+        let rows = loops.map(|found| {
+            row([
+                ("process", json!(self.process_name(found.process))),
+                ("function", json!(found.function)),
+                ("label", json!(found.label)),
+                ("source", json!(found.source)),
+                ("depth", json!(found.depth)),
+                ("cycles", json!(found.cycles)),
+                ("share", json!(found.share)),
+                ("own_share", json!(found.own_share)),
+                ("iterations", json!(found.iterations)),
+                ("trips", json!(found.trips)),
+                ("measured", json!(found.measured)),
+                ("cycles_per_iteration", json!(found.cycles_per_iteration)),
+                ("instructions_per_iteration", json!(found.instructions_per_iteration)),
+                ("decode_bound", json!(found.least.decode)),
+                ("int_bound", json!(found.least.int)),
+                ("mem_bound", json!(found.least.mem)),
+                ("fp_bound", json!(found.least.fp)),
+                ("binds", json!(found.causes.first().map(|first| &first.cause))),
+            ])
+        });
+        rows.collect()
+    }
+
+    fn top_down(&self) -> Vec<JsonRow> {
         let mut rows = Vec::new();
-        for process in array(&self.0["top_down"]["processes"]) {
-            for (node, share) in process["shares"].as_object().into_iter().flatten() {
-                rows.push(row([
-                    ("process", process["name"].clone()),
-                    ("slots", process["slots"].clone()),
+        for process in self.top_down.iter().flat_map(|section| &section.processes) {
+            for (node, share) in &process.shares {
+                let mut row = row([
+                    ("process", json!(process.name)),
+                    ("slots", json!(process.slots)),
                     ("node", json!(node)),
-                    ("share", share.clone()),
-                    ("margin_95", process["margins"][node]["within_95"].clone()),
-                    ("margin_99_7", process["margins"][node]["within_99_7"].clone()),
-                ]));
+                    ("share", json!(share)),
+                ]);
+                margins(&mut row, "margin", process.margins.get(node).copied());
+                rows.push(row);
             }
         }
         rows
     }
 
-    fn windows(&self) -> Vec<Row> {
+    fn windows(&self) -> Vec<JsonRow> {
         let mut rows = Vec::new();
-        for window in array(&self.0["top_down"]["windows"]) {
-            for (index, stack) in window["stacks"].as_object().into_iter().flatten() {
-                let index = json!(index.parse::<usize>().ok());
+        for window in self.top_down.iter().flat_map(|section| &section.windows) {
+            for (index, stack) in &window.stacks {
+                let process = index.parse().ok().and_then(|index| self.process_name(index));
                 let mut row = row([
-                    ("process", self.process(&index)["name"].clone()),
-                    ("start", window["start"].clone()),
-                    ("end_cycle", window["end"].clone()),
-                    ("cycles", window["cycles"].clone()),
+                    ("process", json!(process)),
+                    ("start", json!(window.start)),
+                    ("end_cycle", json!(window.end)),
+                    ("cycles", json!(window.cycles)),
                 ]);
                 categories(&mut row, stack);
                 rows.push(row);
@@ -263,19 +305,24 @@ impl Report<'_> {
     }
 }
 
-fn counters(run: &Value) -> Vec<Row> {
+fn counters(run: &RunFile) -> Vec<JsonRow> {
     let mut rows = Vec::new();
-    let estimates = &run["counters"]["estimates"];
-    for (hart, counts) in array(&run["counters"]["harts"]).iter().enumerate() {
-        for (event, count) in counts.as_object().into_iter().flatten() {
-            rows.push(row([
+    let Some(counters) = &run.counters else { return rows };
+    for (hart, counts) in counters.harts.iter().enumerate() {
+        for (event, count) in counts {
+            let estimate = counters.estimates.get(event);
+            let margin = estimate.map(|estimate| Margin {
+                within_95: estimate.within_95.half_width,
+                within_99_7: estimate.within_99_7.half_width,
+            });
+            let mut row = row([
                 ("hart", json!(hart)),
                 ("event", json!(event)),
-                ("count", count.clone()),
-                ("estimate", estimates[event]["value"].clone()),
-                ("estimate_margin_95", estimates[event]["within_95"]["half_width"].clone()),
-                ("estimate_margin_99_7", estimates[event]["within_99_7"]["half_width"].clone()),
-            ]));
+                ("count", json!(count)),
+                ("estimate", json!(estimate.map(|estimate| estimate.value))),
+            ]);
+            margins(&mut row, "estimate_margin", margin);
+            rows.push(row);
         }
     }
     rows

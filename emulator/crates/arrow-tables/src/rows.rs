@@ -15,7 +15,7 @@ use crate::schema::{ColumnType, Table};
 use crate::trace::ROWS_PER_BATCH;
 
 /// A row: values by the names of columns. A column that it lacks is null.
-pub type Row = Map<String, Value>;
+pub type JsonRow = Map<String, Value>;
 
 /// Returns the rows of a table as one record batch; `more` as in [`Table::schema`]. Addresses may be texts in hexadecimal.
 ///
@@ -24,7 +24,7 @@ pub type Row = Map<String, Value>;
 pub fn batch_of_rows(
     table: &Table,
     more: &[String],
-    rows: &[Row],
+    rows: &[JsonRow],
 ) -> Result<RecordBatch, ArrowError> {
     let schema = table.schema(more);
     let types = table.fixed_columns().map(|column| column.column_type);
@@ -53,12 +53,12 @@ pub fn batch_of_rows(
 /// Returns the rows of a table as record batches, for a table without columns of the run's own.
 pub fn batches_of_rows(
     table: &'static Table,
-    rows: impl Iterator<Item = Row>,
+    rows: impl Iterator<Item = JsonRow>,
 ) -> impl RecordBatchReader {
     let mut rows = rows.peekable();
     let batches = std::iter::from_fn(move || {
         rows.peek()?;
-        let piece: Vec<Row> = rows.by_ref().take(ROWS_PER_BATCH).collect();
+        let piece: Vec<JsonRow> = rows.by_ref().take(ROWS_PER_BATCH).collect();
         Some(batch_of_rows(table, &[], &piece))
     });
     RecordBatchIterator::new(batches, table.schema(&[]))
@@ -136,6 +136,6 @@ fn list(item: DataType, offsets: OffsetBuffer<i32>, items: ArrayRef) -> ArrayRef
 }
 
 /// Returns a row of values with names.
-pub(crate) fn row<const N: usize>(cells: [(&str, Value); N]) -> Row {
+pub(crate) fn row<const N: usize>(cells: [(&str, Value); N]) -> JsonRow {
     cells.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

@@ -288,6 +288,16 @@ fn a_report_gives_its_tables() {
     let tip = code.column_by_name("tip").unwrap();
     assert_eq!(tip.as_primitive::<arrow_array::types::Float64Type>().value(0), 0.75);
     assert!(code.column_by_name("guest_tip").unwrap().is_null(0));
+    // A sampled run has margins.
+    let mut sampled = report();
+    sampled["instructions"][0]["share_margins"] =
+        json!({"0": {"within_95": 0.25, "within_99_7": 0.5}});
+    let code = table_of(&INSTRUCTIONS, &sampled, &run);
+    let margin = code.column_by_name("tip_margin_95").unwrap();
+    assert_eq!(margin.as_primitive::<arrow_array::types::Float64Type>().value(0), 0.25);
+    assert!(code.column_by_name("guest_tip_margin_95").is_none());
+    let functions = table_of(&FUNCTIONS, &sampled, &run);
+    assert!(functions.column_by_name("tip_margin_95").unwrap().is_null(0));
     // What a run did not collect.
     let mut bare = report();
     bare["loops"] = Value::Null;
@@ -363,9 +373,11 @@ fn samples_have_what_their_event_has() {
 fn a_report_of_something_else_is_refused_and_says_where() {
     let mut broken = report();
     broken["functions"][0]["cycles"] = json!("many");
-    broken["processes"][0]["stack"] = json!([1]);
     let error = report_table(&FUNCTIONS, &broken, &Value::Null).unwrap_err();
-    assert!(error.to_string().contains("table functions: cycles"), "{error}");
+    let expected = "report.json: functions[0]: invalid type: string \"many\", expected f64";
+    assert_eq!(error.to_string(), expected);
+    let mut broken = report();
+    broken["processes"][0]["stack"] = json!([1]);
     assert!(report_table(&PROCESSES, &broken, &Value::Null).is_err());
     assert!(report_table(&SPANS, &broken, &Value::Null).is_err());
     for odd in [json!(1), json!([]), json!({"columns": 3, "processes": {"a": 1}})] {

@@ -5,7 +5,7 @@ use isa::InstClass;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::Row;
+use crate::InstTimes;
 
 macro_rules! causes {
     ($($(#[$doc:meta])* $name:ident $text:literal,)*) => {
@@ -107,7 +107,7 @@ causes! {
 
 impl Cause {
     /// Returns the cause for the latency of the instruction of `row`, which has class `class`.
-    pub(crate) fn latency(class: InstClass, row: &Row) -> Self {
+    pub(crate) fn latency(class: InstClass, row: &InstTimes) -> Self {
         use InstClass as C;
         match class {
             C::Load | C::FpLoad | C::LoadReserved | C::Amo | C::StoreConditional => {

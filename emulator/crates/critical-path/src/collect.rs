@@ -2,7 +2,7 @@
 
 use commit_trace::{CommitRecord, Detail, Event};
 
-use crate::{CoreDescription, Excerpt, Excerpts, Row};
+use crate::{CoreDescription, Excerpt, Excerpts, InstTimes};
 
 /// Cycles between the first excerpts. Enough for runs of some ten thousand instructions to have one.
 const FIRST_INTERVAL: u64 = 20_000;
@@ -51,7 +51,7 @@ impl Collector {
         let mut cycle = from;
         for (record, detail) in records.iter().zip(details) {
             cycle += u64::from(record.commit_delta);
-            excerpt.rows.push(Row::new(record, cycle, detail));
+            excerpt.rows.push(InstTimes::new(record, cycle, detail));
         }
     }
 

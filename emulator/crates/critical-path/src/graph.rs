@@ -3,7 +3,7 @@
 use commit_trace::{DataSource, DispatchWait, Redirect};
 
 use crate::code::{Code, Inst, Queue};
-use crate::{Cause, Delays, Excerpt, Row};
+use crate::{Cause, Delays, Excerpt, InstTimes};
 
 /// Rows that are searched before a row for what it waits for: more than any ROB has.
 const REACH: usize = 512;
@@ -71,7 +71,7 @@ impl<'a> Graph<'a> {
         self.excerpt
     }
 
-    pub(crate) fn row(&self, at: usize) -> &'a Row {
+    pub(crate) fn row(&self, at: usize) -> &'a InstTimes {
         &self.excerpt.rows[at]
     }
 
@@ -102,7 +102,7 @@ impl<'a> Graph<'a> {
         if load.source != DataSource::StoreQueue || !self.is(at, Inst::is_load) {
             return None;
         }
-        let block = |row: &Row| row.pa >> 3;
+        let block = |row: &InstTimes| row.pa >> 3;
         self.older(at).find(|&store| {
             self.is_store(store)
                 && !self.row(store).redirect.is_trap()
@@ -205,7 +205,7 @@ impl<'a> Graph<'a> {
     pub(crate) fn place_giver(&self, at: usize) -> Option<(usize, bool)> {
         let row = self.row(at);
         let mut older = self.older(at);
-        let left = |after: u64| move |other: &Row| other.commit + after == row.dispatch;
+        let left = |after: u64| move |other: &InstTimes| other.commit + after == row.dispatch;
         let issued = |queue| {
             let gave = move |other: &usize| {
                 self.queue(*other) == queue && self.row(*other).issue + 1 == row.dispatch

@@ -31,6 +31,6 @@ pub use collect::Collector;
 pub use graph::{Dependence, Graph};
 pub use iterations::{Iteration, Iterations};
 pub use loops::{Loop, find_loops};
-pub use row::{CoreDescription, Delays, Excerpt, Excerpts, Row, Widths};
+pub use row::{CoreDescription, Delays, Excerpt, Excerpts, InstTimes, Widths};
 pub use stages::{Segment, Stage};
 pub use walk::{CriticalPath, Edge};

@@ -30,7 +30,7 @@ impl Excerpts {
         let Self { widths, delays, .. } = *harts.first()?;
         let mut list = Vec::new();
         for (hart, of_hart) in harts.iter().enumerate() {
-            let renumbered = |row: &Row| Row { inst: number(hart, row.inst), ..*row };
+            let renumbered = |row: &InstTimes| InstTimes { inst: number(hart, row.inst), ..*row };
             list.extend(of_hart.list.iter().map(|excerpt| Excerpt {
                 rows: excerpt.rows.iter().map(renumbered).collect(),
                 ..excerpt.clone()
@@ -129,7 +129,7 @@ pub struct Excerpt {
     /// Cycle in which the instruction before the first one left.
     pub from: u64,
     /// Instructions, in program order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<InstTimes>,
 }
 
 impl Excerpt {
@@ -142,7 +142,7 @@ impl Excerpt {
 /// An instruction that left the ROB. Cycles are the core's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Packed", into = "Packed")]
-pub struct Row {
+pub struct InstTimes {
     /// Static instruction.
     pub inst: InstId,
     /// Cycle in which the fetch packet that the instruction starts was first asked for.
@@ -185,7 +185,7 @@ pub struct Row {
     pub packet_translating: u64,
 }
 
-impl Row {
+impl InstTimes {
     /// Returns the row of a record, which left in cycle `commit`, and of its details.
     pub fn new(record: &CommitRecord, commit: u64, detail: &Detail) -> Self {
         Self {
@@ -217,8 +217,8 @@ impl Row {
 #[derive(Serialize, Deserialize)]
 struct Packed([u64; 15]);
 
-impl From<Row> for Packed {
-    fn from(row: Row) -> Self {
+impl From<InstTimes> for Packed {
+    fn from(row: InstTimes) -> Self {
         let before = |cycle: u64| match cycle {
             0 => 0,
             _ => row.commit.saturating_sub(cycle) + 1,
@@ -253,7 +253,7 @@ impl From<Row> for Packed {
     }
 }
 
-impl From<Packed> for Row {
+impl From<Packed> for InstTimes {
     fn from(Packed(packed): Packed) -> Self {
         let [
             inst,
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_row_is_read_as_it_was_written() {
-        let row = Row {
+        let row = InstTimes {
             inst: InstId(7),
             asked: 80,
             delivered: 85,
@@ -333,24 +333,24 @@ mod tests {
             packet_source: DataSource::Memory,
             packet_translating: 1,
         };
-        for row in [row, Row::default()] {
+        for row in [row, InstTimes::default()] {
             let text = serde_json::to_string(&row).unwrap();
-            assert_eq!(serde_json::from_str::<Row>(&text).unwrap(), row);
+            assert_eq!(serde_json::from_str::<InstTimes>(&text).unwrap(), row);
         }
     }
 
     #[test]
     fn no_numbers_panic() {
         let text = format!("[{}]", vec![u64::MAX.to_string(); 15].join(","));
-        let row: Row = serde_json::from_str(&text).unwrap();
+        let row: InstTimes = serde_json::from_str(&text).unwrap();
         serde_json::to_string(&row).unwrap();
-        let excerpts = |from, rows: &[Row]| Excerpts {
+        let excerpts = |from, rows: &[InstTimes]| Excerpts {
             list: vec![Excerpt { from, rows: rows.to_vec() }],
             ..Excerpts::default()
         };
-        let error = |from, rows: &[Row]| excerpts(from, rows).check().unwrap_err();
+        let error = |from, rows: &[InstTimes]| excerpts(from, rows).check().unwrap_err();
         assert!(error(0, &[row]).starts_with("rows: expected fewer than "));
-        let row = |commit| Row { commit, ..Row::default() };
+        let row = |commit| InstTimes { commit, ..InstTimes::default() };
         assert_eq!(excerpts(3, &[row(3), row(5)]).check(), Ok(()));
         let expected = "rows: expected a commit in cycle 4 or later, found 3";
         assert_eq!(error(4, &[row(3), row(5)]), expected);

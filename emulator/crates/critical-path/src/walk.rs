@@ -13,7 +13,7 @@ const FETCH: u64 = 4;
 /// An edge of the critical path: consecutive cycles with one cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Row that the cycles are given to.
+    /// Rows that the cycles are given to.
     pub row: usize,
     /// Why the cycles passed.
     pub cause: Cause,

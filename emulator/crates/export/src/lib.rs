@@ -62,7 +62,7 @@ pub enum Holds {
 }
 
 /// The properties of a [`Format`], whose methods explain the fields.
-struct Row {
+struct FormatProperties {
     name: &'static str,
     help: &'static str,
     holds: Holds,
@@ -81,7 +81,7 @@ macro_rules! formats {
             $($(#[$doc])* $format,)*
         }
 
-        const ROWS: &[Row] = &[$(Row { $($field: $value),* }),*];
+        const ROWS: &[FormatProperties] = &[$(FormatProperties { $($field: $value),* }),*];
 
         impl Format {
             /// All formats.
@@ -125,7 +125,7 @@ formats! {
 }
 
 impl Format {
-    const fn row(self) -> &'static Row {
+    const fn row(self) -> &'static FormatProperties {
         &ROWS[self as usize]
     }
 

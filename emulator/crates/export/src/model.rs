@@ -9,7 +9,7 @@ use profile::{
 };
 use symbols::{Location, Module, Source, Symbolizer, Symbols};
 
-use super::rows::{INSTRUCTION_PART, Row, Rows};
+use super::rows::{ContextRow, INSTRUCTION_PART, Rows};
 use super::timed::Timed;
 use super::{Format, Holds, Options};
 
@@ -113,7 +113,7 @@ impl<'a> Export<'a> {
     }
 
     /// Returns all rows.
-    pub(super) fn rows(&self) -> &[Row] {
+    pub(super) fn rows(&self) -> &[ContextRow] {
         &self.rows_by_key.list
     }
 
@@ -228,7 +228,7 @@ impl<'a> Export<'a> {
 
     /// The cycle nearest to `cycle` in which the row's process and thread existed. They may not have existed in `cycle`: a
     /// window's cycle is its end, and a sample may name an instruction that commits after its trigger and an `execve`.
-    fn clamp_to_lifetime(&self, row: &Row, cycle: u64) -> u64 {
+    fn clamp_to_lifetime(&self, row: &ContextRow, cycle: u64) -> u64 {
         let Some(process) = self.evaluation.processes.get(row.process.0 as usize) else {
             return cycle;
         };

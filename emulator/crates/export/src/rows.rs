@@ -15,7 +15,7 @@ pub(super) const INSTRUCTION_PART: u64 = 20_000;
 
 /// An instruction as executed in a calling context, or what a function's instructions share that have no row of their own.
 #[derive(Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct ContextRow {
     pub process: ProcessId,
     pub thread: ThreadId,
     /// The instruction, or any of the function's.
@@ -30,7 +30,7 @@ pub(super) struct Row {
 
 /// All rows of a file.
 pub(super) struct Rows<'a> {
-    pub list: Vec<Row>,
+    pub list: Vec<ContextRow>,
     /// Rows of instructions.
     instructions: HashMap<(ContextId, InstId), u32>,
     /// Rows of functions.
@@ -143,7 +143,7 @@ impl<'a> Rows<'a> {
     ) {
         let Context { process, thread, caller } = contexts.get(context);
         let location = self.places.location(process, inst);
-        self.list.push(Row {
+        self.list.push(ContextRow {
             process,
             thread,
             inst,

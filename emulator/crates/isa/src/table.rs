@@ -7,7 +7,7 @@ use crate::{Extension, InstClass};
 
 /// What the table says of one operation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Row {
+pub(crate) struct OpRow {
     pub op: Op,
     pub mnemonic: &'static str,
     pub encoding: Pattern,
@@ -36,8 +36,8 @@ macro_rules! instructions {
         }
 
         /// The table, indexed by `Op as usize`.
-        pub(crate) const ROWS: &[Row] = &[
-            Row {
+        pub(crate) const ROWS: &[OpRow] = &[
+            OpRow {
                 op: Op::Illegal,
                 mnemonic: "illegal",
                 encoding: Pattern::NEVER,
@@ -45,7 +45,7 @@ macro_rules! instructions {
                 class: InstClass::Illegal,
                 extensions: &[],
             },
-            $(Row {
+            $(OpRow {
                 op: Op::$variant,
                 mnemonic: $mnemonic,
                 encoding: pattern($bits),
@@ -89,7 +89,7 @@ macro_rules! export_for_each_op {
 }
 
 impl Op {
-    pub(crate) const fn row(self) -> &'static Row {
+    pub(crate) const fn row(self) -> &'static OpRow {
         &ROWS[self as usize]
     }
 

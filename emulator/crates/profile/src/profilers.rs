@@ -8,7 +8,7 @@ use crate::published::Level;
 use crate::published::Published::{self, Below, Mean};
 
 /// What reports say of a profiler.
-struct Row {
+struct ProfilerRow {
     /// The profiler's name at the start of a sentence.
     title: &'static str,
     /// The profiler's name at the head of a column: six characters at most.
@@ -34,7 +34,7 @@ macro_rules! profilers {
             $($(#[$doc])* $profiler,)*
         }
 
-        const ROWS: &[Row] = &[$(Row { $($field: $value),* },)*];
+        const ROWS: &[ProfilerRow] = &[$(ProfilerRow { $($field: $value),* },)*];
 
         impl Profiler {
             /// All profilers, in the order of the documentation.
@@ -104,7 +104,7 @@ profilers! {
 }
 
 impl Profiler {
-    const fn row(self) -> &'static Row {
+    const fn row(self) -> &'static ProfilerRow {
         &ROWS[self as usize]
     }
 

@@ -33,7 +33,7 @@ pub struct Field {
 
 /// One row of a table: a register of 64 bits, or several of the same kind, one after the other.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<R> {
+pub struct RegisterRow<R> {
     /// The register.
     pub reg: R,
     /// Name as in the C header.
@@ -79,7 +79,7 @@ macro_rules! registers {
         pub enum Reg { $(#[doc = $doc] $variant,)* }
 
         /// The table, in order of offset.
-        pub const TABLE: &[$crate::Row<Reg>] = &[$($crate::Row {
+        pub const TABLE: &[$crate::RegisterRow<Reg>] = &[$($crate::RegisterRow {
             reg: Reg::$variant,
             name: $name,
             offset: $offset,
@@ -117,7 +117,7 @@ macro_rules! field_masks {
 }
 
 /// The register at a byte offset, and its number among those of its row, from 0.
-pub fn find<R: Copy>(table: &[Row<R>], offset: u64) -> Option<(R, usize)> {
+pub fn find<R: Copy>(table: &[RegisterRow<R>], offset: u64) -> Option<(R, usize)> {
     let found = table.iter().find_map(|row| {
         let number = offset.checked_sub(row.offset)? / 8;
         (number < row.count).then_some((row.reg, number as usize))
@@ -127,7 +127,7 @@ pub fn find<R: Copy>(table: &[Row<R>], offset: u64) -> Option<(R, usize)> {
 
 /// The table in C: offsets as `<PREFIX>_<REG>`, with an argument where there are several, fields as `<PREFIX>_<REG>_<FIELD>_MASK`
 /// (already shifted) and `…_SHIFT`.
-pub fn c_defines<R>(prefix: &str, table: &[Row<R>]) -> String {
+pub fn c_defines<R>(prefix: &str, table: &[RegisterRow<R>]) -> String {
     let mut out = String::new();
     for row in table {
         let _ = writeln!(out, "\n/* {} ({}) */", row.doc, row.access);
@@ -147,7 +147,7 @@ pub fn c_defines<R>(prefix: &str, table: &[Row<R>]) -> String {
 }
 
 /// The rows of the documentation's table, in Markdown: offset, name, access, meaning.
-pub fn markdown_rows<R>(table: &[Row<R>]) -> String {
+pub fn markdown_rows<R>(table: &[RegisterRow<R>]) -> String {
     let mut out = String::new();
     for row in table {
         let last = row.offset + 8 * (row.count - 1);

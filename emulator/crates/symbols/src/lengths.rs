@@ -25,7 +25,7 @@ struct Entry {
 }
 
 /// A row of the line table: address, file, line.
-type Row = (u64, u64, u64);
+type LineRow = (u64, u64, u64);
 
 /// `.debug_info` of `split` with the missing lengths; `None` if none is missing. `skeleton` is its unit in the program `main`.
 pub(super) fn completed(
@@ -124,7 +124,7 @@ fn entries(
 }
 
 /// Rows of the program's line table, by address.
-fn rows(skeleton: &Unit<Reader<'_>>) -> Result<Vec<Row>, gimli::Error> {
+fn rows(skeleton: &Unit<Reader<'_>>) -> Result<Vec<LineRow>, gimli::Error> {
     let mut found = Vec::new();
     if let Some(program) = &skeleton.line_program {
         let mut rows = program.clone().rows();
@@ -139,7 +139,7 @@ fn rows(skeleton: &Unit<Reader<'_>>) -> Result<Vec<Row>, gimli::Error> {
 }
 
 /// The end of the code from `low` on whose rows satisfy `hold`.
-fn end_of(rows: &[Row], low: u64, hold: impl Fn(&Row) -> bool) -> u64 {
+fn end_of(rows: &[LineRow], low: u64, hold: impl Fn(&LineRow) -> bool) -> u64 {
     let first = rows.partition_point(|row| row.0 <= low);
     // Where an address has several rows, the last one is valid.
     let rest = &rows[first..];
@@ -177,7 +177,7 @@ impl<'a> Spans<'a> {
         entry.declared
     }
 
-    fn holds(&self, declared: (u64, u64), &(_, file, line): &Row) -> bool {
+    fn holds(&self, declared: (u64, u64), &(_, file, line): &LineRow) -> bool {
         let last = self.starts.range(..=(file, line)).next_back();
         line == 0 && file != u64::MAX || last == Some(&declared) && file == declared.0
     }

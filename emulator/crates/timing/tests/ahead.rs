@@ -1,14 +1,12 @@
 //! A core on a thread of its own does what it does on the hart's, and so does the hart.
 
-mod random;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::random::program;
 use commit_trace::{Commit, CommitSink, Event, StaticInfo};
 use devices::{Bus, Clock};
 use isa::SharedCycle;
 use machine::{Hart, Limit, RunExit};
-use random::program;
 use timing::{Ahead, Core, CoreWiring, Preset, run_ahead, run_apart};
 
 /// Keeps everything; panics at a number of commits.

@@ -1,8 +1,6 @@
 //! Micro-programs whose cycles follow from the machine's parameters.
 
-mod asm;
-
-use asm::{Program, State, TEXT};
+use crate::asm::{Program, State, TEXT};
 use commit_trace::{Commit, CommitSink, CycleClass, Event, Redirect, TeaEvents};
 use isa::{Exception, Executed, InstClass, MemAccess, MemKind, StaticId, TimingModel, Trap};
 use timing::{Core, Preset, Stats};

@@ -1,8 +1,6 @@
 //! Waits for lines that other harts have.
 
-mod asm;
-
-use asm::{Commits, Program, State, TEXT};
+use crate::asm::{Commits, Program, State, TEXT};
 use commit_trace::{Commit, CycleClass, TeaEvents};
 use isa::TimingModel;
 use timing::{Core, Preset, SharedMemory};

@@ -1,15 +1,12 @@
 //! Events of predictors, issue ports and queues: beside what the records of random programs say, and in programs of
 //! which they are known.
 
-mod asm;
-mod random;
-
-use asm::{Program, State, TEXT};
+use crate::asm::{Program, State, TEXT};
+use crate::random::program;
 use commit_trace::{Commit, CommitSink, Stages, StaticInfo};
 use devices::{Bus, Clock};
 use isa::{InstClass, PerfEvent, PerfEvent as E, Selection, TimingModel as _};
 use machine::{Hart, Limit, RunExit};
-use random::program;
 use timing::{Core, Preset};
 
 /// Keeps everything, with the stages.

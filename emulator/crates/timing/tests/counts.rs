@@ -1,14 +1,12 @@
 //! What is counted by following commits, beside what one finds by looking at every cycle of random programs.
 
-mod random;
-
 use std::collections::HashMap;
 
+use crate::random::program;
 use commit_trace::{Commit, CommitSink, CycleClass, Event, Redirect, StaticInfo, TeaEvents};
 use devices::{Bus, Clock};
 use isa::{InstClass, PerfEvent, Selection, TimingModel};
 use machine::{Hart, Limit, RunExit};
-use random::program;
 use timing::{Core, Preset};
 
 /// Keeps everything.

@@ -1,9 +1,6 @@
 //! The model against the RTL: no kernel may drift away unnoticed.
 
-mod asm;
-mod kernels;
-
-use kernels::{Measured, run};
+use crate::kernels::{Measured, run};
 
 /// Mean of the absolute relative errors.
 const MEAN: f64 = 0.03;

@@ -1,9 +1,7 @@
 //! Details of what leaves the ROB: one for each record, while anybody wants them, and without effect on time.
 
-mod asm;
-mod random;
-
-use asm::{Program, State};
+use crate::asm::{Program, State};
+use crate::random::program;
 use commit_trace::{
     AccessKind, Commit, CommitRecord, CommitSink, DataSource, Detail, Redirect, StaticInfo,
     TeaEvents, Translation,
@@ -11,7 +9,6 @@ use commit_trace::{
 use devices::{Bus, Clock};
 use isa::{InstClass, PerfEvent, Selection, TimingModel, Watch};
 use machine::{Hart, Limit, RunExit};
-use random::program;
 use timing::{Core, Preset};
 
 #[derive(Default)]

@@ -1,8 +1,6 @@
 //! Presets and their errors.
 
-mod asm;
-
-use asm::{Program, State, TEXT};
+use crate::asm::{Program, State, TEXT};
 use commit_trace::{Commit, CommitSink};
 use proptest::prelude::*;
 use timing::preset::names;

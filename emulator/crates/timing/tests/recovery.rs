@@ -1,8 +1,6 @@
 //! Parameters of a preset, recovered from the cycles of micro-programs.
 
-mod asm;
-
-use asm::{Commits, Program, State, TEXT};
+use crate::asm::{Commits, Program, State, TEXT};
 use commit_trace::{Commit, Redirect};
 use isa::TimingModel as _;
 use timing::{Core, Preset};

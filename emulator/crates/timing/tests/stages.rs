@@ -1,8 +1,6 @@
 //! The stages that a sink can ask for: in order, as the latencies say, and without changing anything.
 
-mod asm;
-
-use asm::{Program, State, TEXT};
+use crate::asm::{Program, State, TEXT};
 use commit_trace::{Commit, CommitSink, Redirect, StageCycles, Stages};
 use timing::{Core, Preset};
 
@@ -63,11 +61,11 @@ fn stages_are_in_order_and_change_nothing() {
         let action = program.insts[commit.inst.0 as usize].action;
         let latency = complete - issues;
         match action {
-            asm::Action::Fence => assert_eq!(issue, None),
-            asm::Action::AddI | asm::Action::Branch { .. } => {
+            crate::asm::Action::Fence => assert_eq!(issue, None),
+            crate::asm::Action::AddI | crate::asm::Action::Branch { .. } => {
                 assert!((4..=6).contains(&latency), "{}", what());
             }
-            asm::Action::Div | asm::Action::Load | asm::Action::Amo => {
+            crate::asm::Action::Div | crate::asm::Action::Load | crate::asm::Action::Amo => {
                 assert!(latency >= 5, "{}", what());
             }
             _ => assert!(issue.is_some(), "{}", what()),

@@ -1,10 +1,8 @@
 //! Functional warming: what a hart accesses without timing is in the core's caches and TLBs afterwards.
 
-mod asm;
-
 use std::ops::Range;
 
-use asm::{Commits, Program, State, TEXT};
+use crate::asm::{Commits, Program, State, TEXT};
 use isa::{FILTER_LINE_BITS, MemAccess, MemKind, PageWalk, PathSegment, TimingModel, TransferKind};
 use timing::{Core, Learning, Preset, Warming};
 

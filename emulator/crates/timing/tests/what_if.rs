@@ -1,8 +1,6 @@
 //! A core without a cause of lost cycles is as fast as the plain core on a program that does not have it.
 
-mod asm;
-
-use asm::{Commits, Program, State, TEXT};
+use crate::asm::{Commits, Program, State, TEXT};
 use commit_trace::{Commit, Redirect};
 use timing::{Cause, Core, Preset};
 
@@ -150,7 +148,7 @@ fn cycles_of_select(source: &str) -> f64 {
     let branch = program
         .insts
         .iter()
-        .find(|inst| matches!(inst.action, asm::Action::Branch { .. }))
+        .find(|inst| matches!(inst.action, crate::asm::Action::Branch { .. }))
         .unwrap();
     let (pc, join, t1) = (branch.pc, program.labels["join"], 1_u64 << 6);
     let mut preset = Preset::load("rtl-mega").unwrap();
@@ -213,7 +211,8 @@ fn only_the_named_instruction_changes() {
         let mut state = State::new();
         (state.x[19], state.pc) = (0x1000, TEXT);
         program.run(&mut core, &mut state);
-        let access = program.insts.iter().find(|inst| matches!(inst.action, asm::Action::Csr(_)));
+        let access =
+            program.insts.iter().find(|inst| matches!(inst.action, crate::asm::Action::Csr(_)));
         (core.stats().flushes, access.unwrap().pc, access.unwrap().decoded.raw)
     };
     let (all, pc, raw) = flushes(&preset);

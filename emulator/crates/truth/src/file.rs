@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counts::Counts;
 use crate::lines::{ExchangeCounts, LINE_BYTES, LineUse, Lines, TrackedLine};
-use crate::row::{Columns, Names, Row};
+use crate::row::{Columns, InstArray, Names};
 use crate::schema::Hex;
 
 /// Version of the file; readers refuse others.
@@ -122,7 +122,7 @@ impl UnitTotals {
 
 /// A static instruction on one hart; in the file an array.
 #[derive(Clone, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
-#[serde(from = "Row", into = "Row")]
+#[serde(from = "InstArray", into = "InstArray")]
 pub struct Instruction {
     /// The hart.
     pub hart: u32,

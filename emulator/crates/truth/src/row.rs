@@ -13,7 +13,7 @@ use crate::records::{Executions, LatencyCount};
 use crate::schema::{ClassName, Hex};
 use crate::short::trimmed;
 
-/// Names of a [`Row`]'s entries.
+/// Names of a [`InstArray`]'s entries.
 const ROW: [&str; 15] = [
     "hart",
     "id",
@@ -108,7 +108,7 @@ impl<'de> Deserialize<'de> for Columns {
 
 /// An instruction as an array.
 #[derive(JsonSchema, Serialize, Deserialize)]
-pub(crate) struct Row(
+pub(crate) struct InstArray(
     /// `hart`: the hart.
     u32,
     /// `id`: the instruction's number in the hart's stream and trace.
@@ -234,7 +234,7 @@ struct MemoryRow(
     [u64; BUCKETS],
 );
 
-impl From<Instruction> for Row {
+impl From<Instruction> for InstArray {
     fn from(own: Instruction) -> Self {
         let counts = &own.counts;
         let memory = counts.memory.as_ref().map(|memory| {
@@ -278,9 +278,9 @@ impl From<Instruction> for Row {
     }
 }
 
-impl From<Row> for Instruction {
-    fn from(row: Row) -> Self {
-        let Row(
+impl From<InstArray> for Instruction {
+    fn from(row: InstArray) -> Self {
+        let InstArray(
             hart,
             id,
             pc,

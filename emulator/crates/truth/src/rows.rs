@@ -63,7 +63,7 @@ struct MergedProgram {
 
 /// An instruction, and its counts in the process that executed it last.
 #[derive(Debug, Default)]
-struct Row {
+struct CountedInst {
     info: Option<StaticInfo>,
     kind: StaticKind,
     owner: Owner,
@@ -77,8 +77,8 @@ pub(crate) struct Rows {
     /// The process whose user code is executed, and the owner of the counts that it adds to.
     current: (ProcessId, Owner),
     /// Rows by the number of the instruction.
-    rows: Vec<Row>,
-    /// Counts of an instruction that belong to other owners than [`Row::owner`].
+    rows: Vec<CountedInst>,
+    /// Counts of an instruction that belong to other owners than [`CountedInst::owner`].
     parked: FxHashMap<(Owner, u32), Box<Counts>>,
     /// Numbers of the instructions that each process has counts of.
     instructions: FxHashMap<Owner, Vec<u32>>,
@@ -221,10 +221,10 @@ impl Rows {
         })
     }
 
-    fn at(&mut self, inst: InstId) -> &mut Row {
+    fn at(&mut self, inst: InstId) -> &mut CountedInst {
         let inst = inst.0 as usize;
         if inst >= self.rows.len() {
-            self.rows.resize_with(inst + 1, Row::default);
+            self.rows.resize_with(inst + 1, CountedInst::default);
         }
         &mut self.rows[inst]
     }

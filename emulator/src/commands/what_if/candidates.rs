@@ -108,7 +108,7 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    fn is_at(&self, row: &Row<'_>) -> bool {
+    fn is_at(&self, row: &CommittedInst<'_>) -> bool {
         let line = row.source.as_deref().is_some_and(|source| {
             let before = source.strip_suffix(self.place);
             before.is_some_and(|before| before.is_empty() || before.ends_with('/'))
@@ -118,7 +118,7 @@ impl<'a> Wanted<'a> {
 }
 
 /// An instruction of the program that committed, in one of its processes.
-struct Row<'a> {
+struct CommittedInst<'a> {
     pc: u64,
     raw: u32,
     function: &'a str,
@@ -183,9 +183,9 @@ fn losses(
     losses
 }
 
-fn row(symbols: &Symbols, at: usize, pc: u64, raw: u32, stack: CycleStack) -> Row<'_> {
+fn row(symbols: &Symbols, at: usize, pc: u64, raw: u32, stack: CycleStack) -> CommittedInst<'_> {
     let location = &symbols.locations[at];
-    Row {
+    CommittedInst {
         pc,
         raw,
         function: &symbols.function(location.function).name,
@@ -196,7 +196,7 @@ fn row(symbols: &Symbols, at: usize, pc: u64, raw: u32, stack: CycleStack) -> Ro
 }
 
 impl Losses {
-    fn add(&mut self, row: &Row<'_>, wanted: &[Wanted<'_>]) {
+    fn add(&mut self, row: &CommittedInst<'_>, wanted: &[Wanted<'_>]) {
         let decoded = isa::decode(row.raw);
         if !self.functions.contains(row.function) {
             self.functions.insert(row.function.to_owned());

@@ -15,7 +15,7 @@ pub struct Csv<'a, W: io::Write> {
 
 /// The columns, in order.
 #[derive(Serialize)]
-struct Row {
+struct CsvRow {
     record: u64,
     fetch: Option<u64>,
     decode: u64,
@@ -46,7 +46,7 @@ impl<W: io::Write> RecordSink for Csv<'_, W> {
     fn record(&mut self, retired: &Retired<'_>) -> io::Result<()> {
         let Retired { seq, commit, stages, static_info, .. } = retired;
         self.out
-            .serialize(Row {
+            .serialize(CsvRow {
                 record: seq.0,
                 fetch: stages.map(|s| s.fetch),
                 decode: commit.decode,

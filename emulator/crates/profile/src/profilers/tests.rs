@@ -7,11 +7,11 @@ use commit_trace::{
 use crate::{Evaluation, Evaluator, ProcessId, Profiler, Region, Sampler, Schedule};
 
 /// One instruction: (decode, dispatch, commit, redirect).
-type Row = (u64, u64, u64, Redirect);
+type TimedInst = (u64, u64, u64, Redirect);
 
 use Redirect::{Exception, Flush, Mispredict, None as No};
 
-fn batch(rows: &[Row]) -> Batch {
+fn batch(rows: &[TimedInst]) -> Batch {
     let mut before = 0;
     let records = rows.iter().enumerate().map(|(n, (decode, dispatch, commit, redirect))| {
         let delta = (commit - before) as u32;
@@ -41,7 +41,7 @@ fn evaluate(profiler: Profiler, schedule: Schedule, batch: &Batch) -> Evaluation
 }
 
 /// Where a single trigger in `cycle` goes: units per instruction, as shares of the sample in 840ths.
-fn sampled(profiler: Profiler, rows: &[Row], cycle: u64) -> Vec<(u32, u64)> {
+fn sampled(profiler: Profiler, rows: &[TimedInst], cycle: u64) -> Vec<(u32, u64)> {
     let schedule = Schedule { offset: cycle, ..Schedule::every(1 << 40) };
     let evaluation = evaluate(profiler, schedule, &batch(rows));
     let profile = &evaluation.samplers[0].profile;
@@ -51,7 +51,7 @@ fn sampled(profiler: Profiler, rows: &[Row], cycle: u64) -> Vec<(u32, u64)> {
 /// After figure 4 of the paper. 0 to 3 commit together; 4 is a load that stalls, 5 and 6 commit with
 /// it; 7 is a mispredicted branch; 8, of the right path, enters the ROB late; 9 commits with it; 10
 /// arrives after an instruction cache miss.
-const FIGURE: &[Row] = &[
+const FIGURE: &[TimedInst] = &[
     (2, 4, 10, No),
     (2, 4, 10, No),
     (2, 4, 10, No),

@@ -63,10 +63,10 @@ impl Compared {
 }
 
 /// A row of a table: its name, its place, its values by run, and the runs whose change may be there by chance.
-type Row<'a> = (String, String, Vec<f64>, &'a [usize]);
+type ChangesRow<'a> = (String, String, Vec<f64>, &'a [usize]);
 
 /// Returns a table with a value of each run in a row, and its change from the first run's.
-fn table<'a>(title: &str, runs: usize, rows: impl Iterator<Item = Row<'a>>) -> Markup {
+fn table<'a>(title: &str, runs: usize, rows: impl Iterator<Item = ChangesRow<'a>>) -> Markup {
     html! {
         div class="scroll changes" {
             table {

@@ -1,5 +1,5 @@
 use commit_trace::{CycleClass, DataSource, InstId};
-use critical_path::{Cause, Excerpt, Excerpts, Row, Widths};
+use critical_path::{Cause, Excerpt, Excerpts, InstTimes, Widths};
 use profile::synthetic::evaluation;
 
 use crate::explain::{Answer, explain};
@@ -15,7 +15,7 @@ const ITERATIONS: u64 = 12;
 fn excerpts() -> Excerpts {
     let mut rows = Vec::new();
     for begin in (0..ITERATIONS).map(|n| 1000 + n * ITERATION) {
-        let row = |inst: u32, issue: u64, latency: u64| Row {
+        let row = |inst: u32, issue: u64, latency: u64| InstTimes {
             inst: InstId(inst),
             decode: begin - 8,
             dispatch: begin - 7,
@@ -25,9 +25,9 @@ fn excerpts() -> Excerpts {
             commit: begin + ITERATION + 5,
             first_of_row: inst == 0,
             class: CycleClass::Alu,
-            ..Row::default()
+            ..InstTimes::default()
         };
-        rows.push(Row {
+        rows.push(InstTimes {
             source: DataSource::Memory,
             pa: 0x8000_1000,
             complete: begin + ITERATION,

@@ -108,14 +108,14 @@ impl View {
 
 #[cfg(test)]
 mod tests {
-    use critical_path::{Code, Delays, Excerpt, Row};
+    use critical_path::{Code, Delays, Excerpt, InstTimes};
 
     use super::*;
 
     #[test]
     fn a_picture_says_how_many_rows_it_leaves_out() {
         let code = Code::new(&[]);
-        let excerpt = Excerpt { rows: vec![Row::default(); 200], ..Excerpt::default() };
+        let excerpt = Excerpt { rows: vec![InstTimes::default(); 200], ..Excerpt::default() };
         let graph = Graph::new(&code, Delays::default(), &excerpt);
         let view = |rows| {
             let iteration = Iteration { excerpt: 0, rows, cycles: 1 };

@@ -66,8 +66,6 @@ pub(crate) struct WarmState {
     counts: MemoryCounts,
     /// Misses as the core had them.
     misses: MissCounts,
-    /// Requests for lines that other harts have, up to the last [`TimingModel::take_delay`].
-    peer_requests: u64,
 }
 
 /// Which lines are shown of the page that an entry of a TLB holds.
@@ -95,6 +93,7 @@ impl WarmState {
     fn begin<S>(pipeline: &mut Pipeline<S>) -> Self {
         pipeline.lsu.l1d.begin_warming();
         pipeline.front.begin_warming();
+        pipeline.lsu.lower.keep_warm(true);
         let (front, lsu) = (&pipeline.front, &pipeline.lsu);
         let counts = MemoryCounts {
             front: front.counts,
@@ -114,15 +113,8 @@ impl WarmState {
             code_pages: [ShownPage::default(); 64],
             counts,
             misses: MissCounts::of(pipeline),
-            peer_requests: peer_requests(pipeline),
         }
     }
-}
-
-/// Returns how often the core has asked for lines that other harts have, to read or to write them.
-fn peer_requests<S>(pipeline: &Pipeline<S>) -> u64 {
-    let counts = &pipeline.lsu.lower.counts;
-    counts.transfers + counts.upgrades
 }
 
 impl<S> Core<S> {
@@ -144,6 +136,7 @@ impl<S> Core<S> {
             path.flush();
         }
         let lsu = &mut pipeline.lsu;
+        lsu.lower.keep_warm(false);
         lsu.l1d.settle(&mut lsu.lower);
         lsu.walk.settle();
         *warm_misses = warm_misses.plus(MissCounts::of(pipeline).since(state.misses));
@@ -306,15 +299,8 @@ impl<S: CommitSink> TimingModel for Warming<'_, S> {
         self.rate
     }
 
-    fn take_delay(&mut self) -> u64 {
-        let requests = peer_requests(self.pipeline);
-        let new = requests - std::mem::replace(&mut self.state.peer_requests, requests);
-        if new == 0 {
-            return 0;
-        }
-        let preset = self.pipeline.preset();
-        let latency = preset.l2.latency + preset.llc.latency + preset.coherence.transfer;
-        let delay = new * u64::from(latency);
+    fn take_delay(&mut self, now: u64) -> u64 {
+        let delay = self.pipeline.lsu.lower.take_delay(now);
         *self.delay += delay;
         delay
     }

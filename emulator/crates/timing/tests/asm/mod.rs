@@ -1,6 +1,6 @@
 //! A small assembler and interpreter for tests: enough of RV64 to feed a core with the instruction
 //! streams of microkernels, without the machine.
-#![allow(dead_code, reason = "each test uses a part")]
+#![allow(dead_code, reason = "the example uses a part")]
 
 mod exec;
 mod parse;
