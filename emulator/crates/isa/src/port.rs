@@ -360,9 +360,9 @@ pub trait TimingModel {
         1 << 16
     }
 
-    /// Returns the cycles that the hart took since the last call beyond those of the [rate](Self::warm_rate), after which it is in cycle `now`: it waited for
-    /// other harts' lines. Only for [paced](Self::PACED) models of several harts.
-    fn take_delay(&mut self, _now: u64) -> u64 {
+    /// Returns the cycles that the hart took since the last call beyond those of the [rate](Self::warm_rate): it waited for other harts' lines. Only for
+    /// [paced](Self::PACED) models of several harts.
+    fn take_delay(&mut self) -> u64 {
         0
     }
 

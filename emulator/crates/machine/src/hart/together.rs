@@ -182,7 +182,7 @@ fn take_paced_turns<T: TimingModel>(
         timing.other_harts_executed();
         let until = Limit::cycle((now / PACED_TURN + 1) * PACED_TURN);
         let exit = hart.go_on(&mut Env { bus, timing: *timing }, until);
-        hart.pass_paced(timing.take_delay(hart.cycle()));
+        hart.pass_paced(timing.take_delay());
         // What one hart has seen of the time is past for all.
         bus.now = bus.now.max(hart.cycle());
         if exit != RunExit::Limit {

@@ -49,19 +49,6 @@ pub(crate) struct Grant {
     pub probes: u32,
 }
 
-/// A request of a hart that is kept warm, for a line that others hold.
-#[derive(Clone, Copy, Debug)]
-struct Asked {
-    line: u64,
-    /// Cycles until the answer is in the hart's L1, if nothing else is asked of the line.
-    latency: u64,
-    /// The request takes the line from others, or has them write it back: the next one waits until it is answered.
-    occupies: bool,
-}
-
-/// Lines of which it is noted until when they are taken, after which those are forgotten that are free again.
-const MAX_TAKEN: usize = 1024;
-
 /// The directory of several harts.
 pub(crate) struct Directory {
     lines: HashMap<u64, Line>,
@@ -69,17 +56,11 @@ pub(crate) struct Directory {
     probes: Vec<Vec<Probe>>,
     probe: u64,
     transfer: u64,
-    /// Cycles that a request takes which asks nobody: the latencies of LLC and L2.
-    latency: u64,
     /// No line is answered after this cycle.
     last_answer: u64,
-    /// By hart: its requests since [`Self::take_delay`]; `None` if the hart is not kept warm.
-    asked: Vec<Option<Vec<Asked>>>,
-    /// Lines that requests of harts that are kept warm have taken, and the cycle from which the next request is served.
-    taken_until: HashMap<u64, u64>,
 }
 
-snapshot::snapshot!(Directory { lines, probes } keeps { probe, transfer, latency, last_answer, asked, taken_until });
+snapshot::snapshot!(Directory { lines, probes } keeps { probe, transfer, last_answer });
 
 impl Directory {
     pub(super) fn new(preset: &Preset, harts: usize) -> Self {
@@ -88,36 +69,8 @@ impl Directory {
             probes: vec![Vec::new(); harts],
             probe: u64::from(preset.coherence.probe),
             transfer: u64::from(preset.coherence.transfer),
-            latency: u64::from(preset.llc.latency + preset.l2.latency),
             last_answer: 0,
-            asked: vec![None; harts],
-            taken_until: HashMap::new(),
         }
-    }
-
-    /// Says whether a hart is kept warm from now on, whose requests come in no order of time. How long they take, [`Self::take_delay`] says.
-    pub(super) fn keep_warm(&mut self, hart: usize, warm: bool) {
-        self.asked[hart] = warm.then(Vec::new);
-    }
-
-    /// Returns the cycles that a hart which is kept warm waits for the lines of others that it asked for since the last call: `now` is the hart's
-    /// cycle without them. Requests for one line are served one after the other, as under timing cores.
-    pub(super) fn take_delay(&mut self, hart: usize, now: u64) -> u64 {
-        let Some(asked) = &mut self.asked[hart] else { return 0 };
-        let mut at = now;
-        for Asked { line, latency, occupies } in asked.drain(..) {
-            let free = self.taken_until.get(&line).copied().unwrap_or(0);
-            if occupies {
-                at = at.max(free) + latency;
-                self.taken_until.insert(line, at);
-            } else if free > at {
-                at = free + latency;
-            }
-        }
-        if self.taken_until.len() > MAX_TAKEN {
-            self.taken_until.retain(|_, until| *until > now);
-        }
-        at - now
     }
 
     /// Forgets when requests were answered: all answers are there.
@@ -125,7 +78,6 @@ impl Directory {
         if std::mem::take(&mut self.last_answer) != 0 {
             self.lines.values_mut().for_each(|line| line.free = 0);
         }
-        self.taken_until.clear();
     }
 
     /// Grants a line to a hart that asks for it in `cycle`, as its caches do not hold it, or not to be written. The
@@ -169,10 +121,6 @@ impl Directory {
             modified: write,
             free: entry.free,
         };
-        if let Some(asked) = &mut self.asked[hart] {
-            let occupies = write || grant.asks != 0;
-            asked.push(Asked { line, latency: self.latency + grant.asks, occupies });
-        }
         grant
     }
 
@@ -285,28 +233,5 @@ mod tests {
         assert!(!directory.writes(1, LINE));
         assert_eq!(directory.request(1, LINE, 0, true).asks, 0, "nobody else");
         assert!(directory.writes(1, LINE));
-    }
-
-    /// Under timing cores a reader of a shared line waits for the request that made it so, and no longer; so does one that is kept warm.
-    #[test]
-    fn harts_that_are_kept_warm_wait_for_lines_on_their_way() {
-        let (mut directory, probe, transfer) = directory();
-        (0..3).for_each(|hart| directory.keep_warm(hart, true));
-        let latency = directory.latency;
-        directory.request(0, LINE, 0, true);
-        assert_eq!(directory.take_delay(0, 90), 0, "nobody else has it");
-        directory.request(1, LINE, 0, false);
-        assert_eq!(directory.take_delay(1, 100), latency + transfer);
-        directory.request(2, LINE, 0, false);
-        assert_eq!(directory.take_delay(2, 110), transfer - 10 + latency + latency);
-        directory.request(2, LINE + 1, 0, false);
-        assert_eq!(directory.take_delay(2, 110), 0);
-        directory.request(0, LINE + 1, 0, true);
-        assert_eq!(directory.take_delay(0, 5000), latency + probe);
-        directory.request(1, LINE, 0, false);
-        assert_eq!(directory.take_delay(1, 5000), 0, "readers do not wait for each other");
-        directory.keep_warm(1, false);
-        directory.request(1, LINE + 1, 0, true);
-        assert_eq!(directory.take_delay(1, 5000), 0, "the core says how long it takes");
     }
 }

@@ -278,22 +278,6 @@ impl Lower {
         Some(allowed + self.l2_latency)
     }
 
-    /// Says whether the hart is kept warm from now on, or timed.
-    pub(crate) fn keep_warm(&self, warm: bool) {
-        if self.coherent {
-            self.shared.keep_warm(self.hart, warm);
-        }
-    }
-
-    /// Returns the cycles that the hart, which is kept warm, waits for lines of others that it asked for since the last call; `now` is its cycle without
-    /// them.
-    pub(crate) fn take_delay(&self, now: u64) -> u64 {
-        match self.coherent {
-            true => self.shared.take_delay(self.hart, now),
-            false => 0,
-        }
-    }
-
     /// Does to the L2 what other harts asked for, and says what is to be done to the L1 data cache.
     pub(crate) fn heed_probes(&mut self) -> Vec<Probe> {
         let probes = match &mut self.shared.lock().directory {

@@ -55,17 +55,6 @@ impl SharedMemory {
         shared.warm_cycle
     }
 
-    /// Says whether a hart is kept warm from now on, or timed.
-    pub(crate) fn keep_warm(&self, hart: usize, warm: bool) {
-        self.lock().directory.iter_mut().for_each(|directory| directory.keep_warm(hart, warm));
-    }
-
-    /// Returns the cycles that a hart which is kept warm, and is in cycle `now` without them, waits for lines of others that it asked for since the last
-    /// call.
-    pub(crate) fn take_delay(&self, hart: usize, now: u64) -> u64 {
-        self.lock().directory.as_mut().map_or(0, |directory| directory.take_delay(hart, now))
-    }
-
     /// Returns the number of lines read and written, and of those that found their row open.
     pub(crate) fn dram_counts(&self) -> (u64, u64) {
         self.lock().dram.counts()

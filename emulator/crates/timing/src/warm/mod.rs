@@ -66,6 +66,8 @@ pub(crate) struct WarmState {
     counts: MemoryCounts,
     /// Misses as the core had them.
     misses: MissCounts,
+    /// Requests for lines that other harts have, up to the last [`TimingModel::take_delay`].
+    peer_requests: u64,
 }
 
 /// Which lines are shown of the page that an entry of a TLB holds.
@@ -93,7 +95,6 @@ impl WarmState {
     fn begin<S>(pipeline: &mut Pipeline<S>) -> Self {
         pipeline.lsu.l1d.begin_warming();
         pipeline.front.begin_warming();
-        pipeline.lsu.lower.keep_warm(true);
         let (front, lsu) = (&pipeline.front, &pipeline.lsu);
         let counts = MemoryCounts {
             front: front.counts,
@@ -113,8 +114,15 @@ impl WarmState {
             code_pages: [ShownPage::default(); 64],
             counts,
             misses: MissCounts::of(pipeline),
+            peer_requests: peer_requests(pipeline),
         }
     }
+}
+
+/// Returns how often the core has asked for lines that other harts have, to read or to write them.
+fn peer_requests<S>(pipeline: &Pipeline<S>) -> u64 {
+    let counts = &pipeline.lsu.lower.counts;
+    counts.transfers + counts.upgrades
 }
 
 impl<S> Core<S> {
@@ -136,7 +144,6 @@ impl<S> Core<S> {
             path.flush();
         }
         let lsu = &mut pipeline.lsu;
-        lsu.lower.keep_warm(false);
         lsu.l1d.settle(&mut lsu.lower);
         lsu.walk.settle();
         *warm_misses = warm_misses.plus(MissCounts::of(pipeline).since(state.misses));
@@ -299,8 +306,15 @@ impl<S: CommitSink> TimingModel for Warming<'_, S> {
         self.rate
     }
 
-    fn take_delay(&mut self, now: u64) -> u64 {
-        let delay = self.pipeline.lsu.lower.take_delay(now);
+    fn take_delay(&mut self) -> u64 {
+        let requests = peer_requests(self.pipeline);
+        let new = requests - std::mem::replace(&mut self.state.peer_requests, requests);
+        if new == 0 {
+            return 0;
+        }
+        let preset = self.pipeline.preset();
+        let latency = preset.l2.latency + preset.llc.latency + preset.coherence.transfer;
+        let delay = new * u64::from(latency);
         *self.delay += delay;
         delay
     }

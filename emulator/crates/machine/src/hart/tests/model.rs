@@ -277,7 +277,7 @@ impl TimingModel for Warms {
         47_017
     }
 
-    fn take_delay(&mut self, _: u64) -> u64 {
+    fn take_delay(&mut self) -> u64 {
         self.delay
     }
 
