@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use arrow_tables::{REPORT_TABLES, report_table};
+use arrow_tables::{REPORT_TABLES, ReportError, report_table};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -39,7 +39,14 @@ impl ReportFile {
         let table = REPORT_TABLES.into_iter().find(|table| table.name == name);
         let table = table.ok_or_else(|| PyValueError::new_err(format!("no table {name}")))?;
         let batch = py.detach(|| report_table(table, &self.report, &self.run));
-        let batch = batch.map_err(|e| Error::new_err(format!("{}: {e}", self.path.display())))?;
+        let batch = batch.map_err(|error| {
+            // Some errors name the file themselves.
+            let at = match (&error, self.path.parent()) {
+                (ReportError::File { .. }, Some(folder)) => format!("{}/", folder.display()),
+                _ => format!("{}: ", self.path.display()),
+            };
+            Error::new_err(format!("{at}{error}"))
+        })?;
         Ok(Table { schema: batch.schema(), source: Source::Batch(batch) })
     }
 }

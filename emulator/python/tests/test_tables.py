@@ -128,7 +128,7 @@ def test_what_is_wrong_is_said(run, tmp_path):
         tipsim.profile("")
     (tmp_path / "run.json").write_text("{}")
     (tmp_path / "report.json").write_text('{"processes": [{"name": "a"}]}')
-    with pytest.raises(tipsim.Error, match="report.json: .*table processes: class: expected dictionary of strings in every row"):
+    with pytest.raises(tipsim.Error, match=r"/report.json: processes\[0\]: missing field `class`"):
         tipsim.Run(tmp_path).processes()
     (tmp_path / "text.tip").write_text("nothing of a trace")
     with pytest.raises(tipsim.Error, match="not a trace"):
