@@ -1,4 +1,4 @@
-//! The sections of the report that stand by themselves. To add one, write its file, a field of [`Sections`], and a row of `SECTIONS`.
+//! The sections of the report that stand by themselves. To add one, write its file, a field of [`Sections`], a row of `SECTIONS`, and its line in `build.rs`.
 
 use schemars::JsonSchema;
 use serde::Serialize;
