@@ -64,10 +64,10 @@ pub enum InstClass {
 }
 
 impl InstClass {
-    /// How many there are.
+    /// Number of classes.
     pub const COUNT: usize = Self::Illegal as usize + 1;
 
-    /// True if it reads or changes more than registers and memory, or must execute alone in the pipeline.
+    /// Returns true if an instruction of the class reads or changes more than registers and memory, or must execute alone in the pipeline.
     pub const fn serialises(self) -> bool {
         matches!(
             self,

@@ -69,7 +69,8 @@ pub struct PathSegment {
     pub lengths: SegmentLengths,
 }
 
-/// Lengths of the instructions of a [`PathSegment`]: a bit for each, 1 for one of four bytes, and another 1 above.
+/// Lengths of the instructions of a [`PathSegment`]: a bit for each instruction, from bit 0 up, which is 1 if the instruction has four bytes. Another
+/// 1 above the last of these bits marks the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct SegmentLengths(u64);
@@ -112,12 +113,12 @@ impl SegmentLengths {
         if self.0 >> number & 1 != 0 { 4 } else { 2 }
     }
 
-    /// Takes in as many lengths of `next` as there is room for, behind its own; returns the others.
+    /// Appends as many lengths of `next` as there is room for; returns the others.
     #[inline]
     fn join(&mut self, next: Self) -> Self {
         let (count, more) = (self.count(), next.count());
         let joined = more.min(Self::MOST as u32 - count);
-        // The ones above move up.
+        // The 1 that marks the end moves up.
         let moved = next.0 & ((1 << joined) - 1) | 1 << joined;
         self.0 = self.0 ^ 1 << count | moved << count;
         Self(next.0 >> joined)
@@ -154,7 +155,8 @@ impl PathSegment {
         Self::one(Some(TransferKind::Flush), pc, 2, false, handler)
     }
 
-    /// Takes in the instructions of the segment that was executed next, if they follow in memory. Returns what of `next` is not taken in, as it is elsewhere or there is no more room.
+    /// Appends the instructions of `next`, the segment that was executed next, if they follow in memory. Returns the part of `next` that was not
+    /// appended, because it lies elsewhere or there is no more room.
     #[inline]
     #[must_use]
     pub fn join(&mut self, next: Self) -> Option<Self> {
@@ -174,7 +176,7 @@ impl PathSegment {
         Some(Self { start_and_taken, lengths: left, ..next })
     }
 
-    /// Returns what stands for the kind of the last instruction.
+    /// Returns the part of [`Self::target_and_tag`] that stands for the kind of the last instruction.
     pub const fn tag(kind: Option<TransferKind>) -> u64 {
         match kind {
             Some(kind) => (kind as u64) << Self::TAG_SHIFT,
@@ -234,7 +236,7 @@ impl Default for PathLog {
 impl PathLog {
     /// Most segments that there is room for.
     const CAPACITY: usize = 12 << 10;
-    /// The log should be emptied when it is so long: the rest is room for what translated code executes until it asks again.
+    /// Number of segments from which on the log should be emptied. The rest is room for what translated code logs until it looks again.
     const FULL: usize = 4 << 10;
 
     /// Adds a segment; nothing is added where there is no room.

@@ -30,7 +30,7 @@ pub struct PerfEventRow {
     pub bit: u8,
     /// Where in the core the event is counted.
     pub stage: Stage,
-    /// True if it is known of each cycle how often the event occurs: a [`Condition`] can be set.
+    /// True if a counter of the event can have a [`Condition`], since it is known of each cycle how often the event occurs.
     pub per_cycle: bool,
 }
 
@@ -115,8 +115,8 @@ impl PerfEvent {
         }
     }
 
-    /// Returns whether the event is counted only while somebody asks for it, where instructions are decoded, issue or leave the
-    /// ROB: see [`Selection::is_followed`].
+    /// Returns whether the event is counted only while somebody asks for it. Such events are counted where instructions are decoded, issue or leave
+    /// the ROB: see [`Selection::is_followed`].
     pub fn is_followed(self) -> bool {
         let row = self.row();
         match row.set {

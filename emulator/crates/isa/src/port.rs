@@ -15,9 +15,8 @@ pub struct StaticId(pub u32);
 pub struct StaticInst {
     /// Number of the instruction.
     pub id: StaticId,
-    /// Address space: 0 bare (M-mode or no translation), 1 global (kernel) mappings, 2 and up the
-    /// user address spaces in order of first execution. After very many of those, all that begin at the same instruction have
-    /// one number.
+    /// Address space: 0 bare (M-mode or no translation), 1 global (kernel) mappings, 2 and up the user address spaces in order of first execution.
+    /// After many user spaces, further ones that begin at the same instruction share a number.
     pub space: u32,
     /// Virtual program counter.
     pub pc: u64,
@@ -141,7 +140,7 @@ pub struct Executed {
     pub privilege: Privilege,
     /// The exception that the instruction raised; it then does not retire.
     pub trap: Option<Trap>,
-    /// Address translation is on for this fetch / for data accesses.
+    /// True if the address of the fetch was translated; the timing model takes the address of a data access to be translated, too.
     pub translated: bool,
 }
 
@@ -254,8 +253,8 @@ pub struct Watch {
 pub trait TimingModel {
     /// False only for [`Untimed`]: lets the hart's loop drop every call.
     const TIMED: bool;
-    /// The model takes [runs](Self::run). Interrupts are then taken between runs, up to [`RUN_STEPS`]
-    /// instructions late; those that are known of well before, about as many as a core's front end holds.
+    /// True if the model takes [runs](Self::run). Interrupts are then taken between runs, up to [`RUN_STEPS`] instructions late. An interrupt whose
+    /// cycle is known well before is late by at most about as many instructions as a core's front end holds.
     const RUNS: bool = false;
     /// The model keeps caches, TLBs and predictors warm while nothing is timed: it gets [`Self::warm_access`] and [`Self::warm_fetch`]. Only for
     /// models that do not [time](Self::TIMED).
@@ -269,15 +268,16 @@ pub trait TimingModel {
     /// Announces a static instruction.
     fn define(&mut self, inst: &StaticInst);
 
-    /// The hart walked the page tables for `va`: the walk of every access to the page from now on, until the
-    /// next. Comes before the `fetch`, `retire` or `run` with the first access that needs it, and again after
-    /// translations may have changed.
+    /// Tells the model that the hart walked the page tables for `va`. Until the next call for the page, `walk` is the walk of every access to the
+    /// page. The call comes before the `fetch`, `retire` or `run` with the first access that needs the walk, and again after translations may have
+    /// changed.
     fn translated(&mut self, _va: u64, _walk: &PageWalk) {}
 
     /// Times the front end for the instruction at `pc` (physical address `pa`) and returns the
     /// cycle in which it is decoded. An interrupt that is pending at that cycle is taken in its place.
     ///
-    /// The cycle need not be exact if it is before `before`: then any later one that is still before it will do.
+    /// The result is exact from cycle `before` on. If the exact cycle is before `before`, the result may be any later cycle that is also before
+    /// `before`.
     fn fetch(
         &mut self,
         id: StaticId,
@@ -300,8 +300,8 @@ pub trait TimingModel {
     /// Times the rest of the pipeline for an executed instruction (or one that raised an exception).
     fn retire(&mut self, executed: &Executed);
 
-    /// `fetch` and `retire` for every instruction of a run; the cycle in which the last one is
-    /// decoded, exact as that of `fetch`. Only for models that take [runs](Self::RUNS).
+    /// Does `fetch` and `retire` for every instruction of a run. Returns the cycle in which the last instruction is decoded, as exactly as `fetch`
+    /// does. Only for models that take [runs](Self::RUNS).
     fn run(&mut self, _run: &Run<'_>, _before: u64) -> u64 {
         0
     }
@@ -309,7 +309,8 @@ pub trait TimingModel {
     /// Sleeps until `cycle` after a `wfi` that was retired; nothing happens if that is in the past.
     fn idle_until(&mut self, cycle: u64);
 
-    /// Sleeps until `cycle` after a stretch in which [paced](Self::PACED) models stood for this one, which knows where fetch goes on if they warmed.
+    /// Sleeps until `cycle` after a stretch in which [paced](Self::PACED) models stood for this one. If those models [warmed](Self::WARMS), this one
+    /// knows where fetch goes on.
     fn wake_at(&mut self, cycle: u64) {
         self.idle_until(cycle);
     }
@@ -321,21 +322,21 @@ pub trait TimingModel {
     /// takes effect: the value that `mcycle` and `time` are derived from.
     fn now(&self) -> u64;
 
-    /// Returns [`Self::now`], or a later cycle if the hart asks again in any case before it matters: the cycle from which on it
-    /// wanted to know exactly when an instruction is decoded (see [`fetch`](Self::fetch)) has not been reached.
+    /// Returns [`Self::now`], or a later cycle that costs less to find. A model may return the later cycle as long as the core has not come to the
+    /// cycle `before` of the last [`fetch`](Self::fetch): the hart then asks again before the difference matters.
     fn latest(&self) -> u64 {
         self.now()
     }
 
-    /// Returns the running total of an event since reset; if the event is [followed](PerfEvent::is_followed), of the time in
-    /// which somebody asked for it.
+    /// Returns the running total of an event since reset. A [followed](PerfEvent::is_followed) event is counted only while somebody asks for it.
     fn count(&self, event: PerfEvent) -> u64;
 
     /// Sets a programmable counter (0 to 28) to a selection that is to be [followed](Selection::is_followed), or to one that is
     /// not.
     fn select(&mut self, _counter: usize, _selection: Selection) {}
 
-    /// Returns the running total, of any origin, of what was selected for a counter.
+    /// Returns a running total of what was selected for a counter. The total may start from any number: only differences of two totals mean
+    /// something.
     fn selected(&self, _counter: usize) -> u64 {
         0
     }
@@ -360,17 +361,17 @@ pub trait TimingModel {
         1 << 16
     }
 
-    /// Returns the cycles that the hart took since the last call beyond those of the [rate](Self::warm_rate): it waited for other harts' lines. Only for
-    /// [paced](Self::PACED) models of several harts.
+    /// Returns the cycles since the last call that the hart needed beyond those of the [rate](Self::warm_rate), as it waited for lines of other
+    /// harts. Only for [paced](Self::PACED) models of several harts.
     fn take_delay(&mut self) -> u64 {
         0
     }
 
-    /// An access to RAM whose line the filters do not show; `translated`: through page tables, which the model knows by
-    /// [`translated`](Self::translated).
+    /// Tells the model of an access to RAM whose line the filters do not show. `translated`: the access went through page tables, which the model
+    /// knows by [`translated`](Self::translated).
     fn warm_access(&mut self, _access: &MemAccess, _translated: bool) {}
 
-    /// Code at `pc` (physical address `pa`) is executed next, and the filters do not show its line.
+    /// Tells the model that code at `pc` (physical address `pa`), whose line the filters do not show, is executed next.
     fn warm_fetch(&mut self, _pc: u64, _pa: u64, _translated: bool) {}
 
     /// Returns the log in which the hart writes what it executes. Only for models that [log](Self::LOGS).
@@ -381,8 +382,8 @@ pub trait TimingModel {
     /// Takes what [`Self::path_log`] has, and leaves it empty. The hart calls it once the log is [full](PathLog::is_full).
     fn take_path_log(&mut self) {}
 
-    /// An access to RAM found no translation that the hart holds: the first in a run to a page, and some later ones. `pa`: physical address;
-    /// `written`: the access is a store.
+    /// Tells the model of an access to RAM that missed the emulator's own TLB: the first access of a run to a page, and some later ones. `pa`:
+    /// physical address; `written`: the access is a store.
     #[inline(always)]
     fn touch_page(&mut self, _pa: u64, _written: bool) {}
 

@@ -9,8 +9,8 @@ use snapshot::{Archive, Snapshot};
 #[derive(Clone, Debug, Default)]
 pub struct SharedCycle(Arc<Cycle>);
 
-/// Alignment gives it a cache line of the host to itself, since it is read often and written rarely; 128 bytes also
-/// suffice for hosts that fetch lines of 64 bytes in pairs.
+/// The number, aligned so that it has a cache line of the host to itself, since it is read often and written rarely; 128 bytes also suffice for hosts
+/// that fetch lines of 64 bytes in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Cycle(AtomicU64);

@@ -20,8 +20,8 @@ impl Default for LineFilter {
 }
 
 impl LineFilter {
-    /// Returns what stands for a line: the low bits of its number, which name one line of at most 256 GiB. 0 stands for none, since RAM
-    /// begins above.
+    /// Returns the entry of a line, and what the entry holds if it shows the line: the low 32 bits of the line's number, which are unique in 256 GiB.
+    /// An entry of 0 shows no line, since RAM begins above.
     #[inline(always)]
     fn entry(&self, line: u64) -> (&Cell<u32>, u32) {
         (&self.0[line as usize % FILTER_LINES], line as u32)

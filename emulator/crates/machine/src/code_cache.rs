@@ -17,12 +17,14 @@ use ids::IdPages;
 
 /// Pages that may be held decoded at once (32 KiB of host memory each).
 const MAX_PAGES: usize = 16384;
-/// Stores to a page after which it is taken for data the first time, unless something in it is decoded meanwhile. Each further time takes
-/// twice as many: in a page that is executed and has data, too, what is decoded anew each time costs next to nothing per store.
+/// Stores after which a page with decoded code is first taken for data: its slots are emptied, and its stores leave the slow path. Each time that
+/// something in the page is decoded, the count starts again. Each further time takes twice as many stores: if a page holds both code and
+/// data, decoding its code anew then costs next to nothing per store.
 const STORES_UNTIL_DATA: u32 = 64;
-/// Stores after which a page is taken for data at most.
+/// Bound of the number of stores after which a page is taken for data.
 const MAX_STORES_UNTIL_DATA: u32 = 1 << 20;
-/// Times that a page's translations may become void before translating it again waits, twice as long each further time.
+/// Number of earlier times that a page's translations became void up to which the page is translated again without a delay. Each further time doubles
+/// the delay.
 const VOID_TIMES_UNPUNISHED: u32 = 4;
 /// Log2 of the arrivals at hot slots that translating a page again waits for at most.
 const MAX_TRANSLATION_DELAY_BITS: u32 = 16;
@@ -43,7 +45,7 @@ pub(crate) struct CodePage {
     pub slots: Box<[Slot; SLOTS]>,
     /// Per slot, the number of non-sequential arrivals (jumps), up to the translation threshold; [`NEVER`]: not translatable.
     heat: Box<[Cell<u16>; SLOTS]>,
-    /// Regions of this page that were translated under another version are void; 0 if there are none.
+    /// Version of the page's regions: those that were translated under another version are void. 0 if no region is valid.
     version: Cell<u64>,
     /// Slots of which the instruction is part of a valid region.
     translated: SlotSet,
@@ -67,7 +69,7 @@ struct StoreCount {
 }
 
 impl StoreCount {
-    /// Something in the page was decoded.
+    /// Starts the count again, as something in the page was decoded.
     fn restart(&self) {
         self.stores.set(0);
     }
@@ -86,7 +88,7 @@ impl StoreCount {
     }
 }
 
-/// The slots that hold instructions which bytes `from..to` of their page are part of.
+/// Returns the slots of the instructions that have at least one of bytes `from..to` of their page.
 fn slots_of(from: u16, to: u16) -> Range<usize> {
     // A 4-byte instruction that starts one slot earlier reaches into the bytes, too.
     let first = usize::from(from / 2).saturating_sub(1);
@@ -134,7 +136,8 @@ impl CodePage {
         }
     }
 
-    /// From here on it drops ids of slots that change, as it does now with those that changed since it knew the table last.
+    /// Adds a table of ids to those over this page: whenever an instruction of the page changes from now on, its id is dropped from the table. Ids of
+    /// instructions that changed before are dropped at once.
     fn add_ids(&self, table: &Rc<IdPage>, encodings: &[u32]) {
         let mut known = self.ids.borrow_mut();
         if known.iter().any(|other| Rc::ptr_eq(other, table)) {
@@ -150,8 +153,8 @@ impl CodePage {
         known.push(table.clone());
     }
 
-    /// Counts an arrival at a slot. True if there were `enough` before, so that what starts there is translated, or
-    /// worth it; with [`NEVER`] that is never.
+    /// Counts an arrival at a slot. Returns true if `enough` arrivals came before, so that the code that starts there is translated or worth
+    /// translating; an `enough` of [`NEVER`] is never reached.
     #[inline(always)]
     pub(crate) fn is_hot(&self, slot: usize, enough: u16) -> bool {
         let heat = &self.heat[slot];
@@ -166,7 +169,7 @@ impl CodePage {
         false
     }
 
-    /// Nothing at this slot can be translated.
+    /// Notes that nothing can be translated at this slot.
     pub(crate) fn set_never_hot(&self, slot: usize) {
         self.heat[slot].set(NEVER);
     }
@@ -181,8 +184,8 @@ impl CodePage {
         &self.translated
     }
 
-    /// Counts an arrival at a hot slot. True if the page may be translated: one whose code is overwritten again and again is left to
-    /// the interpreter for ever longer.
+    /// Counts an arrival at a hot slot. Returns true if the page may be translated: a page whose code is overwritten again and again is left to the
+    /// interpreter for longer and longer.
     pub(crate) fn may_be_translated(&self) -> bool {
         let waiting = self.waiting.get();
         if self.version.get() != 0 || waiting == 0 {
@@ -305,7 +308,7 @@ impl CodeCache {
         }
         self.ids.pack();
         for page in self.pages.iter().flatten() {
-            // What only the page has is packed.
+            // A table that nothing but the page holds was packed just now.
             let mut tables = page.ids.borrow_mut();
             tables.retain(|table| Rc::strong_count(table) > 1);
         }
@@ -316,15 +319,15 @@ impl CodeCache {
         for page in self.pages.drain(..).flatten() {
             ram.clear_page_flags(page.pa, Ram::HAS_CODE);
         }
-        // Others may hold code of these pages.
+        // Stores to these pages are no longer noted, so that other harts have to drop their code of the pages, too.
         ram.log_all_overwritten();
         self.decoded = 0;
         self.elsewhere.clear();
         self.generation += 1;
     }
 
-    /// The decoded page at `pa`, and whether it is new, so that stores to it have to take the slow path
-    /// from now on. `pa` is in RAM.
+    /// Returns the decoded page at `pa`, which is in RAM, and whether the page was not marked as code before: stores to it then have to take the slow
+    /// path from now on.
     pub(crate) fn page(&mut self, pa: u64, ram: &mut Ram) -> (Rc<CodePage>, bool) {
         let index = index(pa);
         if self.pages.len() <= index {
@@ -349,7 +352,7 @@ impl CodeCache {
         self.ids.get(key, page, &self.encodings)
     }
 
-    /// The hart stored `size` bytes to a page with code. True if instructions that it had decoded are gone.
+    /// Notes that the hart stored `size` bytes to a page with code. Returns true if instructions that the hart had decoded are gone.
     pub(crate) fn stored(&mut self, pa: u64, size: u64, ram: &mut Ram) -> bool {
         let from = (pa & 0xfff) as u16;
         let to = from + size as u16;
@@ -369,7 +372,7 @@ impl CodeCache {
         self.empty(index, 0..SLOTS)
     }
 
-    /// Every page may have been overwritten.
+    /// Empties all slots, as every page may have been overwritten.
     pub(crate) fn all_overwritten(&mut self) {
         for page in self.pages.iter().flatten() {
             page.empty(0..SLOTS);
@@ -377,7 +380,8 @@ impl CodeCache {
         self.generation += 1;
     }
 
-    /// Somebody else overwrote bytes `from..to` of the page with number `number` (`pa >> 12`), or some of them.
+    /// Empties the slots of bytes `from..to` of the page with number `number` (`pa >> 12`), as another hart or a device overwrote some of these
+    /// bytes.
     pub(crate) fn overwritten(&mut self, number: u64, from: u16, to: u16) {
         self.empty(index(number << 12), slots_of(from, to));
     }

@@ -1,6 +1,5 @@
-//! Translations that the hart has in its hands: host pointers for data pages, decoded pages for
-//! fetches. They make the machine fast and are no part of what is modelled; the timing core has
-//! TLBs of its own.
+//! The emulator's own TLBs: host pointers for data pages, and decoded pages for fetches. They make emulation fast and are no part of the modelled
+//! machine: the timing core has TLBs of its own.
 
 use std::rc::Rc;
 
@@ -13,8 +12,7 @@ pub(crate) const TLB_ENTRIES: usize = 256;
 /// Entries of the second level, for all rights together; a power of two.
 const SECOND_LEVEL_ENTRIES: usize = 32768;
 
-/// Under which rights a data access is made. Each has its own entries, so that a trap or return
-/// flushes nothing.
+/// Rights of a data access. Each value has entries of its own, so that a trap or return flushes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Rights {
@@ -31,15 +29,14 @@ impl Rights {
         [Self::User, Self::Supervisor, Self::SupervisorSum, Self::Machine];
 }
 
-/// Slots that were filled since all were emptied, so that a flush, of which kernels make many, needs to look at
-/// no others.
+/// The slots filled since the last flush of all slots: a flush has to empty no others, and kernels flush often.
 #[derive(Default)]
 struct FilledSlots {
     slots: Vec<u16>,
 }
 
 impl FilledSlots {
-    /// Slots that are worth noting: with more, everything is emptied.
+    /// Most slots that are worth noting: if more are filled, a flush goes through all slots.
     const MOST: usize = 256;
 
     fn note(&mut self, slot: usize) {
@@ -76,7 +73,7 @@ impl FilledSlots {
     }
 }
 
-/// Translated code reads it, too.
+/// An entry of the first level, which translated code reads, too.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct Entry {
@@ -87,14 +84,14 @@ pub(crate) struct Entry {
 }
 
 const EMPTY: Entry = Entry { tag: 1, host: std::ptr::null_mut() };
-/// In the second level: of generation 0.
+/// An empty entry of the second level: its generation is 0, which is never valid.
 const EMPTY_SECOND_LEVEL: Entry = Entry { tag: 0, ..EMPTY };
 
-/// An entry of the second level: one [`Entry`], small, so that many fit into the host's own caches. Below its tag's page
-/// number are the generation of the level that it belongs to, and the rights.
+/// An entry of the second level. The low 12 bits of its tag hold the second level's generation at the time of the fill, and the rights. The entry is
+/// as small as an [`Entry`], so that many fit into the host's caches.
 type SecondLevelEntry = Entry;
 
-/// Generations of the second level that are told apart; 0 is none.
+/// Number of generations of the second level that tags tell apart; generation 0 stands for an empty entry.
 const GENERATIONS: u64 = 1 << 10;
 
 /// Direct-mapped translations of one kind of data access, in two levels: the first is small, so that it stays
@@ -103,9 +100,10 @@ pub(crate) struct DataTlb {
     entries: Box<[Entry; TLB_ENTRIES * RIGHTS_COUNT]>,
     filled: FilledSlots,
     second: Box<[SecondLevelEntry]>,
-    /// Entries of the second level from before it changed are void.
+    /// Present generation of the second level: entries of any other generation are void.
     generation: u64,
-    /// A host page that no entry maps to. Harts that fight for a lock hear of its page again and again.
+    /// Host page that is known to have no entry: flushing it again costs nothing. When harts contend for a lock, the page of the lock is flushed
+    /// again and again.
     absent: *mut u8,
 }
 
@@ -182,7 +180,7 @@ impl DataTlb {
     fn flush_second_level(&mut self) {
         self.generation += 1;
         if self.generation == GENERATIONS {
-            // Entries of as many flushes ago would be valid again.
+            // Generations start again, and entries of the last round would be valid again.
             self.second.fill(EMPTY_SECOND_LEVEL);
             self.generation = 1;
         }
@@ -244,7 +242,7 @@ pub(crate) struct FetchPage {
     pub space: u32,
     /// The address was translated.
     pub translated: bool,
-    /// Physical memory protection differs within the page.
+    /// True if each fetch from the page has to be checked: physical memory protection differs within the page, or the page has a breakpoint.
     pub strict: bool,
 }
 
@@ -307,8 +305,8 @@ impl FetchTlb {
     }
 }
 
-/// Which regions were mapped by superpages since the last full flush, so that a fence for one
-/// address knows how much it has to drop. May say yes too often.
+/// Regions that superpages have mapped since the last full flush, so that a fence for one address knows how much to drop. They may include regions
+/// without a superpage.
 #[derive(Clone, Debug)]
 pub(crate) struct Superpages {
     /// One bit per 2 MiB region, hashed.
@@ -337,7 +335,7 @@ impl Superpages {
         *self = Self::new();
     }
 
-    /// log2 of the region that a fence for `va` must drop; `None` for everything.
+    /// Returns log2 of the bytes of the region around `va` that a fence for `va` must drop; `None`: everything.
     pub(crate) fn reach(&self, va: u64) -> Option<u32> {
         let (word, bit) = Self::place(va);
         match self.larger {

@@ -50,8 +50,8 @@ pub(crate) struct Sampling {
     pub attributes_overflows: bool,
     /// True if samples of counters are to be recorded in memory.
     pub awaits_samples: bool,
-    /// True if an instruction has been fetched, but has not left: what its fetch met is counted, and is not the last
-    /// instruction's.
+    /// True if an instruction has been fetched, but has not left the ROB: events of its fetch are counted already, and must not be attributed to the
+    /// instruction that left last.
     pub fetched: bool,
     /// Number, as the hart's `Progress::count` has it, of the first instruction by which a counter may overflow, less one, if overflows are
     /// attributed.
@@ -94,7 +94,8 @@ impl Sampling {
 }
 
 impl Hart {
-    /// Returns whether the hart has the register, and it may be accessed now, as far as its privilege is not in its number.
+    /// Returns whether the hart has the register, and whether it may access the register now. The privilege that the CSR's number demands is not
+    /// checked here.
     pub(crate) fn may_access_sampling(&self, number: u16) -> bool {
         match number {
             // Access to these registers goes with the counters that machine mode delegates.
@@ -218,7 +219,8 @@ impl Hart {
         self.deadlines.afterwards(after::INTERRUPTS);
     }
 
-    /// Lets all that retired pass the units, and what is on its way to memory get there; the current instruction comes next.
+    /// Brings the units up to date: every instruction that retired has passed them, and their records are in memory. The current instruction passes
+    /// them next.
     fn reach_sampling<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) {
         self.now(env, count);
         let pc = self.instruction.executed.pc;
@@ -230,7 +232,7 @@ impl Hart {
         self.sync_samples(env, count);
     }
 
-    /// Has the units looked at as soon as something may pass again.
+    /// Has the units checked at once, since instructions may pass them again.
     pub(crate) fn resume_sampling(&mut self) {
         if self.sampling.units.samplers.is_active() {
             self.sampling.due = 0;

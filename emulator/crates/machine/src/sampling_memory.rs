@@ -56,7 +56,7 @@ impl Hart {
         });
         self.sampling.awaits_samples = awaits;
         if awaits {
-            // Cycles are attributed when what they were spent on has left.
+            // Cycles are attributed when the instruction on which they were spent has left the ROB.
             self.sampling.due = 0;
         }
         if interrupt {

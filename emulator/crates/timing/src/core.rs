@@ -85,8 +85,8 @@ impl<S> Core<S> {
         self.pipeline.cycle()
     }
 
-    /// Has a tap get what the core is told from now on: by [`Ahead`](crate::Ahead) and [`Warming`](crate::Warming), by [`Self::end_rest`] and
-    /// [`Self::region`]. What is told to the core itself as a [`TimingModel`], as that of one of several harts is, the tap does not get.
+    /// Passes to a tap, from now on, what [`Ahead`](crate::Ahead), [`Warming`](crate::Warming), [`Self::end_rest`] and [`Self::region`] tell the
+    /// core. The tap does not get what the core is told directly as a [`TimingModel`], as the core of one of several harts is.
     pub fn set_tap(&mut self, tap: Box<dyn CoreTap>) {
         self.tap = Some(tap);
     }

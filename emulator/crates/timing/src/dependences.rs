@@ -19,7 +19,7 @@ const MERGE: u64 = 2;
 struct Known {
     /// The operation, if the instruction adds to the register that it writes ([`accumulates`]).
     accumulates: Option<Op>,
-    /// The chain through the instruction is taken away.
+    /// True if the what-if removes the chain through the instruction.
     unchained: bool,
     /// The value that the instruction's register held when it had executed last; see [`RegisterValue::value`].
     left: u64,
@@ -140,9 +140,8 @@ impl Dependences {
 }
 
 impl Open {
-    /// Ends a select: what either side writes is there when the condition is and both values are: the one that was
-    /// written, or, of a side that was not taken, the old one. Not modelled: what the side that was not taken would
-    /// have computed, its instructions and its misses.
+    /// Ends a select: a register that either side writes is ready once the condition and both values of the register are. The value of a side that
+    /// did not write it is the old one. Not modelled: what the side that was not taken would have computed, its instructions and its misses.
     fn end(&self, mask: u64, ready: &mut [u64]) {
         for (register, ready) in ready.iter_mut().enumerate().take(usize::from(NO_REG)).skip(1) {
             if self.select.written >> register & 1 != 0 {

@@ -35,8 +35,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Tests of a bit each the host predicts each by itself. Of comparisons the compiler makes one jump by kind, which is
-    /// slower.
+    /// Returns whether the kind is `kind`. A row of such tests of single bits becomes a row of branches, which the host predicts one by one; a row of
+    /// comparisons would become one jump by kind, which is slower.
     #[inline(always)]
     pub(crate) fn is(self, kind: Self) -> bool {
         self as u16 & kind as u16 != 0
@@ -87,7 +87,7 @@ pub(crate) mod jump {
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
 pub(crate) struct MicroOp {
-    /// Full lanes that stop it.
+    /// Full bits of lanes that stop the dispatch of the instruction.
     pub stops: u64,
     /// Ports that it can issue to.
     pub ports: u32,
@@ -107,9 +107,9 @@ pub(crate) struct MicroOp {
     pub file: u8,
     /// Queue: [`ring::NONE`], `LOAD`, `STORE`.
     pub queue: u8,
-    /// Issue to the dependents' issue, cycles.
+    /// Cycles from issue to the issue of the first dependent.
     pub wake: u8,
-    /// Issue to the first cycle in which it can commit, cycles.
+    /// Cycles from issue to the first cycle in which the instruction can commit.
     pub done: u8,
     /// Length in bytes.
     pub len: u8,

@@ -83,7 +83,7 @@ impl Observer {
     }
 }
 
-/// How a demand access fared that was no plain hit.
+/// Outcome of a demand access that was no plain hit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Demand {
     pub source: DataSource,
@@ -91,7 +91,7 @@ pub(crate) struct Demand {
     pub ready: u64,
 }
 
-/// How an address was translated that was not in the first TLB.
+/// Translation of an address that missed in the first-level TLB.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Translated {
     pub by: Translation,

@@ -1,13 +1,13 @@
 //! What happens in which of the next cycles: issue ports are taken, issue-queue slots and branch tags given
 //! back.
 //!
-//! Instructions book in program order, each the first cycle at or after it is ready: that is the oldest
-//! ready first, as in BOOM's collapsing queues. Of the ports that are free, the lowest is taken. Slots and
-//! tags are given back in whatever order instructions issue or resolve: occupancies are four 8-bit lanes
-//! of one word, so that one instruction costs one addition and one test whatever it needs.
+//! Instructions book their ports in program order; each gets the first free cycle in which it is ready. The oldest ready instruction therefore issues
+//! first, as in BOOM's collapsing queues. If several ports are free, the lowest is taken. Slots and tags are given back in whatever order
+//! instructions issue or branches resolve. Occupancies are four 8-bit lanes of one word, so that an instruction costs one addition and one
+//! test, whatever it needs.
 
-/// Cycles that are known ahead. Bookings further ahead forget each other, and releases are brought forward:
-/// only instructions that wait longer than this for one operand are concerned, and the ROB has filled by then.
+/// Number of cycles that are known ahead. Bookings further ahead do not see each other, and releases further ahead come too early, at the end of the
+/// span. Only instructions that wait longer than this for one operand are concerned, and the ROB is full by then.
 const SPAN: u64 = 1024;
 /// Cycles after which releases are looked up at the latest.
 const LATEST: u64 = 64;
@@ -69,8 +69,8 @@ pub(crate) struct Schedule {
     now: u64,
     /// The first cycle that is not known ahead.
     horizon: u64,
-    /// Per lane what is taken, plus 128 − capacity, less what slots are counted too far: with the slots added a
-    /// lane's top bit is set when it is full.
+    /// By lane: entries taken, plus 128 − capacity. Lanes of issue queues have one less, since [`Self::full`] adds the number of a slot plus one. A
+    /// lane has no room for the slot if the sum sets its top bit.
     occupied: u64,
     /// By cycle: the ports taken in it (low half), and the lanes free after it (high half).
     cycles: [u64; SPAN as usize],

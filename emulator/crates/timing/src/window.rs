@@ -48,7 +48,7 @@ pub(crate) struct Window {
     rows: [u64; MAX],
     row: u32,
     row_count: u32,
-    /// A register file can run out before the ROB is full.
+    /// True if a register file can run out of registers before the ROB is full.
     scarce: bool,
     files: Box<RegisterFiles>,
     pub loads: Ring,
@@ -56,19 +56,19 @@ pub(crate) struct Window {
     pub schedule: Schedule,
     /// Cycle in which the last instruction was dispatched, or before which none is.
     pub dispatched: u64,
-    /// Cycles from the decode of this row to where the ROB holds the last instruction, as a record packs them.
+    /// Cycles from the decode of the current row to the one from which on the ROB holds the last instruction dispatched, packed as in a commit
+    /// record.
     pub lead: u32,
     /// Cycle in which this row was decoded.
     decoded: u64,
     /// Cycle in which the last instruction committed or trapped (or the hart woke up).
     pub committed: u64,
-    /// The instruction before this row redirected the front end (1; 2 until a row starts): an empty ROB is
-    /// its doing.
+    /// State of the last redirect of the front end: 2 until the next row starts, 1 during that row, then 0. Cycles in which the ROB is empty are due
+    /// to the redirect unless this is 0.
     flushed: u8,
     /// Why the front end was redirected last.
     restart: Restart,
-    /// Rows that are behind a blocked head at most: the ROB's, or as many as fill the integer issue queue
-    /// if every other instruction waits in it.
+    /// Most rows behind a blocked ROB head: all rows of the ROB, or as many as fill the integer issue queue if every other instruction waits in it.
     pub rows_behind: u64,
 }
 
@@ -185,8 +185,8 @@ impl Window {
         self.lead = CommitRecord::lead_of(cycle + 1 - self.decoded);
     }
 
-    /// Commits an instruction that can from cycle `done` on, and returns the cycle: rows commit one a cycle, in order.
-    /// `class`: what it waits for.
+    /// Commits an instruction that can commit from cycle `done` on; returns the cycle in which it does. Rows commit in order, one in a cycle.
+    /// `class`: what the instruction waits for.
     #[inline(always)]
     pub(crate) fn commit(
         &mut self,
@@ -275,8 +275,8 @@ impl Window {
         self.restarted().then_some(self.restart)
     }
 
-    /// Returns the cycle in which a row before the current one was left by its last instruction: the row just before
-    /// for a `before` of 0, or one that many rows earlier, fewer than there are rows. Nothing has left the current row.
+    /// Returns the cycle in which the last instruction of an earlier row left the ROB. `before`: number of rows between that row and the current
+    /// one, fewer than the ROB has. No instruction has left the current row yet.
     pub(crate) fn left(&self, before: u32) -> u64 {
         let age = before + 1;
         let row = match self.row.checked_sub(age) {

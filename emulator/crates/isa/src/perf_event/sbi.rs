@@ -10,12 +10,12 @@ pub struct SbiEvent {
     pub number: u32,
     /// What is counted.
     pub event: PerfEvent,
-    /// Instead of how often the event occurs, cycles in which it does at least once.
+    /// True if the cycles are counted in which the event occurs at least once, instead of its occurrences.
     pub in_cycles: bool,
 }
 
 impl SbiEvent {
-    /// What `mhpmevent` holds for it.
+    /// Returns what `mhpmevent` holds for the event.
     pub fn selection(self) -> Selection {
         let threshold = u64::from(self.in_cycles) << 32;
         Selection::new(u64::from(self.event.selector()) | threshold)
@@ -30,7 +30,7 @@ const fn cycles(number: u32, event: PerfEvent) -> SbiEvent {
     SbiEvent { number, event, in_cycles: true }
 }
 
-/// All that there are. Bus cycles (7) have no meaning here.
+/// The SBI's events that the core counts. Bus cycles (7) have no meaning here.
 pub const SBI_EVENTS: &[SbiEvent] = &[
     occurrences(1, PerfEvent::Cycles),
     occurrences(2, PerfEvent::Instructions),
@@ -48,7 +48,7 @@ pub const SBI_EVENTS: &[SbiEvent] = &[
     occurrences(0x10002, PerfEvent::L1dWrites),
     occurrences(0x10003, PerfEvent::L1dWriteMisses),
     occurrences(0x10004, PerfEvent::L1dPrefetches),
-    // Only what the cache does not have is prefetched.
+    // Each prefetch counts as a miss, since only lines that the cache does not have are prefetched.
     occurrences(0x10005, PerfEvent::L1dPrefetches),
     occurrences(0x10008, PerfEvent::L1iReads),
     occurrences(0x10009, PerfEvent::L1iMisses),

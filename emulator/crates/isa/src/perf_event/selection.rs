@@ -78,8 +78,8 @@ impl Selection {
         self.condition().is_none() && self.events().count() == 1 && self.events().all(clock)
     }
 
-    /// Each occurrence is due to one instruction, which a sample can name: it is one [precise](PerfEvent::is_precise) event without a
-    /// condition, or several whose occurrences are all told as the instruction leaves that they are due to.
+    /// Returns whether each occurrence is due to one instruction, which a sample can name. The selection is then one [precise](PerfEvent::is_precise)
+    /// event without a condition, or several events that are all told as the instruction leaves to which they are due.
     pub fn is_attributable(self) -> bool {
         let alone = |event| {
             matches!(
@@ -93,14 +93,14 @@ impl Selection {
             || self.condition().is_none() && events.all(|e| e.is_precise() && !alone(e))
     }
 
-    /// Nothing but cycles with an empty reorder buffer after a misprediction, flush or trap: they are due to the instruction before
-    /// the one that leaves next.
+    /// Returns whether the selection is nothing but cycles with an empty ROB after a misprediction, flush or trap. Such cycles are due to the
+    /// instruction before the one that leaves next.
     pub fn is_flushed_cycles(self) -> bool {
         self.condition().is_none() && self.events().eq([PerfEvent::CyclesFlushed])
     }
 
-    /// The events do not occur more often by one instruction: once at commit, else as often as a walk reads, or of what is counted in
-    /// cycles, as long as memory takes.
+    /// Returns a bound on how often one instruction makes the events occur. For an event at commit this is once; for an event that is counted in
+    /// cycles, as long as memory takes; for any other, as often as a page walk reads.
     pub fn most_per_instruction(self) -> u64 {
         let most = |event: PerfEvent| {
             let row = event.row();
@@ -119,7 +119,7 @@ impl Selection {
         let Some(first) = rows.next().filter(|row| row.per_cycle) else {
             return false;
         };
-        // One clock for all: that of decode, or of commit.
+        // All events have to be counted by the same clock: that of decode, or that of commit.
         let decodes = |stage| stage == Stage::Decode;
         rows.all(|row| row.per_cycle && decodes(row.stage) == decodes(first.stage))
     }

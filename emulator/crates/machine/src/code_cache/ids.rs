@@ -78,7 +78,7 @@ impl IdPages {
         table
     }
 
-    /// Packs the tables that nobody but their pages has. Those pages must drop them, too.
+    /// Packs the tables that nothing else holds but their pages. The caller makes those pages drop the tables, too.
     pub(super) fn pack(&mut self) {
         let unused = self.tables.extract_if(|_, table| Rc::strong_count(table) <= 2);
         for (key, table) in unused {

@@ -17,7 +17,8 @@ const LASTS: u64 = 64;
 pub(crate) struct Reservation {
     pa: u64,
     value: u64,
-    /// Value of [`Progress::count`](super::arch::Progress::count) beyond which it is dropped, once its turn is over; 0 before.
+    /// Value of [`Progress::count`](super::arch::Progress::count) beyond which the reservation is dropped; 0 until the turn in which it was made is
+    /// over.
     ends: u64,
 }
 

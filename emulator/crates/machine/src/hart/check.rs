@@ -99,7 +99,7 @@ impl Hart {
             false => 0,
         };
         let totals = self.totals(env, count);
-        // Overflows that are attributed wait until the instruction has left that they may be due to.
+        // Attributed overflows wait until the instruction that may have caused them has left the ROB.
         let waits = self.sampling.fetched && self.sampling.attributes_overflows;
         let overflows = self.arch.counters.sync(&totals, room, waits);
         if overflows.interrupts != 0 {

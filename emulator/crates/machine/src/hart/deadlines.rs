@@ -46,7 +46,7 @@ impl Pace {
         Self::new(count, cycle, self.rate)
     }
 
-    /// Returns the pace that goes on from `count`, which is called `renamed` from then on, to the fraction of a cycle.
+    /// Returns the pace that goes on when the count changes from `count` to `renamed`, in the same exact fraction of a cycle.
     pub(crate) fn renamed(self, count: u64, renamed: u64) -> Self {
         Self { at: (renamed, self.exactly_at(count)), rate: self.rate }
     }
@@ -89,9 +89,10 @@ const CYCLE: u64 = 1 << CYCLE_BITS;
 
 /// What a hart's loops compare with their count and cycle, and what the last instruction left to do.
 pub(crate) struct Deadlines {
-    /// Cycle in which the loop leaves its fast path; 0 as long as something of [`Self::after`] is to be done.
+    /// Cycle in which a timed loop leaves its fast path, or count at which an untimed loop does; 0 as long as effects in [`Self::after`] are left to
+    /// do.
     pub check_at: u64,
-    /// Cycle of the next thing that is known to happen; [`Self::check_at`] may be earlier.
+    /// Cycle of the next event that is known in advance; [`Self::check_at`] may come earlier.
     pub due: u64,
     /// Value of [`Progress::count`](super::arch::Progress::count) at which the run ends.
     pub stop_count: u64,
@@ -109,7 +110,7 @@ pub(crate) struct Deadlines {
     pub stimer_at: u64,
 }
 
-// The others are worked out when a run begins.
+// What is not saved is worked out when a run begins.
 snapshot::snapshot!(Deadlines { due, after, last_mark, counters_due, stimer_at } keeps {
     check_at,
     stop_count,

@@ -45,7 +45,8 @@ pub(crate) struct Debug {
     breakpoints: Vec<u64>,
     watchpoints: Vec<Watchpoint>,
     stop: Option<DebugStop>,
-    /// Value of [`Progress::count`](super::arch::Progress::count) at which a breakpoint is passed: it was met there, or the debugger goes on from there.
+    /// Value of [`Progress::count`](super::arch::Progress::count) at which a breakpoint does not end the run: the run ended there before, or the
+    /// debugger goes on from there.
     passes: Option<u64>,
     step: Option<Step>,
     held: bool,
@@ -244,8 +245,8 @@ impl Hart {
         self.attachments.debug.watchpoints.iter().any(|w| overlap(&w.range, &page))
     }
 
-    /// An access that is about to happen: if it is watched, the run ends after the instruction. In a run of several
-    /// it fails, and so is executed alone.
+    /// Notes an access that is about to happen: if it is watched, `Hart::run` ends after the instruction. Within a run of several instructions the
+    /// access fails, so that the instruction is executed again by itself.
     pub(super) fn watch(&mut self, va: u64, size: u8, access: Access) -> Result<(), Trap> {
         if self.attachments.debug.watchpoints.is_empty() {
             return Ok(());

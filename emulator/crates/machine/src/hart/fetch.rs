@@ -18,16 +18,16 @@ const GLOBAL: u32 = 1;
 /// The first user address space.
 const FIRST_USER: u32 = 2;
 
-/// User address spaces that have a number of their own. Of more, all that begin at the same instruction have one together: they run the same program, and
-/// an instruction at the same virtual and physical address has the same static id. So the numbers of spaces and ids, and whatever is kept by them, do not
-/// grow with each process that runs a program.
+/// Number of user address spaces that get a number of their own. Further spaces share a number if they begin at the same instruction: they run the
+/// same program, and an instruction at the same virtual and physical address has the same static id in all of them. The numbers of spaces and
+/// ids, and whatever is kept for each, therefore do not grow with every process that runs a program.
 const OWN_SPACES: usize = if cfg!(test) { 8 } else { 64 };
 
 /// Numbers of address spaces, and the static ids of addresses that could not be fetched.
 pub(crate) struct Spaces {
-    /// By root page table and the guest's tag.
+    /// Numbers of user spaces, by root page table and the guest's tag.
     users: HashMap<(u64, u64), u32>,
-    /// Numbers that many spaces have together, by the address at which they begin.
+    /// Numbers that several user spaces share, by the address at which these spaces begin.
     together: HashMap<u64, u32>,
     faults: HashMap<(u32, u64), StaticId>,
     /// The guest's tag that user code runs under.
@@ -39,7 +39,7 @@ impl Spaces {
         Self { users: HashMap::new(), together: HashMap::new(), faults: HashMap::new(), tag: 0 }
     }
 
-    /// The user space of a root page table under the current tag; `pc` is fetched from it.
+    /// Returns the number of the user space of a root page table under the current tag. `pc`: address of the fetch, at which a new space begins.
     fn user(&mut self, root: u64, pc: u64) -> u32 {
         let key = (root, self.tag);
         if let Some(&known) = self.users.get(&key) {
@@ -65,7 +65,7 @@ impl Spaces {
 }
 
 impl Hart {
-    /// The page of `pc`, if the hart has it in its hands as runs of this kind need it.
+    /// Returns the page of `pc` if the fetch TLB has it as this kind of run needs it: with static ids in a timed run, without them in an untimed one.
     #[inline(always)]
     pub(super) fn known_page<T: TimingModel>(&self, pc: u64) -> Option<&FetchPage> {
         let page = self.host.fetch_tlb.lookup(pc, self.arch.privilege);
@@ -95,15 +95,15 @@ impl Hart {
             self.host.fetch_tlb.flush();
             self.decoded.code.make_room(&mut env.bus.ram);
         }
-        // Numbered as a timing model meets them: untimed runs before it leave no trace.
+        // Only timed runs number spaces, so that the numbers do not depend on untimed runs before.
         let space = match (translated, leaf.pte & (pte::U | pte::G)) {
             _ if !T::TIMED => BARE,
             (false, _) => BARE,
             (true, pte::U) => self.decoded.spaces.user(self.arch.csrs.satp.root(), pc),
             (true, _) => GLOBAL,
         };
-        // Protection that differs within the page is looked up for each instruction anew, which
-        // takes an empty slot for each: a page of their own, that is never filled. So are breakpoints.
+        // If protection differs within the page, or the page has a breakpoint, each instruction is checked every time that it executes. An empty slot
+        // makes the loops do so: the page gets decoded slots of its own that are never filled.
         let vpage = pc & !0xfff;
         let strict = allowed.is_none() || self.has_breakpoint(vpage);
         let code = if strict {

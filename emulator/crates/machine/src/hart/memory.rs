@@ -198,7 +198,8 @@ impl Hart {
             MemAccess::new(MemKind::Store, va, place.pa, size, !place.ram);
         let fault = Trap { cause: Exception::StoreAccessFault, tval: va };
         if self.instruction.run.is_none() {
-            // Code may be overwritten: what follows is then decoded anew.
+            // In a run, a store that may overwrite code or goes to a device fails, and is executed again outside the run: what follows it may have to
+            // be decoded anew.
             let watched = |pa| env.bus.ram.page_flags(pa) & Ram::WATCHED != 0;
             let plain = |place: &Place| place.ram && !watched(place.pa);
             if !plain(&place) || second.is_some_and(|(second, _)| !plain(&second)) {
@@ -344,7 +345,7 @@ impl Hart {
         }
     }
 
-    /// A store to RAM by the hart that the TLB did not know: the page may hold code or be watched.
+    /// Stores to RAM for the hart, past the TLB: the page may hold code or a reservation, or be watched.
     pub(crate) fn store_ram(&mut self, bus: &mut Bus, pa: u64, size: u8, value: u64) {
         let flags = bus.ram.page_flags(pa);
         debug_assert!(bus.ram.contains(pa, u64::from(size)));
@@ -367,7 +368,7 @@ impl Hart {
         }
     }
 
-    /// Before an access to a device: it sees the current cycle, and may do anything to the lines.
+    /// Prepares an access to a device: the device sees the current cycle, and interrupt lines are looked at after the access.
     fn device_access<T: TimingModel>(&mut self, env: &mut Env<'_, T>, count: u64) {
         env.bus.now = env.bus.now.max(self.now(env, count));
         self.deadlines.afterwards(after::DEVICE);

@@ -116,7 +116,7 @@ impl Hart {
         self.host.host_to_pa = RAM_BASE.wrapping_sub(env.bus.ram.as_mut_ptr() as u64);
         let was_timed = std::mem::replace(&mut self.progress.timed, T::TIMED);
         if T::TIMED {
-            // A timed run that goes on from a timed one leaves no trace in the timing.
+            // The boundary between two timed runs leaves no trace in the timing.
             if !was_timed {
                 match self.progress.paced {
                     true => env.timing.wake_at(self.progress.cycle),
@@ -129,7 +129,7 @@ impl Hart {
             // `count` is the cycle again, as `Progress::count` says.
             let Progress { count, cycle, .. } = self.progress;
             let rate = if T::PACED { env.timing.warm_rate() } else { 0 };
-            // One paced run after another goes on to the fraction of a cycle: where runs end changes nothing.
+            // A paced run goes on from the exact fraction of a cycle at which the last one ended, so that where runs end changes nothing.
             let goes_on = T::PACED && !was_timed && self.progress.paced;
             self.deadlines.pace = match (T::PACED, goes_on && self.deadlines.pace.has_rate(rate)) {
                 (false, _) => Pace::PLAIN,
@@ -203,8 +203,8 @@ impl Mark {
     }
 }
 
-/// The slot of a [`Mark`] holds an illegal operation of the ordinary class: its execution leads to the slow path, and no
-/// other `addi` has to look.
+/// Replaces the operation of a [`Mark`] by an illegal one, but keeps its class: its execution then leads to the slow path, and no other `addi` pays
+/// for a check.
 pub(crate) fn decode_mark(inst: &mut DecodedInst) {
     const ADDI: u32 = 0x13;
     const RS1: u32 = 15;
@@ -213,7 +213,7 @@ pub(crate) fn decode_mark(inst: &mut DecodedInst) {
     }
 }
 
-/// The mark that an instruction is.
+/// Returns the mark of an instruction that [`decode_mark`] has changed; `None` for any other.
 pub(crate) fn mark_of(inst: &DecodedInst) -> Option<Mark> {
     let marked = inst.op == Op::Illegal && inst.class == InstClass::IntAlu;
     marked.then_some(Mark::of(inst.rs1)).flatten()

@@ -1,4 +1,4 @@
-//! What a run of instructions that is executed and not timed yet has of them.
+//! Buffers for a run: its instructions are executed, but not timed yet.
 
 use isa::{MemAccess, Operand, RUN_STEPS, Step};
 
@@ -33,8 +33,8 @@ pub(crate) struct RunLength {
     pub operands: usize,
 }
 
-/// The data accesses of a run, or of one instruction. They are written where the timing model reads them: a copy right
-/// after they were written in pieces has the host wait until the pieces have left its store queue.
+/// The data accesses of a run, or of one instruction. They are written to where the timing model reads them. A copy would be slow: the host would
+/// wait until the pieces of each access have left its store queue.
 pub(crate) struct Accesses {
     pub accesses: [MemAccess; RUN_STEPS],
     pub kept: usize,
@@ -53,7 +53,7 @@ impl Accesses {
         &mut self.accesses[self.kept % RUN_STEPS]
     }
 
-    /// The next access is another instruction's.
+    /// Keeps the current access: the next access is that of another instruction.
     #[inline(always)]
     pub(crate) fn keep(&mut self) {
         self.kept += 1;

@@ -30,12 +30,14 @@ pub struct Stuck {
     pub handler: u64,
 }
 
-/// The handler's first instruction raises the same again, and nothing was executed in between: the second time only the
-/// previous privilege can have changed, which counts with `mstatus.MPRV`.
+/// Times that the first instruction of a handler has to raise the same exception. Nothing is executed in between: the second time only the previous
+/// privilege can have changed, which matters under `mstatus.MPRV`; the third time nothing has.
 const NOTHING_EXECUTED: u32 = 3;
-/// A higher privilege handled it and returned to the same instruction. One may be mended meanwhile, so many not.
+/// Times that an instruction of a handler has to raise the same exception, although a higher privilege handled it and returned. The higher privilege
+/// may have mended the cause once, but not so many times.
 const RETURNED_TO: u32 = 100;
-/// The handler executes something, and raises the same with the same in all registers. It might wait for memory to change.
+/// Times that the same exception has to be raised, with the same values in all registers, although something is executed in between. The number is
+/// high because the handler might wait for memory to change.
 const SAME_REGISTERS: u32 = 100_000;
 
 /// What a hart remembers of its exceptions.
@@ -69,7 +71,8 @@ impl Hart {
         self.attachments.exceptions = Exceptions { watched: stop, ..Exceptions::default() };
     }
 
-    /// An exception was taken: from now on `next` is executed. `own`: the handler of the privilege that it was raised in.
+    /// Notes that an exception was taken, and that execution goes on at `next`. `own`: address of the handler for the privilege in which the
+    /// exception was raised.
     pub(super) fn note_exception(&mut self, taken: TakenException, own: Option<u64>, next: u64) {
         if !self.attachments.exceptions.watched {
             return;
@@ -88,7 +91,7 @@ impl Hart {
         if again && (in_handler || registers_same) {
             exceptions.times += 1;
         } else {
-            // One in the handler itself, after one elsewhere, is its consequence.
+            // An exception in the handler itself is a consequence of the exception elsewhere that came before.
             if !in_handler || exceptions.first.is_none() {
                 exceptions.first = Some(taken);
             }
@@ -112,7 +115,7 @@ impl Hart {
         }
     }
 
-    /// A trap's handler returns to `pc`: elsewhere than to where the last exception came from is progress.
+    /// Notes that a trap's handler returns to `pc`. If the last exception was raised at another address, the hart makes progress.
     pub(super) fn note_return(&mut self, pc: u64) {
         if self.attachments.exceptions.last.is_some_and(|last| last.pc != pc) {
             self.attachments.exceptions.last = None;
@@ -124,8 +127,8 @@ impl Hart {
         self.attachments.exceptions.found.take()
     }
 
-    /// If nothing but clear bits of its page-table entry raised a page fault: their names. Hardware that writes them
-    /// (Svadu) would have gone on.
+    /// Returns the names of the clear bits (A, D) of a page-table entry, if nothing else raised the page fault. Hardware that sets these bits (Svadu)
+    /// would have gone on.
     pub fn clear_page_bits(&self, bus: &Bus, taken: &TakenException) -> Option<&'static str> {
         let access = match taken.trap.cause {
             Exception::InstPageFault => Access::Fetch,

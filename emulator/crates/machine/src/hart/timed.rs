@@ -88,13 +88,13 @@ impl Hart {
         }
     }
 
-    /// From this cycle on, it matters in which one an instruction is decoded.
+    /// Returns the cycle from which on it matters in exactly which cycle an instruction is decoded.
     #[inline(always)]
     pub(super) fn deadline(&self, irq_at: &SharedCycle) -> u64 {
         self.deadlines.check_at.min(irq_at.get()).min(self.deadlines.stop_cycle)
     }
 
-    /// The last instruction was decoded before `cycle`.
+    /// Returns whether the last instruction was decoded before `cycle`.
     #[inline(always)]
     fn decodes_before<T: TimingModel>(&mut self, env: &mut Env<'_, T>, cycle: u64) -> bool {
         self.instruction.decoded_at < cycle || {
@@ -103,7 +103,7 @@ impl Hart {
         }
     }
 
-    /// Has the model say exactly when the last instruction was decoded, if it need not have.
+    /// Asks the model for the exact cycle in which the last instruction was decoded, if the cycle known so far may be inexact.
     #[inline(always)]
     pub(super) fn decode_exactly<T: TimingModel>(&mut self, env: &mut Env<'_, T>) {
         if self.instruction.decoded_at < self.instruction.exact_from {
@@ -112,7 +112,7 @@ impl Hart {
         }
     }
 
-    /// The run's last cycle is reached. It was a deadline, so that the answer is exact.
+    /// Returns whether the run's last cycle is reached. The answer is exact, since that cycle is one of the deadlines ([`Self::deadline`]).
     #[inline(always)]
     fn is_over(&self) -> bool {
         self.instruction.decoded_at.max(self.turns.alone_until) >= self.deadlines.stop_cycle
@@ -237,7 +237,7 @@ impl Hart {
         self.step(env, irq_at, Fetched { slot, id, pa, translated, fault }, pc)
     }
 
-    /// The third value is false if the instruction is not kept in its slot.
+    /// Returns the instruction at `pc`, its static id, and whether the instruction is kept in its slot.
     fn fetch_slowly<T: TimingModel>(
         &mut self,
         env: &mut Env<'_, T>,

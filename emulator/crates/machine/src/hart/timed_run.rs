@@ -8,8 +8,8 @@ use super::{Env, Hart, InstPosition, RunBuffer, RunLength};
 use crate::code_cache::{IdPage, NO_ID};
 use crate::mmu_tlb::FetchPage;
 
-/// Expands to a match that executes one instruction of a run, which ends before an instruction that cannot be part of it. That executes again
-/// by itself: a trap, or a device register that was not accessed, has changed nothing.
+/// Expands to a match that executes one instruction of a run. The run ends before an instruction that cannot be part of it. That instruction is then
+/// executed again outside the run, which is safe: neither a trap nor a device access that was refused has changed anything.
 macro_rules! dispatch_in_run {
     ($hart:ident, $env:ident, $page:ident, $slot:ident, $at:ident, $buffer:ident, $length:ident, $done:lifetime, $hot:lifetime,
         $ends:lifetime; $($variant:ident $method:ident,)*) => {
@@ -39,8 +39,8 @@ macro_rules! dispatch_in_run {
     };
 }
 
-/// Runs are short when something is due in so many cycles, so that it happens in time, unless a long one takes more cycles
-/// than that: about as many instructions as a core's front end holds.
+/// Cycles before a deadline from which on runs are short, so that what is due happens in time. It happens late only if a long run takes more cycles
+/// than that. A short run has about as many instructions as a core's front end holds.
 const SOON: u64 = 4096;
 const STEPS_BEFORE_DUE: usize = 32;
 
@@ -107,8 +107,8 @@ impl Hart {
         index < SLOTS && page.code.is_hot(index, self.translations.hot_in_runs_after)
     }
 
-    /// Executes what of a run is decoded, until it is as long as it may be, or goes on where [`Self::is_hot_in_run`]; the next
-    /// pc, and whether that is.
+    /// Executes decoded instructions of a run until it has `most` steps, goes on at hot code ([`Self::is_hot_in_run`]), or comes to an instruction
+    /// that is not decoded or cannot be part of it. Returns the next pc, and whether the code there is hot.
     #[inline(never)]
     fn execute_run<T: TimingModel>(
         &mut self,
@@ -123,7 +123,7 @@ impl Hart {
         let ids: &[Cell<u32>; SLOTS] = &ids.ids;
         let slots: &[Slot; SLOTS] = &page.code.slots;
         let (vpage, count) = (page.vpage, hart.progress.count);
-        // Spares a check for each.
+        // Spares a bounds check for each step.
         let most = most.min(RUN_STEPS);
         let mut pc = pc;
         let mut length = *run;
@@ -167,8 +167,8 @@ impl Hart {
         (pc, is_hot)
     }
 
-    /// Decodes and numbers the next instruction of a run; false if it cannot be part of one.
-    /// Runs, and with them the turns of several harts, so end in the same place whatever was executed before.
+    /// Decodes and numbers the next instruction of a run; returns false if the instruction cannot be part of it. Runs, and with them the turns of
+    /// several harts, therefore end in the same place whether or not their code was decoded before.
     #[cold]
     #[inline(never)]
     fn decode_in_run<T: TimingModel>(
@@ -188,7 +188,7 @@ impl Hart {
         }
         if inst.len == 0 {
             let low = env.bus.ram.load(page.code.pa | pc & 0xfff, 2);
-            // What reaches into the next page is kept nowhere.
+            // An instruction that reaches into the next page is kept in no slot.
             if pc & 0xfff == 0xffe && low.is_none_or(|low| low & 3 == 3) {
                 return false;
             }

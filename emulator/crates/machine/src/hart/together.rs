@@ -1,23 +1,24 @@
-//! Several harts in one simulated time: each in turn executes a slice, so that a run is the same every time.
+//! Several harts in one simulated time: the harts execute in turns, so that a run is the same every time.
 
 use devices::Bus;
 use isa::{TimingModel, Untimed};
 
 use super::{Env, Hart, Limit, RunExit};
 
-/// Cycles of a slice without timing. Harts are at most that far apart, and hear of each other's interrupts and changes to code
-/// that late; `time` never goes back. Long enough for translated code, which stays out of the last 2,048 instructions of a run.
+/// Length in cycles of a turn without timing. Two harts are at most one turn apart, so that a hart sees the interrupts and code changes of another
+/// hart at most that much later; `time` never goes back. A turn has to be long, since translated code does not execute in the last 2,048 instructions
+/// of a turn.
 const UNTIMED_TURN: u64 = 8192;
 
-/// Cycles of a slice under timing models, short enough that what a hart writes reaches the others at about the right time.
+/// Length in cycles of a turn under timing models: short enough that what a hart writes reaches the other harts at about the right time.
 const TIMED_TURN: u64 = 64;
 
-/// Cycles of a slice without timing of harts whose instructions take as many cycles as a timing model says: as under timing models, so that locks are
-/// handed over alike.
+/// Length in cycles of a turn of harts that execute without timing at the pace of a model: that of a turn under timing models, so that harts hand
+/// over locks as they do there.
 const PACED_TURN: u64 = TIMED_TURN;
 
-/// Executes without timing, as [`Hart::run`] with one hart does, until the limit is reached or the guest ends the run. The
-/// limit's instructions are counted by cycle: a hart executes at most one in each.
+/// Executes several harts in turns without timing, as [`Hart::run`] executes one, until the limit is reached or the guest ends the run. The limit's
+/// instructions are counted in cycles, since a hart executes at most one instruction in a cycle.
 pub fn run_together(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
     let exit = take_turns(harts, bus, limit);
     for hart in harts {
@@ -71,8 +72,8 @@ fn take_turns(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
     }
 }
 
-/// Executes harts, each with its timing model, in turns of 64 cycles: the one goes first that has come least far, to
-/// the next multiple. A hart asleep has its turn when something wakes it.
+/// Executes several harts, each with its timing model, in turns that end at multiples of 64 cycles. The hart that has reached the lowest cycle has
+/// the next turn. A hart asleep has its turn when something wakes it.
 ///
 /// The limit is looked at between turns, so that where a run stops does not change what harts see of each other; its
 /// instructions are those of all harts together.
@@ -113,7 +114,7 @@ fn take_timed_turns<T: TimingModel>(
             return RunExit::Idle;
         }
         if now >= limit.cycle || executed(harts).wrapping_sub(start) >= limit.instructions {
-            // Timing models of harts that sleep hear of the time when the harts wake: a stop changes nothing.
+            // The timing model of a sleeping hart learns of the time only when the hart wakes, so that a stop here changes nothing.
             for (hart, _) in harts.iter_mut().filter(|(hart, _)| hart.arch.waiting) {
                 hart.progress.cycle = hart.progress.cycle.max(now.min(limit.cycle));
             }
@@ -206,14 +207,16 @@ fn take_paced_turns<T: TimingModel>(
 }
 
 impl Hart {
-    /// Lets the timing model of a hart that sleeps, if it does, sleep up to `cycle` at least, as if something had looked at it then. Between runs under timing models.
+    /// Lets the timing model of a sleeping hart sleep at least up to `cycle`, as if the hart had been looked at then; does nothing to a hart that is
+    /// awake. Only between runs under timing models.
     pub fn pass_sleep<T: TimingModel>(&mut self, timing: &mut T, cycle: u64) {
         if self.arch.waiting && self.progress.timed && !self.is_held() {
             self.sleeps_until(timing, cycle);
         }
     }
 
-    /// Returns the cycle in which the hart wants to go on under its timing model; `u64::MAX`: not by itself.
+    /// Returns the cycle of the hart's next turn under its timing model; `u64::MAX` if the debugger holds the hart, or it sleeps and nothing that is
+    /// scheduled wakes it.
     fn turn(&self, irq_at: u64) -> u64 {
         if self.is_held() {
             u64::MAX
@@ -224,19 +227,19 @@ impl Hart {
         }
     }
 
-    /// Lets cycles pass in which the hart waits under its timing model.
+    /// Lets the hart, which sleeps in `wfi`, and its timing model sleep until `cycle`.
     fn sleeps_until<T: TimingModel>(&mut self, timing: &mut T, cycle: u64) {
         timing.idle_until(cycle);
         self.progress.cycle = timing.now();
         self.turns.reached = self.turns.reached.max(cycle);
     }
 
-    /// Returns whether the hart waits, and what happened on the bus since it began to does not wake it.
+    /// Returns whether the hart sleeps in `wfi` and no enabled interrupt is pending that wakes it.
     fn waits(&self, bus: &Bus) -> bool {
         self.arch.waiting && (bus.mip(self.id) | self.arch.csrs.mip_soft) & self.arch.csrs.mie == 0
     }
 
-    /// Lets cycles pass in which the hart executes nothing, between runs at a pace.
+    /// Lets `cycles` cycles pass in which the hart executes nothing, between two of its turns at a pace.
     fn pass_paced(&mut self, cycles: u64) {
         if cycles == 0 {
             return;
@@ -247,7 +250,7 @@ impl Hart {
         deadlines.pace = deadlines.pace.renamed(count, progress.count).later(cycles);
     }
 
-    /// Lets cycles pass in which the hart waits without timing.
+    /// Lets the hart sleep until `cycle`, between two of its turns without timing.
     fn sleep_until(&mut self, cycle: u64) {
         let slept = cycle.saturating_sub(self.progress.cycle);
         self.progress.sleep(slept);

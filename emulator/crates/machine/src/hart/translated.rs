@@ -24,13 +24,14 @@ pub(crate) use fallback::FallbackContext;
 const HOT_AFTER: u16 = 10_000;
 /// Arrivals at a place that make it worth to be translated in runs, where less is saved.
 const HOT_IN_RUNS_AFTER: u16 = 60_000;
-/// Arrivals in runs after which a place is translated, with what is decoded by then, where everything is to be translated.
+/// Arrivals in runs after which a place is translated under [`Translate::Everything`], together with what is decoded behind it by then.
 const EVERYTHING_IN_RUNS_AFTER: u16 = 2;
 
-/// Bits by which a page's address is shifted in a key: below it is room for 2^36 generations, and it has room for 64 GiB.
+/// Bits by which a key shifts a page's physical address to the left. The low 12 bits of that address are zero, so that a key has room for 2^36
+/// generations below it, and the address has room for 64 GiB of RAM.
 const PAGE_IN_KEY: u32 = 28;
 
-/// All that translated code reads and writes of a hart beside its frame.
+/// Offsets in [`Hart`] of its frame and of all else that translated code reads and writes.
 const LAYOUT: Layout = Layout {
     registers: offset_of!(Hart, arch.registers.0) as i32,
     pc: offset_of!(Hart, arch.pc) as i32,
@@ -107,8 +108,8 @@ impl Hart {
         Ok(())
     }
 
-    /// Has hot code translated by a thread of its own, if any is translated, and interprets it until then. What is to be translated at once
-    /// still is. The guest cannot tell.
+    /// Translates hot code on a thread of its own, and interprets the code until then. Does nothing unless the hart translates [hot](Translate::Hot)
+    /// code: [everything](Translate::Everything) is still translated at once. The guest cannot tell.
     pub fn translate_apart(&mut self) {
         if self.translations.hot_after == HOT_AFTER
             && let Some(translator) = &mut self.translations.translator
@@ -140,8 +141,8 @@ impl Hart {
         }
     }
 
-    /// Executes translated code from `pc`, at slot `index` of `page`, up to where `self.pc` and `self.count` say;
-    /// the value is true if it ended with a trap. `None` if there is no code.
+    /// Executes translated code from `pc`, at slot `index` of `page`; `arch.pc` and `progress.count` say where it stopped. Returns whether it stopped
+    /// with a trap; `None` if there is no translated code for the slot.
     #[inline(never)]
     pub(crate) fn run_translated<T: TimingModel>(
         &mut self,
@@ -161,7 +162,7 @@ impl Hart {
         };
         let (call, code) = self.translated(page, index, pc, kind)?;
         self.translations.frame.execute = Some(fallback::execute::<T>);
-        // Nothing changes it without that the region is left.
+        // A copy is enough: whatever changes `check_at` also makes the code leave its region.
         let mut limit = self.deadlines.check_at;
         if let Some(filters) = env.timing.line_filters() {
             let frame = &mut self.translations.frame;
@@ -210,8 +211,8 @@ impl Hart {
         self.translations.translator.as_ref().map_or(0, |translator| translator.regions())
     }
 
-    /// Executes what of a run is translated, from `pc`, at slot `index` of `page`; the next pc, and whether there may be code
-    /// for that. `None` if there is none for this one.
+    /// Executes translated code for instructions of a run, from `pc`, at slot `index` of `page`. Returns the next pc, and whether there may be
+    /// translated code for it; `None` if there is none for `pc`.
     #[inline(never)]
     pub(crate) fn run_in_run<T: TimingModel>(
         &mut self,
@@ -232,9 +233,8 @@ impl Hart {
         self.translations.fallback_context.operands = run.operands;
         self.translations.fallback_context.env = std::ptr::from_mut(env).cast();
         let left = (most - run.steps) as u64;
-        // SAFETY: as in `run_translated`, with `fallback::execute_in_run::<T>`. The region writes as many steps as are left,
-        // which the run has room for, and no more accesses, of which there is as much room; numbers of instructions it reads at the
-        // slots of the page.
+        // SAFETY: as in `run_translated`, with `fallback::execute_in_run::<T>`. The region writes at most `left` steps, for which the run has
+        // room, and at most as many accesses, for which it has as much room. It reads the numbers of instructions at slots of the page only.
         let result = unsafe { call(std::ptr::from_mut(self).cast(), pc, left, code) };
         let executed = std::mem::replace(&mut self.progress.count, count) - count;
         (run.steps, run.operands) =
@@ -242,7 +242,7 @@ impl Hart {
         Some((self.arch.pc, result == DONE))
     }
 
-    /// The code for a slot, and what calls it, with all in the frame that both kinds of code need.
+    /// Returns the function that enters translated code, and the code for a slot. Sets in the frame what all kinds of code need.
     #[inline(always)]
     fn translated(
         &mut self,
@@ -257,8 +257,8 @@ impl Hart {
         }
         let generation = self.decoded.code.generation() + self.host.fetch_tlb.generation();
         let key = (generation << 2 | kind as u64) << 2 | self.arch.privilege as u64;
-        // Numbers of instructions are those of the page that is fetched from, even if a guest has mapped another one there
-        // without saying so.
+        // Code of runs reads the numbers of instructions of the page that is fetched from. The key holds that page, in case a guest has mapped
+        // another one at `pc` without a fence.
         let key = match kind {
             CodeKind::Untimed | CodeKind::Warming | CodeKind::Logged => key,
             CodeKind::Runs => key | (page.code.pa - RAM_BASE) << PAGE_IN_KEY,
@@ -294,7 +294,7 @@ impl Hart {
         Some((call, code))
     }
 
-    /// Says in the frame what the FP state allows.
+    /// Updates in the frame what translated code may do with FP registers.
     fn update_fp_state(&mut self) {
         let dirty = self.arch.csrs.mstatus & status::FS == status::FS;
         // Why that is enough is said by `fp::host`.

@@ -1,4 +1,4 @@
-//! The untimed loop: an instruction is a cycle.
+//! The loop of untimed runs: cycles follow from the count of instructions, by default one cycle from each.
 
 use std::rc::Rc;
 
@@ -11,9 +11,8 @@ use crate::mmu_tlb::FetchPage;
 /// Slots of a line of code.
 const SLOTS_PER_LINE: usize = 1 << (FILTER_LINE_BITS - 1);
 
-/// Expands to the execution of one instruction. The match is written out in the loop, so that each
-/// operation goes on to the next instruction by itself: the one in the following slot, or, after whatever can go
-/// elsewhere or leave something to do, by way of `$checked`.
+/// Expands to the execution of one instruction. The match is written out in the loop, so that each operation has a jump of its own to the next
+/// instruction: to the following slot, or to `$checked` after an operation that can go elsewhere or leave something to do.
 macro_rules! step {
     ($hart:ident, $env:ident, $slot:ident, $at:ident, $pc:ident, $count:ident, $index:ident, $end:ident,
         $checked:lifetime, $straight:lifetime, $exec:lifetime;
@@ -77,8 +76,8 @@ impl Hart {
                     if T::WARMS {
                         hart.warm_fetch(env, &page, pc);
                     }
-                    // To the end of the page nothing has to be looked at between instructions that follow each
-                    // other, unless something is due before: then it is, after each.
+                    // Up to the end of the page, or of the line for a model that warms, instructions that follow each other need no check between
+                    // them. If something may be due before, a check follows each instruction.
                     let end = if hart.deadlines.check_at - count > SLOTS as u64 {
                         if page.code.is_hot(index, hart.translations.hot_after)
                             && let Some(trapped) = hart.run_translated(env, &page, index, pc, count)
@@ -126,7 +125,7 @@ impl Hart {
         }
     }
 
-    /// Does what the last instruction left to do, and what is due. Interrupts divert `self.pc`.
+    /// Does what the last instruction left to do, and what is due. An interrupt changes `arch.pc`. Returns why the run ends, if it does.
     #[cold]
     #[inline(never)]
     fn pause<T: TimingModel>(&mut self, env: &mut Env<'_, T>) -> Option<RunExit> {
@@ -151,8 +150,8 @@ impl Hart {
         None
     }
 
-    /// Execution did not go through: the slot was empty, the instruction is a region trigger, or
-    /// it trapped. Gives the next pc, or `None` to execute the slot again, now that it is filled.
+    /// Handles an instruction that the loop could not execute: its slot was empty, it is a region trigger, or it trapped. Returns the next pc;
+    /// `None`: the loop goes on at the same pc, as the slot is filled now or a breakpoint was met.
     #[cold]
     #[inline(never)]
     fn execute_slowly<T: TimingModel>(

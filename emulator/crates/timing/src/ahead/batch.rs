@@ -58,7 +58,7 @@ pub(super) struct Batch {
     output: PathOutput,
     defined: Vec<StaticInst>,
     retired: Vec<(Executed, InstOutput)>,
-    /// Side-band records of the simulator's own. Where batches end does not depend on them: the guest could see that.
+    /// Side-band records of the simulator's own. They do not count towards the size of a batch, since the guest could see where batches end.
     notes: Vec<(u8, Vec<u8>)>,
     instructions: usize,
     pub question: Question,
@@ -125,7 +125,7 @@ impl Batch {
     }
 }
 
-/// The half that keeps time, doing what batches say.
+/// Makes the calls of batches to the pipeline, the half of the core that keeps time.
 pub(super) struct Server<'a, S> {
     pipeline: &'a mut Pipeline<S>,
     /// Cycle in which the last instruction was decoded.

@@ -2,17 +2,17 @@
 
 /// Factor by which the bound takes an instruction to be slower than in the slowest recent window.
 const RATE_MARGIN: u64 = 2;
-/// Cycles that the bound adds for all instructions that the core has.
+/// Cycles that the bound adds once, however many instructions the core has still to do.
 const FIXED_MARGIN: u64 = 1024;
 /// Instructions of a window, whose cycles are counted together.
 const WINDOW: u64 = 1024;
-/// Windows in which the rate of a slow one decays, about.
+/// Number of windows, about, in which the rate of a slow window decays.
 const DECAY_WINDOWS: u64 = 16;
 /// Fractional bits of cycles per instruction.
 const FRACTION: u32 = 8;
 
-/// A cycle that the core will hardly have passed, from what is known of how far it has come. That is learned in order, and as
-/// much of it as a rule says: so it does not depend on how quick threads are.
+/// A cycle that the core has very probably not passed, estimated from the finish cycles of earlier batches. The hart learns these in order, and a
+/// rule says how many it learns: the bound therefore does not depend on how quick threads are.
 pub(super) struct CycleBound {
     /// Cycle that the core had come to after [`Self::instructions`].
     cycle: u64,
@@ -48,7 +48,7 @@ impl CycleBound {
         self.window = (self.cycle, self.instructions);
     }
 
-    /// Returns a cycle that the core will hardly have passed after `instructions` instructions.
+    /// Returns a cycle that the core has very probably not passed after `instructions` instructions.
     #[inline(always)]
     pub(super) fn after(&self, instructions: u64) -> u64 {
         let unknown = instructions - self.instructions;

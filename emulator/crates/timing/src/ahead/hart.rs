@@ -27,9 +27,8 @@ pub struct Ahead<'a>(RefCell<Queue<'a>>);
 /// What core and machine say to each other beside the timing model's calls.
 #[derive(Clone, Copy)]
 pub struct CoreWiring<'a> {
-    /// Cycle up to which no commit does anything to the machine that the hart could see; `u64::MAX`: no commit ever
-    /// does. The machine may change it while the core has nothing to do. The core's sink may change it after that cycle
-    /// and, unless it is `u64::MAX`, at a change of privilege.
+    /// Cycle up to which no commit changes anything in the machine that the hart could see; `u64::MAX`: no commit ever does. The machine may set this
+    /// cycle while the core has nothing to do. The core's sink may set it after that cycle and, unless it is `u64::MAX`, at a change of privilege.
     pub quiet_until: &'a SharedCycle,
     /// Cycle in which an interrupt becomes pending, as the core's sink tells; `u64::MAX`: none does.
     pub raised: &'a SharedCycle,
@@ -56,7 +55,7 @@ struct Queue<'a> {
     tap: Option<&'a mut (dyn CoreTap + 'static)>,
     channel: &'a mut dyn BatchChannel,
     batch: Batch,
-    /// Instructions with which the batch is sent.
+    /// Number of instructions from which on the batch is sent.
     most: usize,
     /// Batches sent.
     sent: u64,
@@ -72,7 +71,7 @@ struct Queue<'a> {
     quiet: u64,
     /// The core's last answer, while the core has nothing to do.
     answer: Option<Answer>,
-    /// The hart asked for the cycle of the instruction fetched last, whose retirement may do something to the machine.
+    /// True if the hart waited for the exact cycle of the instruction fetched last: its retirement may then change something in the machine.
     exact: bool,
     /// How often the hart has waited for the core.
     waits: u64,
@@ -191,8 +190,8 @@ impl Queue<'_> {
         self.batch.push(call);
     }
 
-    /// Returns a cycle that the core will hardly have passed with all that it is given by now; `None` if something may
-    /// happen until then that the hart has to know.
+    /// Returns a cycle that the core has very probably not passed after all instructions that it has been given; `None` if something that the hart
+    /// has to know may happen before that cycle.
     #[inline]
     fn reaches(&mut self, before: u64) -> Option<u64> {
         self.refresh_quiet();

@@ -19,8 +19,8 @@ pub(super) const BATCHES: u64 = 16;
 const SPINS: u32 = 300;
 /// Yields of a thread that waits, before it sleeps: to be woken takes as long as many spins.
 const YIELDS: u32 = 400;
-/// The longest sleep of a thread that waits. A thread that goes to sleep just when the other looks whether it does is
-/// not woken: to wait until each write has reached the other processor would cost more, with every batch.
+/// Longest sleep of a thread that waits. A wake-up is lost if a thread goes to sleep just while the other one looks whether it sleeps. To prevent
+/// that, each write would have to reach the other processor before the look, which costs more, with every batch.
 const MAX_SLEEP: Duration = Duration::from_micros(200);
 
 /// Backlog of the core, in instructions, from which on the hart's thread does spare work after it sent a batch.
@@ -35,8 +35,8 @@ const BACKLOG_SLEEP: Duration = Duration::from_micros(50);
 
 /// Carries batches from the hart to the core, and the core's answers back.
 pub(super) trait BatchChannel {
-    /// Gives a batch to the core, which has had `instructions` instructions with it, and leaves one that was done in
-    /// its place, to be cleared. Waits until fewer than [`BATCHES`] are on their way.
+    /// Gives a batch to the core, and leaves in its place a batch that is done, which the caller clears. `instructions`: number of instructions given
+    /// to the core so far, with those of this batch.
     fn send(&mut self, batch: &mut Batch, instructions: u64);
     /// Returns the cycle to which batch `number` (from 1), one of the last [`BATCHES`], took the core. Waits until the
     /// batch is done.
@@ -337,7 +337,7 @@ pub(super) fn serve<S: CommitSink>(pipeline: &mut Pipeline<S>, link: &Link<'_>) 
 /// Waits for batch `number`; returns false if there will be no more.
 fn wait_for_batch(link: &Link<'_>, number: u64) -> bool {
     let is_sent = || link.hart.0.sent.load(Acquire) >= number;
-    // The hart's thread says so before it waits until this one ends.
+    // The hart's thread sets `over` before it waits for the end of this thread.
     let is_over = || link.sleep.0.over.load(SeqCst);
     let is_there = || is_sent() || is_over();
     loop {

@@ -1,15 +1,13 @@
 //! Top-down: what happens to each slot of decode, as many as the core is wide in each cycle.
 //!
-//! Kinds and names are those of the RISC-V performance events draft, with BOOM's definitions (riscv-boom, pull request
-//! 770) at the first level: a slot that the front end leaves empty is its own while decode could take an instruction,
-//! and nobody recovers from a misprediction, flush or trap; recovery lasts until the next instruction is there; a slot
-//! in which decode has to wait is the back end's. Wrong paths are not simulated. Behind a mispredicted branch, and
-//! behind what traps, full groups are taken to be decoded until the ROB is full: bad speculation; then decode waits.
-//! Behind a serialising instruction decode waits until that has committed.
+//! Kinds and names are those of the RISC-V performance events draft, with BOOM's definitions (riscv-boom, pull request 770) at the first level: a
+//! slot belongs to the front end if it is empty although decode could take an instruction, and no recovery from a misprediction, flush or trap is
+//! under way; recovery lasts until the next instruction is there; a slot in which decode has to wait belongs to the back end. Wrong paths are not
+//! simulated. Behind a mispredicted branch, and behind what traps, full groups are taken to be decoded until the ROB is full: bad speculation; then
+//! decode waits. Behind a serialising instruction decode waits until that has committed.
 //!
-//! The core says when it decodes a group. Nothing more is noted of a group that is decoded in the cycle after the last
-//! one, which redirected nothing: its slots are those that retire, of which there are as many as instructions, and
-//! those that no other kind has.
+//! The core says when it decodes a group. If the group is decoded in the cycle after the last group, and that redirected nothing, no more is noted.
+//! The group has as many retiring slots as instructions; its other slots are counted as what all other kinds leave over.
 
 use commit_trace::{CommitRecord, CycleClass};
 use isa::PerfEvent;

@@ -8,9 +8,9 @@ const ROWS: usize = 16;
 /// Most slots of a row, including one past its end; a power of two.
 const SLOTS: usize = 16;
 
-/// The fetch buffer. Instructions since the last redirect lie in rows of the decode width, in program order. In a
-/// cycle, decode takes one group: the instructions of one row that are there and not yet taken. So a row that arrives in pieces is
-/// decoded in pieces, and each piece takes a ROB row.
+/// The fetch buffer. Instructions since the last redirect lie in rows of the decode width, in program order. In a cycle, decode takes one group: the
+/// instructions of one row that are there and not yet taken. A row that arrives in pieces is therefore decoded in pieces, each of which takes a ROB
+/// row.
 pub(crate) struct FetchBuffer {
     /// Decode width, in instructions.
     width: u32,
@@ -84,7 +84,7 @@ impl FetchBuffer {
         }
     }
 
-    /// Adds a packet that is in the buffer from cycle `there` on: it ends the current group if that is decoded before.
+    /// Adds a packet that is in the buffer from cycle `there` on: the current group ends before the packet if the group is decoded before that cycle.
     #[inline(always)]
     pub(crate) fn arrives(&mut self, there: u64) {
         self.end = if there > self.cycle { self.after_slot } else { self.end };

@@ -96,8 +96,7 @@ pub(crate) struct FrontEnd {
     line: u64,
     l1i_refill: u64,
     l1i_prefetch: bool,
-    /// Cycles by which the current packet's F0 was late, and why: of slow packets alone, as long as nobody
-    /// [takes](Self::fetched_packet) it.
+    /// Cycles by which the F0 of packets was late, added up since [`Self::fetched_packet`] took them last; `source` and `translated` say why.
     late: u64,
     source: DataSource,
     translated: Translated,

@@ -86,7 +86,8 @@ impl Lsu {
         }
     }
 
-    /// Answers a load behind a store to its bytes, whose address it may not have seen.
+    /// Answers a load that follows a store to its bytes. If the store's address is not in the queue when the load searches, the load reads the cache
+    /// and fails its order.
     #[inline(never)]
     fn behind(
         &mut self,
@@ -133,10 +134,10 @@ impl Lsu {
         Answer::new(done - early, done, class, tea)
     }
 
-    /// Returns S0 in which a load that waits for a store gets its data, not before `wanted`. One port retries the
-    /// waiting loads in turn, each every third cycle, starting where the load before left off. If it is the only
-    /// port, an access that enters takes a try's cycle, and the later ones shift by one: between two such loads as many enter
-    /// as stand between them.
+    /// Returns the S0, not before `wanted`, in which a load that waits for a store gets its data. One port retries the waiting loads in turn, each
+    /// every third cycle, and starts where the load before left off. If the core has no other port, each access that enters takes the cycle of a try
+    /// and shifts the later tries by one. The accesses that enter between two waiting loads are taken to be those between the two loads in program
+    /// order.
     #[cold]
     fn retry(&mut self, s0: u64, wanted: u64) -> u64 {
         let entered = self.counts.all_loads() + self.counts.stores;

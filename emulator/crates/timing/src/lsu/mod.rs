@@ -202,7 +202,7 @@ pub(crate) struct Lsu {
     row_mask: u64,
     /// S0 of the last load that had to wait for a store's data: the retry port serves loads in turn.
     retried: u64,
-    /// Loads and stores up to and with the last load that had to wait for a store's data.
+    /// Number of loads and stores up to and with the last load that had to wait for a store's data.
     entered: u64,
     /// There is one memory port.
     single: bool,

@@ -12,7 +12,7 @@ pub(crate) struct Victim {
     pub dirty: bool,
 }
 
-/// Lines whose fill is remembered: more than there can be on their way at once, so that they rarely meet.
+/// Number of fills that are remembered: more than can be on their way at once, so that two of them rarely have the same place.
 const FILLS: usize = 256;
 
 /// A line that is being filled, or was.
@@ -48,7 +48,8 @@ pub(crate) struct Cache {
     /// Per set and way the line's number above the set index, plus one; 0: invalid.
     tags: Box<[u32]>,
     sets: Box<[Set]>,
-    /// Ways whose line may only be read, unless others are asked. Used in an L1 data cache, with several harts.
+    /// Ways whose line may be read, but written only after a look into the directory; a bit each, by set. Used in an L1 data cache, with several
+    /// harts.
     asks: Box<[u16]>,
     /// The last fills, by the low bits of the line. Apart from the tags, and small: a big cache's tags are far away on
     /// the host as well.
@@ -66,13 +67,13 @@ snapshot::snapshot!(Cache {
     ways, set_bits, set_mask, shown
 });
 
-/// Lines of a cache of which an access changes nothing there, for functional warming: replacement is random, so that a hit leaves no trace
-/// but the first write to a line.
+/// Lines of a cache to which a further access changes nothing in it, for functional warming. Replacement is random, so that a hit leaves no
+/// trace, except for the first write to a line.
 #[derive(Default)]
 pub(crate) struct ShownLines {
     /// Lines that are there.
     pub reads: LineFilter,
-    /// Lines that are there, written, and not to be asked for.
+    /// Lines that are there, have been written, and may be written again without a look into the directory.
     pub writes: LineFilter,
 }
 
@@ -141,7 +142,7 @@ impl Cache {
         }
     }
 
-    /// Forgets when lines came: all that are on their way are there.
+    /// Lets all lines that are on their way arrive.
     pub(crate) fn settle(&mut self) {
         self.fills.iter_mut().for_each(|fill| fill.cycle = 0);
         self.last_fill = 0;
@@ -267,8 +268,8 @@ impl Cache {
         dirty
     }
 
-    /// Whether a write to the line, which is there and was the last of its set to be looked up or filled, has to be
-    /// asked for.
+    /// Returns whether a write to the line needs a look into the directory first. The line is there, and was the last of its set to be looked up or
+    /// filled.
     #[inline]
     pub(crate) fn asks(&self, line: u64) -> bool {
         let set = (line & self.set_mask) as usize;
@@ -282,7 +283,7 @@ impl Cache {
         self.asks[set] = self.asks[set] & !(1 << way) | u16::from(asks) << way;
     }
 
-    /// Another hart took the line, or reads it.
+    /// Does what another hart's request demands of the line: drops it, or keeps it for reads only.
     pub(crate) fn probed(&mut self, probe: &Probe) {
         if probe.drop {
             self.invalidate(probe.line);

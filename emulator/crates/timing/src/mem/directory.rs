@@ -80,8 +80,8 @@ impl Directory {
         }
     }
 
-    /// Grants a line to a hart that asks for it in `cycle`, as its caches do not hold it, or not to be written. The
-    /// other harts find what that means for them in their [probes](Self::take_probes).
+    /// Grants a line to a hart that asks for it in `cycle`, as its caches do not hold the line, or must not write to it. The other harts find what
+    /// that means for them in their [probes](Self::take_probes).
     pub(super) fn request(&mut self, hart: usize, line: u64, cycle: u64, write: bool) -> Grant {
         let me = 1 << hart;
         let entry = self.lines.entry(line).or_default();

@@ -84,7 +84,7 @@ pub(crate) struct L1d {
     replays: Replays,
     store_data: StoreData,
     pub counts: L1dCounts,
-    /// How the last load or store fared that was no plain hit.
+    /// Outcome of the last load or store that was no plain hit.
     pub demand: Demand,
 }
 
@@ -217,7 +217,7 @@ impl L1d {
         }
         let (s2, until) = match filled {
             Some(_) if !self.tags.asks(line) => return s2,
-            // A line on its way that comes to be read is asked for again when it is there.
+            // Write permission for a line that is on its way for reads is asked for when the line is there.
             Some(filled) => {
                 let s2 = self.register_for_store(s2.max(filled));
                 match self.own(line, s2, lower) {
@@ -235,8 +235,8 @@ impl L1d {
         s2
     }
 
-    /// Makes a line that is there to be read one to be written. Returns `None` if it is at once, as no other hart has
-    /// it; otherwise the first cycle in which an atomic is answered, and who answers.
+    /// Gets write permission for a line that is there for reads. Returns `None` if the hart has the permission at once, as no other hart holds the
+    /// line; otherwise the first cycle in which an atomic is answered, and who answers.
     #[cold]
     #[inline(never)]
     fn own(&mut self, line: u64, s2: u64, lower: &mut Lower) -> Option<(u64, Level)> {

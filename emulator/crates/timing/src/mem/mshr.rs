@@ -4,13 +4,13 @@ use super::bits;
 
 /// Limit of registers in one file.
 const MAX: usize = 16;
-/// A gap before a register's last line is used only if it is at least this long, cycles: about a miss.
+/// Least cycles of a gap before a register's last line for the gap to be used: about a miss.
 const GAP: u64 = 64;
 
 #[derive(Clone, Copy, Default)]
 struct Register {
     line: u64,
-    /// The last line is in flight from `start` to `free`; the one before left in `gap`.
+    /// Cycle in which the line before the last one left. The last line is in flight from `start` to `free`.
     gap: u64,
     start: u64,
     free: u64,

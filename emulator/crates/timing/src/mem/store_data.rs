@@ -14,7 +14,7 @@ pub(super) const REPLAY: u64 = 4;
 /// A refused store is tried again every third cycle: in the one after its S2.
 const RETRY: u64 = 3;
 
-/// Cycles of which it is known whether a store is replayed in them: more than a line takes to come.
+/// Number of cycles for which it is known whether a store is replayed: more than a line takes to arrive.
 const SPAN: usize = 256;
 
 /// Entries by the cycle from which they are free again.
@@ -51,7 +51,7 @@ impl StoreData {
         s2
     }
 
-    /// Returns the cycle of a store's first try from `s2` on to enter with success.
+    /// Returns the cycle of a store's first successful try to enter, from `s2` on.
     pub(super) fn room(&self, s2: u64) -> u64 {
         let free = self.entries.available();
         let waits = self.after_replays(free.max(s2)) - s2;
@@ -69,8 +69,7 @@ impl StoreData {
         self.entries.take(self.until);
     }
 
-    /// Returns the first cycle from `s2` on in which a miss is accepted that is no store's: none is while all entries
-    /// are taken.
+    /// Returns the first cycle from `s2` on in which the miss of anything but a store is accepted. No such miss is while all entries are taken.
     pub(super) fn accepts(&self, s2: u64) -> u64 {
         // A load may have missed before the last store did, which comes before it in program order.
         match s2 < self.taken {

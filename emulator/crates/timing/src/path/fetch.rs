@@ -43,7 +43,7 @@ impl Fetch {
         }
     }
 
-    /// Starts a packet with the instruction at `pc`; `to_pa` more is its physical address.
+    /// Starts a packet with the instruction at `pc`, whose physical address is `pc` plus `to_pa`.
     #[inline(always)]
     pub(crate) fn packet(&mut self, pc: u64, len: u8, to_pa: u64) -> Packet {
         let sequential = self.position.limit != 0;
@@ -53,8 +53,8 @@ impl Fetch {
         self.predictor.packets(1);
         let straddles = self.position.start_packet(pc, len, self.packet_bytes);
         self.seen = 0;
-        // A packet of the page after the instruction's first half is taken to follow in memory: the machine
-        // tells one physical address per instruction.
+        // A packet in the page after that of the instruction's first half is taken to follow in physical memory, too: the machine tells one physical
+        // address per instruction.
         let line = self.position.start.wrapping_add(to_pa) >> LINE_BITS;
         Packet::new(line, sequential, straddles)
     }
@@ -170,7 +170,7 @@ impl Fetch {
         self.history = History::default();
     }
 
-    /// Leaves the packet as if nothing had ended it, though the next instruction may be of the same one: that starts a packet now.
+    /// Leaves the packet as if nothing had ended it. The next instruction starts a packet, even if it lies in the bytes of this one.
     pub(crate) fn leave(&mut self) {
         if self.position.limit != 0 {
             self.run_on(self.position);
@@ -178,7 +178,7 @@ impl Fetch {
         self.position.limit = 0;
     }
 
-    /// Follows the path by a log of it. Packets are those in which the instructions themselves would be followed, and the predictors learn the same.
+    /// Follows the path that a log records. Packets are formed and the predictors learn as if each instruction had been followed.
     pub(crate) fn replay(&mut self, segments: &[PathSegment]) {
         for segment in segments {
             let (lengths, count) = (segment.lengths, segment.lengths.count());

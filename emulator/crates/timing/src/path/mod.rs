@@ -43,7 +43,7 @@ pub(crate) struct Path {
     pub observed_by: ObservedBy,
 }
 
-/// What the path so far has left behind.
+/// State that the path so far has left in fetch, predictors, TLBs and the list of stores.
 struct State {
     fetch: Fetch,
     /// Page of the last translated fetch.
@@ -225,8 +225,7 @@ impl Path {
         WarmPage::look_up(itlb, tables, pc, walks)
     }
 
-    /// Returns what fetch and the predictors know, in whose place a new one is until it is [given back](Self::give_back): what does not
-    /// time needs none.
+    /// Takes the state of fetch and predictors. An empty one takes its place until it is [given back](Self::give_back), since only timing needs it.
     pub(crate) fn take_fetch(&mut self, preset: &Preset) -> Fetch {
         std::mem::replace(&mut self.state.fetch, Fetch::new(preset))
     }
@@ -241,7 +240,7 @@ impl Path {
         &mut self.state.fetch
     }
 
-    /// Takes it that the next page of code is another one: the hart has executed without the path.
+    /// Forgets the page of the last fetch, so that the next fetch looks up the ITLB: the hart has executed without the path.
     pub(crate) fn leave_page(&mut self) {
         self.state.page = u64::MAX;
     }
@@ -283,7 +282,7 @@ impl State {
         }
     }
 
-    /// Returns the packet that was started, with whether its page is in the ITLB; if not, notes what the walk reads.
+    /// Returns the packet that was started, marked if its page misses in the ITLB; in that case, notes what the walk reads.
     #[inline(always)]
     fn in_page(&mut self, packet: Packet, translated: bool, walks: &mut Vec<WalkReads>) -> Packet {
         match self.fetch.position.start >> 12 != self.page && translated && self.fetch_page(walks) {

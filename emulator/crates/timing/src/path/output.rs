@@ -137,7 +137,7 @@ impl Step {
     }
 }
 
-/// What the path tells the pipeline of one batch. The two may be on processors of their own: it is written and read front to
+/// What the path tells the pipeline of one batch. Path and pipeline may run on different processors. The output is written and read from front to
 /// back, which costs the host's caches least.
 #[derive(Debug, Default)]
 pub(crate) struct PathOutput {
@@ -235,8 +235,7 @@ impl Draft {
         }
     }
 
-    /// Returns the steps of a run, none of which starts a packet yet, where its words are written, and where it is
-    /// written what its accesses find.
+    /// Returns the steps of a run, none of which starts a packet yet; the writer of its words; and the room for what its accesses find.
     #[inline(always)]
     pub(super) fn begin(
         &mut self,

@@ -47,7 +47,7 @@ impl Position {
 
 /// Walks that are remembered; a power of two.
 const WALKS: usize = 2048;
-/// Bytes up to the end of a packet from which on a walk is not remembered.
+/// Distance in bytes from the start of a segment to the limit of the packet before, from which on no remembered walk is used.
 const FAR: u64 = 1 << 16;
 
 /// The packets of a segment of the path that begins in a certain way.
@@ -55,7 +55,7 @@ const FAR: u64 = 1 << 16;
 struct Walk {
     start: u64,
     lengths: SegmentLengths,
-    /// What matters of the position before; 0: a packet has to be started.
+    /// Distance to the limit and room of the packet before, which decide the walk; 0: a packet has to be started.
     from: u64,
     /// How many packets are started.
     packets: u32,

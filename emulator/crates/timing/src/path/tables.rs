@@ -14,15 +14,16 @@ const REGION_BITS: u32 = 21;
 /// The bits of an entry's address that tell which of its table it is.
 const INDEX: u64 = 0xff8;
 
-/// The last walk in each region that has a table of the last level to itself. One for each page would not stay in the
-/// host's caches. Not part of the state between runs: the hart walks anew in each.
+/// The last walk in each 2 MiB region, which is what one table of the last level maps. Walks of all pages would not stay in the host's caches. Not
+/// part of the state between runs: the hart walks anew in each.
 #[derive(Clone, Default)]
 pub(super) struct Tables(HashMap<u64, Region, BuildHasherDefault<RegionHasher>>);
 
 #[derive(Clone, Copy)]
 struct Region {
     walk: PageWalk,
-    /// The last entry is the page's own: the entries of other pages differ in their place in the table.
+    /// True if the walk ends in a table of the last level: the walk for another page of the region differs only in the place of the last entry in
+    /// that table.
     by_page: bool,
 }
 
@@ -42,7 +43,7 @@ impl Tables {
         let last = last.filter(|_| walk.page_bits == 12);
         let region = Region {
             walk: *walk,
-            // False for a walk that ends at an invalid entry of another level, but for chance.
+            // False for a walk that ends at an invalid entry of a higher level, unless that entry has by chance the page's place in its table.
             by_page: last.is_some_and(|last| last & INDEX == index(va)),
         };
         self.0.insert(va >> REGION_BITS, region);

@@ -15,8 +15,8 @@ pub(super) struct Tlb {
     bits: [u8; MAX],
     used: u64,
     hand: u32,
-    /// By the low bits of the number of a 4 KiB page: a page that is there, its number plus one, and the bit in
-    /// `used` of the entry that holds it.
+    /// Filter in front of the search, by the low bits of a 4 KiB page number: the number, plus one, of a page that the TLB holds (0: none), and the
+    /// bit in `used` of its entry.
     filter: [(u64, u64); FILTER],
     /// Entries that the filter may not show: those of superpages, and those whose place in the filter went to another.
     hidden: u64,

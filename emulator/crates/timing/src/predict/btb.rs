@@ -105,8 +105,8 @@ impl Btb {
         self.next = self.late.front().map_or(u64::MAX, |late| late.due);
     }
 
-    /// Writes a branch. A new one goes to the way that has others of its bank's block, else where the parity of all tags of
-    /// the set says.
+    /// Writes a branch. A new branch goes to the way that holds other branches of its block and bank, or else to the way that the parity of all tags
+    /// of the set names.
     fn write_now(&mut self, at: FetchSlot, found: Known, branch: &BranchOutcome) {
         let way = if found.hit { found.way } else { self.way_for(at) };
         let kind = if branch.conditional { CONDITIONAL } else { 0 };

@@ -1,4 +1,4 @@
-//! What is known of a branch or jump before cycles are.
+//! What the path alone tells of the prediction of a branch or jump, before any cycle is known.
 
 use super::{BranchOutcome, FetchSlot, Known, Stage};
 
@@ -38,8 +38,8 @@ impl Component {
     pub(crate) const COUNT: usize = 7;
 }
 
-/// What follows from the path alone of how the front end deals with a branch or jump. F1, the micro BTB, is not part of
-/// it: that is written when branches commit.
+/// What follows from the path alone of how the front end deals with a branch or jump. The prediction of F1 is not part of it, since the micro BTB is
+/// written when branches commit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Forecast {
     /// Where the branch or jump stands.
@@ -79,7 +79,7 @@ impl Forecast {
         Self { at, rest }
     }
 
-    /// Returns the forecast of a conditional branch that the BTB has as one; `target`: with where it went.
+    /// Returns the forecast of a branch that the BTB knows as a conditional one. `target`: the BTB also has the address where the branch went.
     #[inline(always)]
     pub(super) fn of_known(
         at: FetchSlot,

@@ -12,8 +12,8 @@ const OFFSET_BITS: u32 = 13;
 const INDEX: usize = 128;
 /// Writes that can be waiting for their branch's commit: about as many as packets can be in flight.
 const LATE: usize = 32;
-/// Cycles, more than any branch commits after one that was predicted before it. Low halves of cycles that are further apart say that an entry is old: they come
-/// round every 4 billion cycles.
+/// Bound, in cycles, of how much later than a write the branch of another entry can commit. `Entry::trained` holds low halves of cycles, which come
+/// round every 4 billion cycles: if the difference is larger, the entry is old.
 const MAX_COMMIT_LAG: u32 = 1 << 24;
 
 #[derive(Clone, Copy, Default)]
@@ -120,8 +120,8 @@ impl MicroBtb {
         entry.counter = saturate(entry.counter, taken);
     }
 
-    /// Has a branch written of which the micro BTB knew nothing, or something else. A new one goes to the way that has
-    /// others of its bank's block, else where a hash of all tags says.
+    /// Schedules the write of a branch of which the micro BTB knew nothing, or something wrong. A new branch goes to the way that holds other
+    /// branches of its block and bank, or else to the way that a hash of all tags names.
     #[cold]
     #[inline(never)]
     pub(crate) fn write(

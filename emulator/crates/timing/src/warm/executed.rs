@@ -59,7 +59,7 @@ impl<S: CommitSink> Warming<'_, S> {
 
     /// Keeps the core warm as if the hart took an interrupt in place of the instruction at `pc`.
     pub fn interrupted(&mut self, pc: u64) {
-        // Where fetch goes on is not asked after a flush.
+        // Predictors do not use the target of a flush, so that `pc` may stand for the handler.
         self.follow(&[PathSegment::trap(pc, pc)]);
     }
 

@@ -50,7 +50,7 @@ struct FollowerThread {
 }
 
 impl Follower {
-    /// Has the predictors learn, or not, from what the hart executes from now on. The path has all that was learnt once they do not.
+    /// Sets whether the predictors learn from what the hart executes from now on. Once they do not, `path` has all that was learnt.
     pub(super) fn go_on(&mut self, learning: Learning, path: &mut Path) {
         let before = std::mem::replace(&mut self.learning, learning);
         if before.is_off() == learning.is_off() {

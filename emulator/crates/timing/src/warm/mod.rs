@@ -1,16 +1,16 @@
 //! Functional warming: the hart executes without timing, and caches, TLBs, memory rows and predictors become what they would be.
 //!
-//! The core's own arrays are accessed, by the code that times accesses, each access long after the one before: so nothing is ever on its
-//! way or busy, and what it took is forgotten at the end ([`Core::end_warming`]). What a hit leaves no trace in is shown to the hart by filters
-//! of lines, so that it asks only for the rest.
+//! Warming accesses the core's own caches, with the code that times accesses. Each access comes long after the one before, so that no line is on its
+//! way and nothing is busy; the cycles are forgotten at the end ([`Core::end_warming`]). Filters show the hart the lines whose hits leave no trace in
+//! the caches: the hart tells the model only of accesses to other lines.
 //!
 //! The cores of several harts share one time of accesses ([`SharedMemory::after_all`](crate::SharedMemory)), and the directory is kept as in a timed run: a hart that reads
 //! or writes a line of others leaves them messages, which hide the line at their next turn ([`TimingModel::other_harts_executed`]).
 //!
 //! Predictors and the return stack learn from a log of the path, on a thread of its own ([`follower`]).
 //!
-//! Not kept warm: the micro BTB, which learns by cycles, the store queue, and bits of use of pages that are accessed in shown lines alone. The timed
-//! warm-up before a measured unit is for those.
+//! Not kept warm: the micro BTB, which learns by cycles; the store queue; and the TLBs' bits of use for pages of which only shown lines are accessed.
+//! The timed warm-up before a measured unit is for these.
 
 mod executed;
 mod follower;
@@ -38,8 +38,8 @@ const APART: u64 = 4096;
 /// Lines of a page.
 const PAGE_LINES: u64 = 1 << (12 - LINE_BITS);
 
-/// Stands for a core while its hart executes without timing, and keeps the core's caches warm. One may follow another, with the same result
-/// as a single one, until [`Core::end_warming`].
+/// Stands for a core while its hart executes without timing, and keeps the core's caches warm. Several values in a row have the same result as a
+/// single one, until [`Core::end_warming`].
 pub struct Warming<'a, S> {
     path: &'a mut Path,
     pipeline: &'a mut Pipeline<S>,
@@ -70,7 +70,7 @@ pub(crate) struct WarmState {
     peer_requests: u64,
 }
 
-/// Which lines are shown of the page that an entry of a TLB holds.
+/// Lines that the filters show of the page in one TLB entry.
 #[derive(Clone, Copy, Default)]
 struct ShownPage {
     /// Physical number of the page.
@@ -202,7 +202,7 @@ impl<'a, S: CommitSink> Warming<'a, S> {
         }
     }
 
-    /// Lets the predictors learn, if they do, from a path that was logged elsewhere, after what is in the [log](TimingModel::path_log).
+    /// Lets the predictors, if they learn, follow a path that was logged elsewhere, after the path in the [log](TimingModel::path_log).
     pub fn follow(&mut self, segments: &[PathSegment]) {
         for segment in segments {
             let log = &mut self.state.follower.log;
@@ -223,7 +223,7 @@ impl<'a, S: CommitSink> Warming<'a, S> {
         self.state.cycle
     }
 
-    /// Reads what the walks read that the last access caused.
+    /// Reads the page-table entries of the walks that the last access caused.
     fn walk(&mut self, side: TlbSide) {
         for reads in std::mem::take(&mut self.state.walks) {
             let cycle = self.next_cycle();
@@ -232,8 +232,8 @@ impl<'a, S: CommitSink> Warming<'a, S> {
         }
     }
 
-    /// Notes that a line will be shown of a page which an entry of a TLB holds. If the entry held another page before, that page's lines are
-    /// hidden, so that the next access to one is seen.
+    /// Notes that the filters will show a line of a page that a TLB entry holds. If the entry held another page before, the lines of that page are
+    /// hidden, so that the model is told of the next access to one of them.
     fn note_page(&mut self, side: TlbSide, found: WarmPage, pa: u64) {
         let pages = match side {
             TlbSide::Data => &mut self.state.data_pages,
@@ -243,7 +243,7 @@ impl<'a, S: CommitSink> Warming<'a, S> {
         let page = pa >> 12;
         let line = 1 << ((pa >> LINE_BITS) % PAGE_LINES);
         if !found.missed {
-            // One page of a superpage has its lines known; those of its others stay shown when the entry goes.
+            // A superpage's entry knows the lines of one of its 4 KiB pages only; lines of the other pages stay shown when the entry goes.
             match known.page {
                 0 => *known = ShownPage { page, lines: line },
                 same if same == page => known.lines |= line,

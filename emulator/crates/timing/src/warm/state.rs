@@ -6,8 +6,9 @@ use snapshot::{Archive, Snapshot as _};
 use crate::Core;
 
 impl<S: CommitSink> Core<S> {
-    /// Saves what a core that has timed nothing yet learnt while it was [kept warm](super::Warming), and ends its warming; or loads it into a core that has done
-    /// nothing yet, whose cycle and counts stay as they are. The single hart's core has last-level cache and memory for itself.
+    /// Ends warming, and saves what a core that has timed nothing yet learnt while it was [kept warm](super::Warming); or loads that into a core that
+    /// has done nothing yet, whose cycle and counts stay as they are. Only for the core of a single hart, which has the last-level cache and memory
+    /// for itself.
     ///
     /// # Errors
     /// If what is loaded is not the state of such a core.

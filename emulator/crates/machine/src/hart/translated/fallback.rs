@@ -5,11 +5,11 @@ use translator::{DONE, Fallback, GO_ON, STAYS, TRAPPED};
 
 use crate::hart::{Env, Hart, InstPosition, RunBuffer};
 
-/// What a call of translated code lends to the interpreter that it may call.
+/// What a hart that calls translated code lends to the functions that this code calls.
 pub(crate) struct FallbackContext {
     /// An [`Env`] of the timing model whose function the frame has.
     pub(super) env: *mut u8,
-    /// What the last instruction that was executed so has raised.
+    /// Trap of the last instruction of translated code that the interpreter executed, if the instruction raised one.
     pub(super) trap: Option<Trap>,
     /// The run, and how many operands it has.
     pub(super) run: *mut RunBuffer,
@@ -22,9 +22,9 @@ impl Default for FallbackContext {
     }
 }
 
-/// Executes one instruction of translated code in the interpreter, with all registers in their places. `vpage` is the
-/// virtual page, `left` what may be executed from the block's start on. Unless it gives [`GO_ON`], the region has to be left with the
-/// value minus 1, one of [`DONE`] and [`TRAPPED`].
+/// Executes one instruction of translated code in the interpreter; before the call, all registers are stored in the hart. `vpage` is the address of
+/// the virtual page, `left` the number of instructions that may be executed from the start of the block on. Returns [`GO_ON`] if the region goes on;
+/// otherwise the region has to be left with the result minus 1, which is [`DONE`] or [`TRAPPED`].
 ///
 /// # Safety
 /// `hart` is the one that the region was called with, which has lent this run's environment, and `inst` one that
@@ -119,7 +119,7 @@ unsafe fn execute_one<'a, T: TimingModel>(
     }
 }
 
-/// Logs what a region has executed of a block that it leaves at `inst`, and has not logged.
+/// Logs the instructions of a block that the region has executed, but not logged, before it leaves the block at `inst`.
 ///
 /// # Safety
 /// `inst` is one of those that a translator keeps of a block.
@@ -156,7 +156,7 @@ impl Hart {
     }
 }
 
-/// Executes one instruction of a run. If it cannot be part of one, the run ends before it, and the region is left: the value is
+/// Executes one instruction of a run. If the instruction cannot be part of a run, the run ends before it and the region has to be left: the result is
 /// [`STAYS`] plus 1.
 ///
 /// # Safety
