@@ -189,7 +189,7 @@ impl<'a> Graph<'a> {
         let issued = |other: &usize| {
             self.row(*other).issue + 1 == row.issue && self.queue(*other) == inst.queue()
         };
-        // The oldest row that issued then, one of the same class if there is any.
+        // The oldest row that issued in the cycle before; if any of these rows is of the same class, the oldest of that class.
         let of_class = |other: &usize| self.is(*other, |other| other.class == inst.class);
         let holder = self
             .older(at)

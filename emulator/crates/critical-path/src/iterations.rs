@@ -29,7 +29,7 @@ pub struct Iterations {
     pub entries: u64,
     /// How often the loop was left within excerpts.
     pub exits: u64,
-    /// Cycles between commits that an instruction of the loop's body ends.
+    /// Cycles from one commit to the next, summed over the commits of instructions in the loop's body.
     pub own_cycles: u64,
     /// Cycles of the whole iterations by instruction and cause: sums over the critical paths of iterations that follow each
     /// other.

@@ -1,9 +1,9 @@
 //! What bounds a piece of an execution, out of the timing core's own knowledge.
 //!
-//! The core tells a [`Collector`] all stages of some consecutive instructions now and then: [`Excerpts`]. Of those, [`CriticalPath`]
-//! walks back along what each stage waited for last, and so gives each cycle to one cause of one instruction (B. Fields, S. Rubin,
-//! R. Bodík, "Focusing Processor Policies via Critical-Path Prediction", ISCA 2001). [`find_loops`] finds natural loops in the code
-//! that was executed, and [`Iterations`] what excerpts say of one.
+//! Now and then, the core tells a [`Collector`] all stages of some consecutive instructions, which become [`Excerpts`]. [`CriticalPath`] walks back
+//! through an excerpt along what each stage waited for last, and gives each cycle to one cause of one instruction (B. Fields, S. Rubin, R.
+//! Bodík, "Focusing Processor Policies via Critical-Path Prediction", ISCA 2001). [`find_loops`] finds natural loops in the code that was
+//! executed, and [`Iterations`] finds what excerpts say of one loop.
 //!
 //! ```
 //! use commit_trace::StaticInfo;

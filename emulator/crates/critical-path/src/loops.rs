@@ -15,7 +15,7 @@ pub struct Loop {
     pub header: InstId,
     /// Instructions of the loop, by address. Instructions of functions that it calls are not among them.
     pub body: Vec<InstId>,
-    /// Smallest loop of the list around this loop, by its place in the list.
+    /// Index in the list of the smallest loop around this loop.
     pub parent: Option<usize>,
 }
 
@@ -26,8 +26,8 @@ impl Loop {
     }
 }
 
-/// Finds the loops of functions, which are given by number with their instructions: those that were executed at least once. The
-/// targets of indirect jumps are those that `excerpts` show. Loops that are entered in several places are not found.
+/// Finds the loops of functions. `functions` has, by the function's number, the instructions that were executed at least once. The targets of
+/// indirect jumps are those that `excerpts` show. Loops that are entered in several places are not found.
 pub fn find_loops(
     code: &Code<'_>,
     excerpts: &Excerpts,
@@ -60,16 +60,16 @@ pub fn find_loops(
     loops
 }
 
-/// Dominators of the instructions of a [`Flow`]: what each way to them goes through.
+/// Dominators of the instructions of a [`Flow`]: the instructions that every path to an instruction goes through.
 struct Dominators {
     /// For each instruction, the number of its immediate dominator; for an entry, the number of instructions.
     of: Vec<usize>,
-    /// For each instruction, its number in postorder: what a way comes to first has the larger one.
+    /// For each instruction, its number in postorder: a dominator has a larger number than what it dominates.
     rank: Vec<usize>,
 }
 
 impl Dominators {
-    /// Returns whether each way from an entry to `other` goes through `one`.
+    /// Returns whether every path from an entry to `other` goes through `one`.
     fn dominates(&self, one: usize, mut other: usize) -> bool {
         while self.rank[other] < self.rank[one] {
             other = self.of[other];

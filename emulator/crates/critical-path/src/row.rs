@@ -39,8 +39,8 @@ impl Excerpts {
         Some(Self { widths, delays, list })
     }
 
-    /// Checks excerpts that come from a file, whose cycles may be out of order or beyond any run. Those that a core told need
-    /// no check.
+    /// Checks excerpts that come from a file, whose cycles may be out of order or beyond any run. Excerpts that come straight from a core need no
+    /// check.
     ///
     /// # Errors
     /// What was expected, and what was found.

@@ -13,7 +13,7 @@ const FETCH: u64 = 4;
 /// An edge of the critical path: consecutive cycles with one cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Rows that the cycles are given to.
+    /// Row that the cycles are given to.
     pub row: usize,
     /// Why the cycles passed.
     pub cause: Cause,
@@ -47,8 +47,8 @@ enum Node {
     Left,
 }
 
-/// The critical path of consecutive rows: edges without a gap, from the commit before the first row to that of the last one.
-/// Rows before the first have no part in it: what they did was over by then.
+/// The critical path of consecutive rows: edges without a gap, from the commit before the first row to the commit of the last row. Rows before the
+/// first have no part in it: what they did was over by then.
 #[derive(Clone, Debug, Default)]
 pub struct CriticalPath {
     edges: Vec<Edge>,

@@ -83,11 +83,11 @@ const WORTH: usize = if cfg!(test) { 1 } else { 1 << 16 };
 /// Sums by owner (a process), instruction and `BITS` more bits (what for). The sums of owners that do not run are packed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnedTally<const BITS: u32> {
-    /// Keys: what for, above the instruction, whose low bits tell most apart; then the owner.
+    /// Sums by key. The low bits of a key are the instruction, which tells most keys apart; above it is what the sum is for, and then the owner.
     hot: Tally,
-    /// Keys that the last look left there.
+    /// Number of keys that the last look left in `hot`.
     left: usize,
-    /// By owner; numbers: what for, below the instruction.
+    /// Packed sums by owner. The low bits of a number are what the sum is for; above them is the instruction.
     cold: Vec<Packed>,
 }
 
@@ -102,8 +102,8 @@ impl<const BITS: u32> OwnedTally<BITS> {
         self.hot.add(key, amount);
     }
 
-    /// Packs the sums of the owners that are cold. As it looks at all sums, it waits until there are twice as many as after the
-    /// last time.
+    /// Packs the sums of the owners that are cold. This looks at all sums: therefore it waits until there are twice as many sums as after the last
+    /// time.
     pub(crate) fn pack_cold(&mut self, is_cold: impl Fn(usize) -> bool) {
         if self.hot.len() >= 2 * self.left.max(WORTH) {
             self.pack(is_cold);

@@ -1,6 +1,6 @@
-//! Estimates from a part of what is estimated, with their intervals.
+//! Estimates from a sample, with their confidence intervals.
 //!
-//! An interval tells of chance alone: what is timed in another state than it would have comes on top.
+//! An interval covers the sampling error alone. The error of a unit that is timed from another state than it would have in a whole run comes on top.
 
 use std::collections::BTreeMap;
 
@@ -57,13 +57,13 @@ const FREEDOM_OF_DIFFERENCES: f64 = 2.0 / 3.0;
 pub enum Deviations {
     /// From how far each unit is off the stratum's mean. A drift within the stratum makes the interval wider than it need be, which suits strata of few units.
     FromMean,
-    /// From how much units differ that follow each other, if each was drawn of as many that follow each other (*successive differences*: Wolter, *Introduction to Variance Estimation*, 8.2).
-    /// A slow drift within the stratum adds nothing.
+    /// From the differences between successive units, if each unit was drawn from the same number of successive places (*successive differences*:
+    /// Wolter, *Introduction to Variance Estimation*, 8.2). A slow drift within the stratum adds nothing.
     Successive,
 }
 
 impl Deviations {
-    /// Returns the degrees of freedom for each unit but one.
+    /// Returns the degrees of freedom that each unit of a stratum adds, except one unit.
     fn freedom(self) -> f64 {
         match self {
             Self::FromMean => 1.0,
@@ -89,7 +89,8 @@ pub struct Margin {
 }
 
 impl Estimate {
-    /// Returns the ratio of two sums over units, each of which has a part of both (Cochran, *Sampling Techniques*, 6.4). `rest` is the share of all that there is which is in no unit: what is known has no error. `None` without two units.
+    /// Returns the ratio of two sums over units, each of which has a part of both (Cochran, *Sampling Techniques*, 6.4). `rest` is the share of the
+    /// whole that is in no unit: what is in units is known exactly (finite-population correction). `None` without two units.
     pub fn of_ratio(units: impl Iterator<Item = (f64, f64)> + Clone, rest: f64) -> Option<Self> {
         let count = units.clone().count() as f64;
         let (part, whole) =
@@ -111,7 +112,7 @@ impl Estimate {
     /// Returns the ratio of two sums over strata, of each of which some units were drawn (Cochran, *Sampling Techniques*, 5.5 and 6.11). `None` without two units, or if no stratum
     /// has two of them. Where a stratum has one unit that stands for more than itself, the others' variance is taken for its own.
     ///
-    /// `units` are in the order in which their strata's units are.
+    /// The units of each stratum must be in the order of their places.
     pub fn of_strata(units: &[StratumUnit], deviations: Deviations) -> Option<Self> {
         let (part, whole) = units.iter().fold((0.0, 0.0), |sums, unit| {
             (sums.0 + unit.stands_for * unit.part, sums.1 + unit.stands_for * unit.whole)
@@ -148,7 +149,7 @@ impl Estimate {
                     (squares(units) / (drawn - 1.0), 1f64.max((drawn - 1.0) * deviations.freedom()))
                 }
             };
-            // What is known of the units for which one stands is that one.
+            // Only the unit itself is known of all the units that it stands for.
             let unknown =
                 units.iter().map(|unit| unit.stands_for * (unit.stands_for - 1.0).max(0.0));
             let of_stratum = of_one * unknown.sum::<f64>();
@@ -160,7 +161,7 @@ impl Estimate {
         Some(Self::of_standard_error(value, error, freedom.max(1.0)))
     }
 
-    /// Returns a ratio of two sums over `count` units, the second of which is `whole`, from the sum of the units' squared distances.
+    /// Returns a ratio of two sums over `count` units, the second of which is `whole`, from the sum of the units' squared residuals.
     fn of_squares(value: f64, squares: f64, (count, whole): (f64, f64), rest: f64) -> Option<Self> {
         if count < 2.0 || whole <= 0.0 {
             return None;
@@ -169,7 +170,7 @@ impl Estimate {
         Some(Self::of_standard_error(value, error, count - 1.0))
     }
 
-    /// Returns an estimate with a standard error that is known by so many degrees of freedom.
+    /// Returns an estimate with a standard error that was estimated with `freedom` degrees of freedom.
     pub(crate) fn of_standard_error(value: f64, error: f64, freedom: f64) -> Self {
         let interval = |confidence| Interval { half_width: error * student(confidence, freedom) };
         Self { value, within_95: interval(0.95), within_99_7: interval(0.997) }
@@ -192,7 +193,7 @@ impl Estimate {
 }
 
 impl Margin {
-    /// Returns the margins of what is distributed about its true value with a standard error, which is known by so many degrees of freedom.
+    /// Returns the margins of a value with a standard error that was estimated with `freedom` degrees of freedom.
     pub(crate) fn of_standard_error(error: f64, freedom: f64) -> Self {
         Self {
             within_95: error * student(0.95, freedom),
@@ -201,7 +202,7 @@ impl Margin {
     }
 }
 
-/// Returns how many standard errors a two-sided interval reaches for a confidence, by Student's t with so many degrees of freedom.
+/// Returns the half width of a two-sided confidence interval in standard errors, by Student's t distribution with `freedom` degrees of freedom.
 fn student(confidence: f64, freedom: f64) -> f64 {
     let distribution = StudentsT::new(0.0, 1.0, freedom).expect("there are two units or more");
     distribution.inverse_cdf(0.5 + confidence / 2.0)

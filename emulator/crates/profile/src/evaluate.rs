@@ -135,7 +135,8 @@ impl Evaluator {
         self
     }
 
-    /// Also counts all units of a sampled region as one subsample, as how much they differ says nothing of chance.
+    /// Also counts all units of a sampled region as one subsample, because the variance between units that were chosen tells nothing of the error by
+    /// chance.
     pub fn of_chosen_units(mut self) -> Self {
         self.run.subsamples = Some(Box::new(Subsamples::new(true)));
         self
@@ -314,13 +315,13 @@ struct Run {
     counted: u64,
     /// Stretches of the region so far.
     units: usize,
-    /// What profiled cycles stand for at present, as a multiple of themselves.
+    /// Weight of the present profiled cycles: how many cycles of the region each of them stands for.
     weight: u64,
-    /// Profiled cycles of the present weight, up to when it was taken up last.
+    /// Profiled cycles that had the present weight before it last became the present one.
     weighed: u64,
-    /// Profiled cycles of all weights when the present weight was taken up last.
+    /// Profiled cycles of all weights when the present weight last became the present one.
     weighed_from: u64,
-    /// What was counted of cycles of other weights.
+    /// Counts of the cycles of other weights, by weight.
     others: Vec<(u64, WeightCounts)>,
     /// Some filter has a privilege.
     by_privilege: bool,
@@ -334,10 +335,9 @@ struct Run {
     /// How often the region has restarted.
     region_restarts: u32,
     stretches: MarkedIntervals,
-    /// The profiled cycle whose span or group must be shown to some view; 0: a sample is pending.
+    /// First profiled cycle whose span or group some view must see; 0 if a sample is pending, because views must then see every span.
     next_due: u64,
-    /// The profiled cycle whose span or group must be shown to some view; 0: a sample waits for a span. Samples that wait for
-    /// records alone do not count.
+    /// First profiled cycle whose span or group some view must see, not counting samples that wait for records alone; 0 if a sample waits for a span.
     next_look: u64,
     /// Blocks are evaluated as a whole where that is possible.
     by_blocks: bool,
@@ -465,7 +465,7 @@ impl Run {
     }
 }
 
-/// Returns who executes at present. It borrows fields alone, so that views can be shown it.
+/// Returns who executes at present. The function borrows single fields, so that the views can be changed meanwhile.
 fn execution_context<'a>(
     process: ProcessId,
     stacks: &'a Option<Box<CallStacks>>,

@@ -276,8 +276,8 @@ impl MisplacedCounter {
         self.units.len() + self.others.len()
     }
 
-    /// Cuts the places of ended processes. As the search looks at all places, it waits until there are twice as many as after
-    /// the last search.
+    /// Cuts the places of ended processes. The search looks at all places: therefore it waits until there are twice as many places as after the last
+    /// search.
     pub(crate) fn pack_cold(&mut self, has_ended: impl Fn(ProcessId) -> bool) {
         if self.len() < 2 * self.left.max(WORTH) {
             return;

@@ -135,8 +135,8 @@ impl Evaluation {
         merged
     }
 
-    /// Adds up what was counted of cycles, but for samplers. `merged` has processes, threads, instructions and contexts, and no counts; `first` has what all of `parts`
-    /// have counts of.
+    /// Adds up all counts of cycles except those of samplers. `merged` has processes, threads, instructions and contexts, but no counts. `first`
+    /// tells which counts all of `parts` have.
     pub(crate) fn sum(mut merged: Self, first: &Self, parts: &[(&Self, &MergedNumbers)]) -> Self {
         for (of_part, _) in parts {
             merged.cycles = merged.cycles.saturating_add(of_part.cycles);
@@ -429,7 +429,8 @@ fn top_down(parts: &[(&TopDown, &MergedNumbers)]) -> TopDown {
     }
 }
 
-/// Lets each of some stretches of cycles, ascending by their begins, end where the next begins at the latest: those of one part may reach beyond the begin of another's.
+/// Cuts stretches of cycles, which ascend by their begins, so that none reaches beyond the begin of the next: a stretch of one part may overlap a
+/// stretch of another part.
 fn end_where_the_next_begins<T>(stretches: &mut [T], ends: impl Fn(&mut T) -> (u64, &mut u64)) {
     let mut next_start = u64::MAX;
     for stretch in stretches.iter_mut().rev() {

@@ -53,16 +53,16 @@ pub(crate) struct Oracle {
     counts_commits: bool,
     /// Stalled cycles, by the index of the table in `execution`.
     stalls: Stalls,
-    /// All other components, and what was packed or full, in units, by the index of the table in `execution`. The kind is the
-    /// number of the [`Component`], or [`COMMITS`].
+    /// Units of all other components, by the index of the table in `execution`, with the counts of `execution` that were packed or full. The kind is
+    /// the number of the [`Component`], or [`COMMITS`].
     waits: DenseTally<COMPONENT_BITS>,
 }
 
 /// Cycles of a block's stalls, by class.
 pub(crate) type Stalled = [u64; CycleClass::ALL.len()];
 
-/// Bits of a count that are units. A count is moved elsewhere once the highest of them is set: they do not run over until
-/// then, nor do the commits above them, each of which is 105 units or more.
+/// Number of low bits of a count that hold units; the bits above hold commits. A count is moved to [`Oracle::waits`] once the highest bit of its
+/// units is set. Neither part overflows before: each commit adds 105 units or more, so that the units are full first.
 const UNIT_BITS: u32 = 35;
 const FULL: u64 = 1 << (UNIT_BITS - 1);
 const _: () = assert!(FULL / SHARE[MAX_COMMIT_WIDTH] < 1 << (u64::BITS - UNIT_BITS - 1));
@@ -172,7 +172,8 @@ impl Oracle {
 
     #[inline(always)]
     fn gaps(&mut self, block: &Block<'_>, mut each: impl FnMut(&Span<'_>)) -> Stalled {
-        // A bit for each record before whose stall the ROB is empty, and for each whose gap is to be looked at by its spans.
+        // `empties` has a bit for each record before whose stall the ROB is empty; `others` has one for each record whose gap must be looked at span
+        // by span.
         let (mut empties, mut others) = (0, 0);
         let mut stalled = Stalled::default();
         let stalls = bits(block.gaps).map(|at| {

@@ -1,21 +1,22 @@
-//! Estimates that use what is counted of all there is, not of units alone.
+//! Estimates that use counts of the whole region, not of its units alone.
 //!
-//! Where a part goes with counts whose sums over all are known, what units have too much or too little of the counts says what their part is off by: the *regression estimator* (Cochran, *Sampling
-//! Techniques*, chapter 7). The fewer units there are, the more what a count should add to the part counts for, which is known beforehand: the coefficients are those of a Bayesian linear regression (Gelman et al., *Bayesian
-//! Data Analysis*, 14.8).
+//! A unit's part, such as its cycles, may correlate with counts, such as misses, whose sums over the whole are known. If the units have more or less
+//! of the counts than their share, this tells how far their parts are off: the *regression estimator* (Cochran, *Sampling Techniques*, chapter 7).
+//! The coefficients are those of a Bayesian linear regression (Gelman et al., *Bayesian Data Analysis*, 14.8). Its prior says how much a count should
+//! add to the part; the fewer units there are, the more the prior counts.
 
 use crate::{Deviations, Estimate, StratumUnit};
 
-/// Share of a count's cost that is expected to add to the part: nothing may hide it, or all of it may be hidden.
+/// Mean of the prior of a coefficient: the share of a count's cost that adds to the part. Other work may hide none of the cost, or all of it.
 const EXPECTED_SHARE: f64 = 0.5;
-/// Standard deviation of that share, as it is expected.
+/// Standard deviation of the prior of a coefficient.
 const SHARE_DEVIATION: f64 = 0.5;
-/// Times that the variance which the counts leave is computed from coefficients that follow from it.
+/// Rounds of a fixed-point iteration: the coefficients follow from the residual variance, and the residual variance follows from the coefficients.
 const ROUNDS: usize = 4;
-/// Fewer units say nothing of coefficients.
+/// Number of units below which coefficients are not estimated.
 const LEAST_UNITS: usize = 3;
 
-/// A unit with counts whose sums over all are known.
+/// A unit with counts whose sums over the whole are known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CountedUnit<const KINDS: usize> {
     /// What the unit has of the first sum.
@@ -26,7 +27,7 @@ pub struct CountedUnit<const KINDS: usize> {
     pub counts: [f64; KINDS],
 }
 
-/// What is known of all there is.
+/// What is known of the whole that units were drawn from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KnownCounts<const KINDS: usize> {
     /// The second sum.
@@ -38,7 +39,8 @@ pub struct KnownCounts<const KINDS: usize> {
 }
 
 impl<const KINDS: usize> KnownCounts<KINDS> {
-    /// Returns how many counts a unit has beyond what all have in as much of the second sum, times their costs.
+    /// Returns the excess of a unit by kind of count: the counts beyond the unit's share of all counts, which is proportional to its part of the
+    /// second sum, times the cost of one.
     fn excess(&self, unit: &CountedUnit<KINDS>) -> [f64; KINDS] {
         std::array::from_fn(|kind| {
             let expected = self.counts[kind] / self.whole * unit.whole;
@@ -48,9 +50,11 @@ impl<const KINDS: usize> KnownCounts<KINDS> {
 }
 
 impl Estimate {
-    /// Returns the ratio of two sums over units as [`Self::of_ratio`] does, nearer to the truth the more the part goes with the counts. Units are as long as each other, or nearly so.
+    /// Returns the ratio of two sums over units, as [`Self::of_ratio`] does. The more the part correlates with the counts, the nearer to the truth
+    /// this estimate is. All units must have about the same length.
     ///
-    /// The variance is that of residuals, each of which is what the unit is off a line through the others (*HC3*: `MacKinnon` and White, 1985), so that few units do not promise too much.
+    /// The variance is that of leave-one-out residuals: the distance of each unit from a line through the others (*HC3*: `MacKinnon` and
+    /// White, 1985). Otherwise the intervals of few units would be too narrow.
     pub fn of_counted<const KINDS: usize>(
         units: &[CountedUnit<KINDS>],
         known: &KnownCounts<KINDS>,
@@ -63,7 +67,8 @@ impl Estimate {
         Regression::of(units, known).and_then(|found| found.estimate(units, rest)).or_else(plain)
     }
 
-    /// Returns the ratio of two sums over strata as [`Self::of_strata`] does, nearer to the truth the more the part goes with the counts of units (the *combined regression estimator*: Cochran, 7.10).
+    /// Returns the ratio of two sums over strata, as [`Self::of_strata`] does. The more the part correlates with the counts of units, the nearer to
+    /// the truth this estimate is (the *combined regression estimator*: Cochran, 7.10).
     pub fn of_counted_strata<const KINDS: usize>(
         units: &[(StratumUnit, [f64; KINDS])],
         known: &KnownCounts<KINDS>,
@@ -90,7 +95,8 @@ impl Estimate {
         let of_excess: Vec<f64> =
             counted.iter().map(|unit| found.part_of_excess(unit, known)).collect();
         let estimate = parts(&|number, part| part - of_excess[number])?;
-        // Few units do not promise too much by residuals that are what a unit is off a line through the others.
+        // Leave-one-out residuals, which are the distance of each unit from a line through the others: otherwise the intervals of few units would be
+        // too narrow.
         let wider = parts(&|number, part| {
             let one_minus_leverage = found.one_minus_leverage(&found.excess[number]);
             part - of_excess[number] + found.residuals[number] * (1.0 / one_minus_leverage - 1.0)
@@ -102,24 +108,25 @@ impl Estimate {
     }
 }
 
-/// Coefficients, and what they leave.
+/// A regression of the units' parts on their counts: coefficients and residuals.
 struct Regression<const KINDS: usize> {
-    /// Each unit's excess of counts over what all have, times the counts' costs, less the mean excess.
+    /// Excess of each unit ([`KnownCounts::excess`]), less the mean excess in proportion to the unit's length.
     excess: Vec<[f64; KINDS]>,
     mean_excess: [f64; KINDS],
     mean_whole: f64,
     /// Share of each count's cost that adds to the part.
     coefficients: [f64; KINDS],
-    /// Ratio of the sums of units whose counts are as those of all.
+    /// Ratio of the sums for units without an excess of counts.
     value: f64,
     residuals: Vec<f64>,
-    /// Inverse of the matrix of the coefficients' normal equations, and what was added to its diagonal for what is expected of them.
+    /// Inverse of the matrix of the coefficients' normal equations, to whose diagonal `expected` was added.
     inverse: [[f64; KINDS]; KINDS],
+    /// Weight of the prior: the residual variance divided by the variance of the prior.
     expected: f64,
 }
 
 impl<const KINDS: usize> Regression<KINDS> {
-    /// Returns `None` if units do not differ.
+    /// Returns the regression over units; `None` if they do not differ.
     fn of(units: &[CountedUnit<KINDS>], known: &KnownCounts<KINDS>) -> Option<Self> {
         let count = units.len() as f64;
         let mean_whole = units.iter().map(|unit| unit.whole).sum::<f64>() / count;
@@ -132,7 +139,7 @@ impl<const KINDS: usize> Regression<KINDS> {
                 *excess -= mean * unit.whole / mean_whole;
             }
         }
-        // What is left where each count adds the share of its cost that is expected.
+        // Residuals where each coefficient has the mean of its prior.
         let off = |unit: &CountedUnit<KINDS>| unit.part - ratio * unit.whole;
         let left = |(excess, unit): (&[f64; KINDS], &CountedUnit<KINDS>)| {
             off(unit) - EXPECTED_SHARE * excess.iter().sum::<f64>()
@@ -159,7 +166,7 @@ impl<const KINDS: usize> Regression<KINDS> {
             for (kind, row) in sums.iter_mut().enumerate() {
                 row[kind] += expected;
             }
-            // Counts that all units have alike, of a part that they have alike, say nothing.
+            // If neither a count nor the part differs between units, the matrix has no inverse.
             let Some(inverse) = inverse(sums) else { break };
             let beyond = times(&inverse, &with_left);
             let residual = |(excess, left): (&[f64; KINDS], &f64)| left - product(excess, &beyond);
@@ -184,18 +191,19 @@ impl<const KINDS: usize> Regression<KINDS> {
         })
     }
 
-    /// Returns what a unit's counts add to its part beyond what those of all would.
+    /// Returns how much the excess of a unit's counts adds to its part.
     fn part_of_excess(&self, unit: &CountedUnit<KINDS>, known: &KnownCounts<KINDS>) -> f64 {
         product(&self.coefficients, &known.excess(unit))
     }
 
-    /// Returns the share of what a unit is off the line through the others that is left, as the unit draws the line to itself: one less its leverage (Cook and Weisberg, *Residuals and Influence in Regression*, 2.1).
+    /// Returns one less the leverage of a unit (Cook and Weisberg, *Residuals and Influence in Regression*, 2.1). A unit draws the regression line
+    /// towards itself: its residual is only this share of its distance from the line through the others.
     fn one_minus_leverage(&self, excess: &[f64; KINDS]) -> f64 {
         let own = product(excess, &times(&self.inverse, excess));
         (1.0 - 1.0 / self.residuals.len() as f64 - own).max(f64::EPSILON)
     }
 
-    /// Returns the estimate, if it is one of something that there is.
+    /// Returns the estimate; `None` if its value is not positive, or is not finite.
     fn estimate(&self, units: &[CountedUnit<KINDS>], rest: f64) -> Option<Estimate> {
         let count = units.len() as f64;
         let mut variance = 0.0;
@@ -208,7 +216,7 @@ impl<const KINDS: usize> Regression<KINDS> {
             let without_itself = residual / self.one_minus_leverage(excess);
             variance += (weight * without_itself).powi(2);
         }
-        // What units do not tell of a coefficient is as uncertain as what was expected of it.
+        // Where units do not determine a coefficient, its uncertainty is that of the prior.
         let untold = times(&self.inverse, &self.mean_excess).map(|turned| self.expected * turned);
         variance += SHARE_DEVIATION.powi(2) * product(&untold, &untold);
         let error = (rest.max(0.0) * variance).sqrt() / self.mean_whole;

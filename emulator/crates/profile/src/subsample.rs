@@ -1,4 +1,4 @@
-//! Subsamples of a sampled region: how much they differ says how far their sum is off by chance.
+//! Subsamples of a sampled region: the variance between them tells how far their sum may be off by chance.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ pub(crate) const SUBSAMPLES: usize = 32;
 
 /// What the Oracle charged in some of the units of a sampled region.
 ///
-/// The units are dealt out to the subsamples in turn, so that each subsample covers the region as all units do: *interpenetrating
-/// subsamples* (Wolter, *Introduction to Variance Estimation*, 2.4 and 8.2). What is computed of each of them can be computed of all, and
-/// differs between them by chance alone, whatever it is.
+/// The units are dealt out to the subsamples in turn, so that each subsample covers the region as all units do: *interpenetrating subsamples*
+/// (Wolter, *Introduction to Variance Estimation*, 2.4 and 8.2). Whatever is computed of all units can be computed of each subsample, and differs
+/// between subsamples by chance alone.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Subsample {
     /// Number of units.
@@ -55,10 +55,10 @@ impl SubsampleProfiles {
     }
 }
 
-/// Subsamples that must have something of a whole: of fewer nobody can say how much they differ.
+/// Least number of subsamples that must have something of a whole: the variance between fewer is hardly known.
 pub const LEAST_SUBSAMPLES: usize = 5;
 
-/// Returns the ratio of two sums over a region, of both of which each subsample has a part; `None` if fewer than five subsamples have any of the
+/// Returns the ratio of two sums over a region. `part` and `whole` have both sums by subsample. `None` if fewer than five subsamples have any of the
 /// whole.
 pub fn ratio_of_subsamples(part: &[u64], whole: &[u64]) -> Option<Estimate> {
     if whole.iter().filter(|whole| **whole > 0).count() < LEAST_SUBSAMPLES {
@@ -68,7 +68,8 @@ pub fn ratio_of_subsamples(part: &[u64], whole: &[u64]) -> Option<Estimate> {
     Estimate::of_ratio(parts, 1.0)
 }
 
-/// Returns the margins of a value that is no ratio of sums, from what it is without each of the subsamples. `None` if there are fewer than five.
+/// Returns the margins of a value that is no ratio of sums, from the values that it has if one subsample after the other is left out. `None` with
+/// fewer than five subsamples.
 ///
 /// This is the *delete-a-group jackknife* of Wolter, *Introduction to Variance Estimation*, 4.2.
 pub fn jackknife(without_each: &[f64]) -> Option<Margin> {
@@ -82,7 +83,7 @@ pub fn jackknife(without_each: &[f64]) -> Option<Margin> {
     Some(Margin::of_standard_error(error, groups - 1.0))
 }
 
-/// Returns how large a part of a region may be, by chance, that none of so many units saw (the *rule of three* for a confidence of 95 %).
+/// Returns the largest share of a region that may have been, by chance, in none of `units` units (the *rule of three* for a confidence of 95 %).
 pub fn unseen_by(units: u64) -> Margin {
     let most = |confidence: f64| 1.0 - (1.0 - confidence).powf(1.0 / units.max(1) as f64);
     Margin { within_95: most(0.95), within_99_7: most(0.997) }

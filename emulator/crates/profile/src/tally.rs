@@ -1,24 +1,23 @@
 //! Sums by a key of many values, of which few are in use at a time.
 
-/// Keys that differ in these low bits only lie together: an instruction's neighbours are next, and shall be in
-/// the host's caches by then.
+/// Number of low bits of a key that do not choose its line. The keys of neighbouring instructions share a line, which is then in the host's caches
+/// when the neighbour is counted.
 const LINE_BITS: u32 = 2;
 const LINE: usize = 1 << LINE_BITS;
 /// Log2 of the lines of an empty table.
 const FIRST_BITS: u32 = 10;
-/// Amounts that are gathered before they are added: the table is larger than the host's caches, and many waits for it at
-/// once cost little more than one.
+/// Number of amounts that are gathered before they are added. The table is larger than the host's caches; many cache misses at once overlap, and cost
+/// little more than one.
 const FRESH: usize = 64;
 /// 2^64 over the golden ratio: spreads what differs in a few bits over the upper ones.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Keys and sums; a sum of 0 is a free place. As long as a cache line of most hosts.
+/// Keys and sums; a sum of 0 marks a free place. A line is as long as a cache line of most hosts.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 struct Line([(u64, u64); LINE]);
 
-/// Sums per key: a hash table, half full at most. What finds its place taken goes elsewhere in its line, or else to
-/// the next one.
+/// Sums per key: a hash table, half full at most. A key whose place is taken goes to another place in its line, or else to the next line.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     /// The table's lines; their number is a power of two, `1 << bits`.
@@ -69,7 +68,7 @@ impl Tally {
     fn note(&mut self, key: u64, amount: u64) {
         let line = self.home(key);
         let line = &mut self.lines[line].0;
-        // Which of the places it is would be foreseen badly.
+        // The host's branch predictor could hardly foresee which of the places it is.
         let at = (1..LINE)
             .fold(0, |at, place| std::hint::select_unpredictable(line[place].0 == key, place, at));
         if line[at].0 == key && line[at].1 != 0 {

@@ -96,7 +96,7 @@ impl ClockGroup {
         }
     }
 
-    /// Takes the clock's triggers up to the end of a block's group, before which no sample waits for a span.
+    /// Takes the clock's triggers up to the end of a block's group; called only if no sample waits for a span before the group.
     fn trigger_in_group(
         &mut self,
         group: &Group<'_>,
@@ -119,7 +119,7 @@ impl ClockGroup {
                 is_last_of_state: self.clock.next() > start + end,
             };
             let truth = Truth { state, records: head };
-            // What waits for the commit was triggered first.
+            // A profiler that waits for the commit keeps the first trigger in the group: later ones find its sample pending.
             let first = *first.get_or_insert(truth);
             let cycle = group.before + 1 + after;
             self.tick = Tick { time, cycle };
@@ -171,7 +171,7 @@ pub(crate) struct ExecutionContext<'a> {
     pub process: ProcessId,
     /// Calling contexts, if they are asked for.
     pub calls: Option<&'a Calls>,
-    /// What a cycle stands for, as a multiple of itself.
+    /// Weight of a cycle: how many cycles of the region it stands for.
     pub weight: u64,
     /// Index of the subsample that has the present unit; 0 if the region is not sampled.
     pub subsample: usize,
@@ -269,8 +269,8 @@ impl View {
         }
     }
 
-    /// Returns the profiled cycle whose span the view must be shown next, if [`View::records`] shows it all records before; 0:
-    /// every span, as a sample waits for one.
+    /// Returns the profiled cycle whose span the view must be shown next, if [`View::records`] shows it all records before that cycle; 0: every
+    /// span, as a sample waits for a span.
     pub(crate) fn next_look(&self) -> u64 {
         match self.open {
             false => u64::MAX,
@@ -346,8 +346,8 @@ impl View {
         }
     }
 
-    /// Takes the triggers in a block's group that begins after `profiled` cycles, and which [`View::records`] is shown next;
-    /// called only if no sample waits for a span.
+    /// Takes the triggers in a block's group, which begins after `profiled` cycles. The caller shows the records of the group to [`View::records`]
+    /// next. Called only if no sample waits for a span.
     pub(crate) fn trigger_in_group(
         &mut self,
         group: &Group<'_>,

@@ -1,9 +1,9 @@
 //! Two runs side by side, before and after a change: what got faster or slower, and in which category of the cycle stack; or more runs,
 //! each beside the first.
 //!
-//! Rows are matched by name: a process by its command (all processes of one command are one row), a function by process, module and
-//! symbol, an instruction by process, distance from its function's start, and text. So code that moved is compared with itself; a changed function's instructions appear as
-//! gone and new. `report.json` has the hottest thousand instructions: one that is not among them in a run counts
+//! Rows are matched by name: a process by its command (all processes of one command are one row), a function by process, module and symbol, an
+//! instruction by process, distance from its function's start, and text. Code that only moved is therefore compared with itself, and the instructions
+//! of a function that changed appear as gone and new. `report.json` has the hottest thousand instructions: one that is not among them in a run counts
 //! as having no cycles there.
 //!
 //! A process with another name in the second run can be declared the same.

@@ -171,7 +171,7 @@ impl Flame {
     }
 }
 
-/// Returns cycles of the whole region, of which so many were recorded.
+/// Returns the cycles of the whole region that recorded `cycles` stand for.
 fn scaled(cycles: u64, scale: f64) -> u64 {
     if scale == 1.0 { cycles } else { (cycles as f64 * scale).round() as u64 }
 }

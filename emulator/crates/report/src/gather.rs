@@ -334,7 +334,7 @@ impl<'a> Gathered<'a> {
         for result in &evaluation.samplers {
             let by_row = Sparse::of(&insts, result.profile.of(process));
             let total = by_row.iter().map(|(_, units)| units).sum();
-            // Samples are not counted per process: their cycles say how many it got.
+            // Samples are not counted per process: the process's share of the sampled cycles tells how many samples it got.
             let whole = result.profile.total().max(1) as f64;
             let scope = (result.sampler.filter != Filter::NONE)
                 .then(|| self.scope(process, &insts, result));

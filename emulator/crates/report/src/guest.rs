@@ -31,8 +31,8 @@ impl Matched {
     }
 }
 
-/// Instruction numbers by address space and address. Of several encodings at one address the first
-/// stands for all: reports do not tell them apart.
+/// Instruction numbers by address space and address. The first of several encodings at one address stands for all of them: reports do not tell them
+/// apart.
 type Index = HashMap<(u32, u64), InstId>;
 
 /// Returns the profiler whose rule the TIP unit applied, unless this version does not know it.

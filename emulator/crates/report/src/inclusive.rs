@@ -16,7 +16,7 @@ use super::widths::{fit_name, fixed};
 const MIN_SHARE: f64 = 0.1;
 /// Share of a command's cycles from which on a function is no more than the way to others, as `main` is.
 const MAX_SHARE: f64 = 0.97;
-/// Share beyond the function's own cycles from which on what it calls matters.
+/// Least share that a function's callees must add to its own cycles for a verdict to name it.
 const MIN_CALLED_SHARE: f64 = 0.05;
 /// Functions that a verdict names, and callees of each.
 const MAX_FUNCTIONS: usize = 3;
@@ -141,7 +141,7 @@ impl<'a> Inclusive<'a> {
         self.flame.callers[at].0.checked_sub(1).map(|above| above as usize)
     }
 
-    /// The module of a function's node; of what is inlined, that of the function into which it is.
+    /// Returns the module of a function's node; for an inlined function, the module of the function that it is inlined into.
     fn module(&self, at: usize) -> usize {
         let mut nodes = std::iter::successors(Some(at), |at| self.above(*at));
         let function = nodes.find(|at| self.flame.callers[*at].1 == FrameKind::Function);
@@ -152,7 +152,7 @@ impl<'a> Inclusive<'a> {
         matches!(self.flame.callers[at].1, FrameKind::Function | FrameKind::Inlined)
     }
 
-    /// A function's node that is not below another one of the function: what calls itself counts once.
+    /// Returns whether a function's node is not below another node of the same function: a recursive function counts once.
     fn is_outermost(&self, at: usize) -> bool {
         let of = |at: usize| {
             let FlameNode(_, kind, name, module, ..) = &self.flame.callers[at];
@@ -175,7 +175,7 @@ impl<'a> Inclusive<'a> {
         for row in functions {
             let known = sums.get(&(row.process, &*row.name, row.module));
             let whole = processes[row.process].cycles.max(f64::MIN_POSITIVE);
-            // What is too small for the tree has its own time.
+            // A function that is too small for the tree has only its own time.
             let share = known.map_or(0.0, |cycles| cycles / whole);
             row.total = Some(share.clamp(row.share, 1.0));
         }

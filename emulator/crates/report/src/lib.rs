@@ -1,5 +1,5 @@
-//! An evaluation as people read it: errors of every profiler at three levels, where the time went,
-//! and where each profiler says it went. As text, as JSON, and as one HTML page.
+//! An evaluation as people read it: errors of every profiler at three levels, where the time went, and where each profiler says it went. There are
+//! three forms: text, JSON, and one HTML page.
 //!
 //! ```no_run
 //! # fn example(evaluation: &profile::Evaluation) {

@@ -49,8 +49,8 @@ impl SubsampleTotals {
         !self.totals.is_empty()
     }
 
-    /// Returns the margins of a part, of which each subsample has so many units, and so many of the whole that the part's share is of;
-    /// `None` if the whole is in too few subsamples.
+    /// Returns the margins of a part of a whole. `part` and `whole` have the units of both by subsample. `None` if the whole is in too few
+    /// subsamples.
     pub(crate) fn margins(&self, part: &[u64], whole: &[u64]) -> Option<Margins> {
         let share = self.margin(ratio_of_subsamples(part, whole)?);
         let of_all = self.margin_of_all(part)?;
@@ -66,7 +66,7 @@ impl SubsampleTotals {
         Some(self.margin(ratio_of_subsamples(part, whole)?))
     }
 
-    /// Returns the margin of the share of all processes' cycles that a part has, of which each subsample has so many units.
+    /// Returns the margin of a part's share of all processes' cycles. `part` has the part's units by subsample.
     pub(crate) fn margin_of_all(&self, part: &[u64]) -> Option<Margin> {
         Some(self.margin(ratio_of_subsamples(part, &self.totals)?))
     }
@@ -85,12 +85,12 @@ impl SubsampleTotals {
         }
     }
 
-    /// Returns the margin of a value that is no ratio of sums, from what it is without each of the subsamples.
+    /// Returns the margin of a value that is no ratio of sums, from the values that it has if one subsample after the other is left out.
     pub(crate) fn margin_by_jackknife(&self, value: f64, without_each: &[f64]) -> Option<Margin> {
         Some(self.with_unseen(value, jackknife(without_each)?))
     }
 
-    /// Returns the margin of each category's share of a whole, whose units by category each subsample has.
+    /// Returns the margin of each category's share of a whole. `by_subsample` has the whole's units by subsample and category.
     pub(crate) fn stack_margins(&self, by_subsample: &[[u64; 7]]) -> Option<[Margin; 7]> {
         let whole = sums(by_subsample);
         let mut margins = [Margin::default(); 7];
@@ -101,7 +101,7 @@ impl SubsampleTotals {
         Some(margins)
     }
 
-    /// Returns the margins of processes beside all processes; each subsample has so many of their units by category.
+    /// Returns the margins of some processes as a part of all processes. `by_subsample` has their units by subsample and category.
     pub(crate) fn margins_of_stacks(&self, by_subsample: &[[u64; 7]]) -> Option<Margins> {
         self.margins(&sums(by_subsample), &self.totals)
     }

@@ -144,7 +144,7 @@ impl OverTime {
     }
 }
 
-/// Makes cycles of the units in bins so that any range of bins is right to a cycle.
+/// Rounds the units in bins to cycles, so that the sum over any range of bins is right to a cycle.
 struct Rounding {
     units_per_cycle: u64,
     /// Units of each item so far, and the cycles that were made of them.

@@ -208,7 +208,7 @@ pub(super) fn precise(
     (!is_empty).then(|| PreciseReport { profiles, trust, not_judged, units: truth.units.clone() })
 }
 
-/// Returns for each count the profile whose error at instructions exceeds least the error of as many random samples.
+/// Returns, for each count, the profile whose error by instruction exceeds the error of the same number of random samples by the least.
 fn trust(profiles: &[PreciseProfile]) -> Vec<Trust> {
     let mut out: Vec<Trust> = Vec::new();
     let excess = |at: usize| {

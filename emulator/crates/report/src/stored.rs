@@ -18,7 +18,7 @@ const PIECE: usize = 1 << 16;
 
 /// What can be stored.
 pub trait Stored: Serialize + DeserializeOwned {
-    /// Says what of it does not hold together, if anything.
+    /// Checks that the content is consistent.
     ///
     /// # Errors
     /// The field, what was expected of it and what was found.
@@ -72,7 +72,7 @@ pub fn write(output: impl Write, stamp: &[u8], content: &impl Stored) -> io::Res
 /// See [`StoredError`].
 pub fn read<T: Stored>(input: impl Read, stamp: &[u8]) -> Result<T, StoredError> {
     let mut pieces = BufReader::with_capacity(PIECE, zstd::Decoder::new(input)?);
-    // What another stamp is on is not worth reading.
+    // Content under another stamp is not worth reading.
     let mut found = vec![0; stamp.len()];
     pieces.read_exact(&mut found)?;
     if found != stamp {

@@ -33,13 +33,13 @@ pub struct UnitInputs {
     pub unit_instructions: Vec<u64>,
     /// Cycles of each unit in which the hart was awake.
     pub cycles: Vec<u64>,
-    /// How much of the region each unit stands for; empty if all stand for as much.
+    /// Weight of each unit: how much of the region it stands for, in relation to other units; empty if all weights are equal.
     pub weights: Vec<u32>,
     /// The phase or stratum that each unit was chosen for; empty without any.
     pub phases: Vec<u32>,
     /// Phase of each interval of the region, in order; empty if that is not known.
     pub phases_over_region: Vec<u32>,
-    /// Whether how much units differ says how far the estimate is off by chance.
+    /// Whether the variance between units tells how far the estimate may be off by chance.
     pub tell_chance: bool,
 }
 

@@ -180,10 +180,10 @@ impl<'a> VerdictBuilder<'a> {
 }
 
 impl CommandSums {
-    /// Returns whose code a function is, of which one instruction is known.
+    /// Returns the owner of a function's code; `made` is one of its instructions.
     fn owner(&self, id: FunctionId, made: &Code, symbols: &Symbols) -> Owner {
         let module = symbols.function(id).module;
-        // Some code of the file has source lines: what has none was compiled by others.
+        // If other code of the file has source lines, code that has none was compiled by others.
         let of_file = |sums: &&CodeSums| symbols.locations[sums.location].module == module;
         let has_lines = |sums: &CodeSums| symbols.locations[sums.location].source.is_some();
         let others_have = || self.instructions.values().filter(of_file).any(has_lines);
@@ -239,7 +239,7 @@ impl CommandSums {
     }
 }
 
-/// The component to say something about: the largest wait, unless next to all cycles commit.
+/// Returns the component to say something about: the largest wait, or `Execution` if that wait has less than [`WORTH_A_WORD`] of the cycles.
 fn worst(stack: &CycleStack) -> Component {
     let waits = Component::ALL.into_iter().filter(|c| *c != Component::Execution);
     let by_units = |c: &Component| (stack[*c], std::cmp::Reverse(*c));
@@ -304,7 +304,7 @@ impl Place {
     }
 }
 
-/// Says of each place what is tried against it, by its loop if it has one, and of each command what its threads wait for.
+/// Adds to each place the advice against its cycles, by the place's loop if it has one, and to each command what its threads wait for.
 pub(super) fn complete(
     verdicts: &mut [Verdict],
     commands: &[CommandRow],

@@ -1,10 +1,10 @@
-//! What is found of a timed stretch beside its cycles, by a fork of the core that was made where the stretch began. Meanwhile all that the core is told is logged
-//! ([`CallLog`]), and the fork is told the same afterwards.
+//! What a fork of the core finds of a timed stretch beside its cycles. The fork is made at the begin of the stretch. While the core times the
+//! stretch, all calls to it are logged ([`CallLog`]); afterwards they are replayed on the fork.
 //!
 //! - How often the stretch would have missed if nothing had been timed: the fork is only kept warm. Functional warming counts misses all over the region, so that units can be compared with
 //!   the region by them ([`profile::Estimate::of_counted`]).
-//! - How far the state is off in which units begin: a unit is timed after a long timed warm-up, as if all had been timed, which goes into the results. The fork is kept warm up to where other units begin
-//!   to be timed, and then times the unit again.
+//! - How far off the functionally warmed state is in which units begin. The core times the unit after a long timed warm-up, as if everything had
+//!   been timed, and these cycles go into the results. The fork is kept warm up to where other units begin to be timed, and times the unit again.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use crate::sampling::Phase;
 /// A log with two owners: the tap of a core, and who has the core.
 pub(crate) type SharedLog = Rc<RefCell<CallLog>>;
 
-/// What a core was told since a timed stretch began.
+/// Calls that a core got since a timed stretch began.
 #[derive(Debug, Default)]
 pub(crate) struct CallLog {
     is_open: bool,
@@ -29,17 +29,17 @@ pub(crate) struct CallLog {
     operands: Vec<Operand>,
 }
 
-/// A call, with its parts elsewhere.
+/// A call, whose variable parts are in the log's own vectors.
 #[derive(Debug)]
 enum LoggedCall {
-    /// A run with so many steps, accesses and operands, which are not in it.
+    /// A run without its steps, accesses and operands, and the number of each.
     Run(Run<'static>, [usize; 3]),
     Call(CoreCall<'static>),
     /// A phase begins in this cycle.
     Mark(Phase, u64),
 }
 
-/// Gives what a core is told to what stores units, if something does, and to the log.
+/// Passes each call to a core on to the log, if it is open, and to `store`, if units are stored.
 pub(crate) struct Taps {
     pub store: Option<Box<dyn CoreTap>>,
     pub log: SharedLog,
@@ -122,7 +122,7 @@ impl CallLog {
             CoreCall::IdleUntil(cycle) => LoggedCall::Call(CoreCall::IdleUntil(cycle)),
             CoreCall::FlushTlb => LoggedCall::Call(CoreCall::FlushTlb),
             CoreCall::Privilege(privilege) => LoggedCall::Call(CoreCall::Privilege(privilege)),
-            // What the stream has beside instructions takes no time, and the core does not rest.
+            // All other calls either record events of the stream, which take no time, or let the core rest, which it does not do in a timed stretch.
             _ => return,
         });
     }
@@ -147,8 +147,8 @@ impl CallLog {
         }
     }
 
-    /// Tells what stands for a core what a functional hart would tell as far as that is to be kept warm, up to the next mark, up to `until` instructions, or until an instruction is to be
-    /// announced to the core itself. Returns which.
+    /// Replays calls on `warming` as a functional hart would make them, as far as `kept_warm` says. Ends at the next mark, at instruction number
+    /// `until`, at an instruction that must be announced to the core itself, or at the log's end, and returns which of these it was.
     pub(crate) fn warm<S: CommitSink>(
         &self,
         cursor: &mut LogCursor,
@@ -180,7 +180,7 @@ impl CallLog {
         WarmEnd::Instructions
     }
 
-    /// Tells what stands for a core that times what the core was told up to the next mark, which began in cycle `since`, as the core's own cycle `now` does.
+    /// Replays calls on a core that times them, up to the next mark. Cycle `since` of the logged core corresponds to cycle `now` of this one.
     pub(crate) fn time(
         &self,
         cursor: &mut LogCursor,
@@ -207,14 +207,14 @@ pub(crate) fn retired(call: &CoreCall<'_>) -> u64 {
     }
 }
 
-/// Tells what stands for a core that times one call; `fetched`: number and address of the instruction that was fetched last. Returns false if a core that times
+/// Replays one call on a core that times it; `fetched`: number and address of the instruction that was fetched last. Returns false if a timing core
 /// gets no such call.
 pub(crate) fn tell(
     ahead: &mut Ahead<'_>,
     call: CoreCall<'_>,
     fetched: &mut (StaticId, u64),
 ) -> bool {
-    // The cycles that a model of timing returns are asked for by nobody: what the hart did is settled.
+    // Nobody needs the cycles that the timing model returns: what the hart did is settled.
     match call {
         CoreCall::Run(run) => _ = ahead.run(&run, u64::MAX),
         CoreCall::Fetch { id, inst, pc, pa, translated } => {

@@ -22,7 +22,7 @@ pub struct StreamClosed {
 }
 
 impl StreamClosed {
-    /// Ends the streams of all harts, whatever comes of the first.
+    /// Ends the streams of all harts, even if one of them fails, and keeps the first error.
     pub fn of<const RECORDS_STAGES: bool>(
         streams: impl Iterator<Item = Stream<RECORDS_STAGES>>,
     ) -> Self {
@@ -42,7 +42,7 @@ impl StreamClosed {
         self.error.as_ref()
     }
 
-    /// Takes what counted each hart's instructions; nothing if nobody asked for the truth.
+    /// Takes the truth's collector of each hart; empty if nobody asked for the truth.
     pub fn take_truth(&mut self) -> Vec<Collector> {
         std::mem::take(&mut self.truth)
     }
@@ -53,7 +53,7 @@ impl StreamClosed {
     }
 }
 
-/// The unit and what it has to say to the host, shared by the bus adapter and the commit stage.
+/// The TIP unit with its side band to the host, shared by the bus adapter and the commit stage.
 #[derive(Debug)]
 pub struct TipPort {
     /// The unit.
@@ -73,7 +73,7 @@ impl TipPort {
         self.side_band.push(record);
     }
 
-    /// Returns the cycle after which the first commit concerns the unit or the side band.
+    /// Returns the last cycle in which no commit concerns the unit or the side band.
     fn due(&self) -> u64 {
         if !self.side_band.is_empty() || self.unit.needs_every_commit() {
             return 0;
@@ -169,7 +169,7 @@ impl<const RECORDS_STAGES: bool> Stream<RECORDS_STAGES> {
         }
     }
 
-    /// Returns a sink that nobody reads, of a core that is a fork of this one's, from `cycle` on.
+    /// Returns the sink of a fork of this sink's core, from `cycle` on. Nobody reads what that sink records.
     pub fn unread(&self, cycle: u64, width: usize) -> Self {
         Self {
             origins: self.origins.clone(),
@@ -183,7 +183,7 @@ impl<const RECORDS_STAGES: bool> Stream<RECORDS_STAGES> {
         }
     }
 
-    /// Collects, too, what samples should say; before any instruction is announced.
+    /// Sets the collector of the truth, which says what samples should say. The caller does so before any instruction is announced.
     pub fn collect_truth(&mut self, collector: Collector) {
         self.truth = Some(Box::new(collector));
     }
@@ -203,7 +203,7 @@ impl<const RECORDS_STAGES: bool> Stream<RECORDS_STAGES> {
         self.truth.is_some()
     }
 
-    /// Sets where the cycle of the next interrupt is written: to `irq_at`. Gives where it was written until now.
+    /// Lets the TIP unit's interrupt write its cycle to `irq_at` from now on, and returns where it wrote the cycle before.
     pub fn raise(&mut self, irq_at: SharedCycle) -> SharedCycle {
         std::mem::replace(&mut self.irq_at, irq_at)
     }
@@ -214,8 +214,8 @@ impl<const RECORDS_STAGES: bool> Stream<RECORDS_STAGES> {
         self.tip.due.clone()
     }
 
-    /// Saves the last commits before the end of `cycle`, or loads them, and returns how many they are. Their instructions get
-    /// the first numbers: nothing else is left of the stream before.
+    /// Saves or loads the last commits before the end of `cycle`, and returns their number. Their instructions get the first ids, because nothing
+    /// else is left of the stream before a checkpoint.
     pub fn recent(&mut self, cycle: u64, archive: &mut Archive<'_>) -> snapshot::Result<usize> {
         let mut recent: Vec<(Commit, (u64, u8))> = self
             .recorder
@@ -244,7 +244,7 @@ impl<const RECORDS_STAGES: bool> Stream<RECORDS_STAGES> {
         Ok(recent.len())
     }
 
-    /// Lets the unit catch up with what is recent, and then do something that may raise its interrupt line.
+    /// Tells the TIP unit the recent commits, and then calls `act`, which may raise the unit's interrupt line.
     fn unit(&self, act: impl FnOnce(&mut TipUnit, &dyn Fn(InstId) -> Origin) -> Option<u64>) {
         let origins = &self.origins;
         let risen = self.tip.change(|tip| {

@@ -41,7 +41,7 @@ pub trait TimingCores {
     fn warmed_state(&mut self) -> Result<Vec<u8>, SnapshotError>;
     /// Lets cores that have done nothing yet begin with what others [learnt](Self::warmed_state).
     fn begin_warm(&mut self, warmed_state: &[u8]) -> snapshot::Result;
-    /// Ends the warming of cores, if it goes on: counts are then those of timed parts alone.
+    /// Ends the functional warming of cores, if it has begun. From then on, counts are those of timed parts alone.
     fn end_warming(&mut self);
     /// Lets each core sleep until a cycle, up to which others have executed for its hart.
     fn go_on(&mut self, cycles: &[u64]);
@@ -49,21 +49,23 @@ pub trait TimingCores {
     fn pass_sleep(&mut self, harts: &mut [&mut Hart], cycle: u64);
     /// Returns the cycles between units in which all of several harts slept.
     fn slept_between_units(&self) -> u64;
-    /// Returns the cycles between units that a hart waited for lines of others.
+    /// Returns the cycles between units in which a hart waited for cache lines of other harts.
     fn waited_between_units(&self, hart: usize) -> u64;
-    /// Has the calls of a single hart's core be logged where that is asked for, and given to what stores units, if something does.
+    /// Taps the calls to a single hart's core: they are logged while the core has a [fork](Self::fork), and passed on to `store`, if there is one.
     fn tap(&mut self, store: Option<Box<dyn CoreTap>>);
-    /// Forks the single core, where a timed stretch begins with a phase, so that more is found of the stretch than its cycles.
+    /// Forks the single core at the begin of a timed stretch, whose first phase is `phase`. The fork later finds more of the stretch than its cycles
+    /// ([`Self::end_fork`]).
     fn fork(&mut self, phase: Phase);
     /// Notes that the stretch goes on with another phase.
     fn mark_phase(&mut self, phase: Phase);
     /// Ends the stretch, and returns what the fork found of it, if there is one; `is_whole`: the stretch ends with a whole unit.
     fn end_fork(&mut self, plan: &SamplingPlan, is_whole: bool) -> ForkMeasurement;
-    /// Tells the single core what stored units have up to the next event of the region of interest, and returns that; `None` at the end.
+    /// Replays stored units on the single core up to the next event of the region of interest, and returns that event; `None` at the end of the
+    /// units.
     fn replay(&mut self, units: &mut StoredUnits) -> Result<Option<Event>, UnitsError>;
     /// Tells the cores, and what is recorded of every hart, that the region of interest starts, stops or begins anew.
     fn region(&mut self, event: &Event);
-    /// Tells what is recorded of every hart how much of the region its next stretches stand for.
+    /// Records for every hart the weight of the next stretches: how much of the region they stand for.
     fn weigh(&mut self, weight: u32);
     /// Returns running totals of the misses of a single hart's core, timed or not.
     fn misses(&self) -> MissCounts;
@@ -85,9 +87,9 @@ pub struct StreamOptions {
     pub stages: bool,
     /// All events are counted, also those that are counted only if somebody asks.
     pub all_events: bool,
-    /// What samples should say is collected, with these cache lines of all harts.
+    /// Cache lines of all harts, if the truth is collected: what samples should say.
     pub truth: Option<SharedLines>,
-    /// Excerpts are taken, which say this of the core.
+    /// What excerpts say of the core, if excerpts are taken.
     pub excerpts: Option<CoreDescription>,
     /// Truth and excerpts are of the region of interest between marks, not of all from the start on.
     pub marked: bool,
@@ -123,11 +125,12 @@ pub(crate) fn timing_cores(
     }
 }
 
-/// A core, and the cycles in which others executed for it (`rested`), which the core takes for sleep; `RECORDS_STAGES` as for its [`Stream`].
+/// The timing core of a hart; `RECORDS_STAGES` as for its [`Stream`].
 struct Timing<const RECORDS_STAGES: bool> {
     core: Core<Stream<RECORDS_STAGES>>,
     /// The cycle before the core's first one.
     start: u64,
+    /// Cycles in which the functional hart executed instead of the core, which takes them for sleep.
     rested: u64,
     /// Whether the hart rarely waited for the core in the last run, so that a thread for the core is worth it.
     apart: bool,
@@ -135,7 +138,7 @@ struct Timing<const RECORDS_STAGES: bool> {
 
 /// Instructions of a run from which on starting a thread for the core is worth it.
 const WORTH_A_THREAD: u64 = 1 << 16;
-/// Instructions for each time that the hart waits for the core above which a thread for the core is worth it.
+/// Instructions per wait of the hart for its core above which a thread for the core is worth it.
 const WORTH_WAITING: u64 = 1 << 8;
 
 /// How one hart and its core use the host.
@@ -150,7 +153,7 @@ struct HostThreads {
 }
 
 impl HostThreads {
-    /// Returns who has predictors learn from the path.
+    /// Returns which thread lets predictors learn from the path that the hart executes.
     fn learning(&self) -> Learning {
         match self.threads {
             Threads::One => Learning::Here,
@@ -184,7 +187,7 @@ impl<const RECORDS_STAGES: bool> Timing<RECORDS_STAGES> {
         exit
     }
 
-    /// Calls `run` with what stands for the core, which has a thread of its own if it is to be `apart`.
+    /// Calls `run` with an [`Ahead`], which stands for the core. The core runs on a thread of its own if `apart`.
     fn ahead<R>(
         &mut self,
         apart: bool,
@@ -209,7 +212,7 @@ impl<const RECORDS_STAGES: bool> Timing<RECORDS_STAGES> {
     }
 }
 
-/// Runs harts without timing at the pace of their models, and adds the cycles to `slept` in which all of several harts slept.
+/// Runs harts without timing at the pace of their models. If there are several harts, adds to `slept` the cycles in which all of them slept.
 fn run_paced<T: TimingModel>(
     harts: &mut [&mut Hart],
     mut models: Vec<T>,
@@ -229,8 +232,9 @@ fn run_paced<T: TimingModel>(
 /// The cores of all harts.
 struct Cores<const RECORDS_STAGES: bool> {
     cores: Vec<Timing<RECORDS_STAGES>>,
-    /// A fork of the single core, from where a timed stretch began, and what the core was told since.
+    /// Fork of the single core, made at the begin of the present timed stretch.
     fork: Option<Timing<RECORDS_STAGES>>,
+    /// Calls to the single core since the fork was made.
     log: SharedLog,
     /// Cycles between units in which all of several harts slept.
     slept: u64,
@@ -338,9 +342,9 @@ impl<const RECORDS_STAGES: bool> TimingCores for Cores<RECORDS_STAGES> {
     }
 
     fn fork(&mut self, phase: Phase) {
-        // What the cores of several harts are told does not go by a tap.
+        // Calls to the cores of several harts pass no tap, so a fork would have no log to follow.
         let [timing] = &mut self.cores[..] else { return };
-        // Where state cannot be saved, nothing more is found.
+        // A core whose state cannot be saved has no fork: only the cycles of the stretch are known.
         self.fork = timing.fork();
         if self.fork.is_some() {
             self.log.borrow_mut().open();

@@ -1,4 +1,4 @@
-//! What the timing cores counted, of every event: the host's own count, beside which those of the guest's counters can be put.
+//! Counts of every event on the timing cores: the host's own counts, with which the counts of the guest's counters can be compared.
 
 use commit_trace::Event;
 use isa::PerfEvent;
@@ -17,9 +17,9 @@ pub(crate) struct RegionCounts {
     /// Counts before the region's open stretch, by hart, in the order of [`PerfEvent::ALL`]; `None`: no stretch is open.
     before: Option<Vec<Vec<u64>>>,
     had_region: bool,
-    /// What estimates of the counts of all harts together are made of, if the stretches of the region are units of a sampled one.
+    /// Sums for estimates of the counts of all harts together, if the region is sampled and its stretches are units.
     units: Option<UnitSums>,
-    /// What stretches stand for, as a multiple of themselves.
+    /// Weight of the next stretches: a stretch stands for this many times its own length of the region.
     weight: f64,
 }
 
@@ -59,7 +59,8 @@ impl RegionCounts {
         Self { all, counted: Vec::new(), before: None, had_region: false, units: None, weight: 1.0 }
     }
 
-    /// Takes the stretches of the region to be units of a sampled one from now on, which have estimates if how much units differ tells of chance.
+    /// Takes the stretches of the region as units of a sampled region from now on. `tell_chance`: the variance between units tells the error by
+    /// chance, so that counts get estimates.
     pub(crate) fn of_units(self, tell_chance: bool) -> Self {
         Self { units: tell_chance.then(UnitSums::default), ..self }
     }

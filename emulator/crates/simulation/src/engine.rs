@@ -31,14 +31,15 @@ pub(crate) const MAX_HARTS: usize = 8;
 /// How harts execute between units of a sampled region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BetweenUnits {
-    /// Cycles that each instruction of a hart takes to the guest, by hart, in units of 2^-16.
+    /// Cycles per instruction of each hart as the guest's clock sees them, in multiples of 2^-16.
     pub rates: [u64; MAX_HARTS],
     /// What of the core learns from what is executed.
     pub kept_warm: KeptWarm,
 }
 
 impl BetweenUnits {
-    /// Before and between timed parts of a run that is not sampled: to the guest, an instruction takes a cycle as it does without a core.
+    /// How harts execute before and between the timed parts of a run that is not sampled. For the guest, an instruction takes one cycle, as it does
+    /// without a core.
     pub(crate) const WARM_START: Self =
         Self { rates: [1 << 16; MAX_HARTS], kept_warm: KeptWarm::CachesAndPredictors };
 }
@@ -100,17 +101,19 @@ impl Engine {
         self.warming.is_some()
     }
 
-    /// Returns what was learnt for the timing cores so far, if something was; what is learnt next is as if it were loaded before.
+    /// Returns the state that functional warming has built for the timing cores, if there is any. Warming then goes on as if this state had just been
+    /// loaded.
     pub(crate) fn warmed_state(&mut self) -> Result<Option<Vec<u8>>, SnapshotError> {
         self.warming.as_mut().map(|cores| cores.warmed_state()).transpose()
     }
 
-    /// Lets the functional harts go on for the timing cores.
+    /// Lets the timing cores rest while the functional harts execute in their place.
     pub(crate) fn rest(&mut self, rest: Rest) {
         self.resting = Some(rest);
     }
 
-    /// Lets the timing cores go on, each from the cycle of its hart, for the functional harts. Returns false if there are none.
+    /// Lets the timing cores execute again in place of the functional harts, each from its hart's cycle in `now`. Returns false if there are no
+    /// timing cores.
     pub fn go_on(&mut self, now: &[u64]) -> bool {
         let Some(cores) = &mut self.cores else {
             return false;

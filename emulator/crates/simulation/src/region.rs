@@ -12,10 +12,10 @@ const MAX_LISTED_STRETCHES: usize = 1000;
 
 /// Follows the marks of the machine, whichever hart or process executes them.
 ///
-/// The command's region is open while it runs. The first start of a program in it narrows it: what was open until then is
-/// no part of it, and from then on only what lies between programs' starts and stops is, here and in later commands.
-/// Starts nest: each needs its stop. A stop before any start narrows nothing: it leaves out what follows, and a start takes
-/// the command up again. What is still open ends with the command, and marks after that do not count.
+/// The command's region is open while the command runs. The first start mark of a program narrows the region: all that was open until then is
+/// dropped, and from then on, in this command and in later ones, only stretches between a start and a stop of a program belong to the region. Starts
+/// nest: each needs its stop. A stop before any start does not narrow the region, but pauses it until a start. A region that is still open ends with
+/// the command, and marks after the command do not count.
 #[derive(Debug, Default)]
 pub(crate) struct Regions {
     /// Commands that run: more than one if a script calls `tipsim-run` itself, which is then a program's mark.
@@ -26,7 +26,7 @@ pub(crate) struct Regions {
     depth: u32,
     /// Whether a program has said where its region starts or stops.
     programs_marked: bool,
-    /// Whether the first mark of a program was a stop: starts and stops are then of the command's own region.
+    /// Whether the first mark of a program was a stop: starts and stops then resume and pause the command's own region.
     pauses: bool,
     open: Option<RunPosition>,
     summary: RegionSummary,
@@ -64,7 +64,7 @@ pub struct Stretch {
     pub instructions: u64,
 }
 
-/// Where among marks a machine is: a checkpoint has it, so that a session that goes on from there knows whether the region is open.
+/// State of the marks in a checkpoint, so that a session that goes on from the checkpoint knows whether the region is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RegionState {
     commands: u32,
@@ -87,15 +87,15 @@ impl Regions {
         }
     }
 
-    /// Returns where among marks the machine is.
+    /// Returns the state of the marks, for a checkpoint.
     pub(crate) fn state(&self) -> RegionState {
         let &Self { commands, had_command, depth, programs_marked, pauses, .. } = self;
         let is_open = self.open.is_some();
         RegionState { commands, had_command, depth, programs_marked, pauses, is_open }
     }
 
-    /// Goes on at `now` from where another session was, of a run whose spec says `region`. Returns how that changes the region, if it
-    /// does: one that was open begins here.
+    /// Resumes another session's `state` at `now`, in a run whose spec says `region`. Returns the event that opens the region here, if it was open;
+    /// `None` otherwise.
     pub(crate) fn resume(
         &mut self,
         state: &RegionState,
@@ -104,7 +104,7 @@ impl Regions {
     ) -> Option<Event> {
         let &RegionState { commands, had_command, depth, pauses, .. } = state;
         let programs_marked = state.programs_marked || region == Region::Marked;
-        // The command's own region is none of a run that profiles what programs mark.
+        // In a run that profiles only what programs mark, the command's own region does not count.
         let is_open = state.is_open && (region != Region::Marked || state.programs_marked);
         *self = Self { commands, had_command, depth, programs_marked, pauses, ..Self::default() };
         is_open.then(|| self.start(now)).flatten()

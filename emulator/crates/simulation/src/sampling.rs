@@ -1,8 +1,9 @@
 //! Sampled simulation: units of a program are timed, and the rest is executed functionally with warm caches.
 //!
-//! A region of interest is divided into intervals of as many instructions. In each, one unit is timed and recorded, after a stretch that
-//! is timed only to fill the core's window, and before that one in which predictors learn from the path. All units have the same length and stand for as much, so that
-//! profiles of the recorded units are profiles of the region, and a ratio of sums is an estimate (Wunderlich et al., *SMARTS*, ISCA 2003).
+//! By default, a region of interest is divided into intervals of the same number of instructions, and one unit of each interval is timed and
+//! recorded. Before the unit comes a warm-up, which is timed only to fill the core's window, and before the warm-up a stretch in which predictors
+//! learn from the path. All units have the same length and weight. Profiles of the recorded units are therefore profiles of the region, and a ratio
+//! of sums is an estimate (Wunderlich et al., *SMARTS*, ISCA 2003). Other schemes choose units that have weights ([`Scheme`]).
 
 mod harts;
 mod live;
@@ -31,9 +32,9 @@ pub(crate) struct Unit {
     pub planned: PlannedUnit,
     /// Instructions of the unit.
     pub instructions: u64,
-    /// Cycles of the unit in which the hart was awake, or of several the sum of theirs.
+    /// Cycles of the unit in which the hart was awake, summed over all harts.
     pub cycles: u64,
-    /// Misses that the unit would have if nothing were timed.
+    /// Misses of the unit as functional warming would count them if nothing were timed.
     pub misses: MissCounts,
 }
 
@@ -62,14 +63,14 @@ pub struct ChosenUnits {
 pub struct PlannedUnit {
     /// Instructions of the region before the unit.
     pub at: u64,
-    /// How much of the region the unit stands for, beside other units.
+    /// Weight of the unit: how much of the region it stands for, in relation to other units.
     pub weight: u32,
     /// Number of the stratum that the unit was drawn from.
     pub stratum: u32,
 }
 
 impl PlannedUnit {
-    /// Returns a unit of a sample in which all stand for as much.
+    /// Returns the unit at a place, for a sample whose units all have the same weight.
     pub fn at(at: u64) -> Self {
         Self { at, weight: 1, stratum: 0 }
     }
@@ -94,7 +95,7 @@ pub enum Phase {
     Unit,
 }
 
-/// Number of the last units that say how fast time goes on between units.
+/// Number of recent units whose cycles per instruction set the pace of the guest's time between units.
 const RECENT_UNITS: usize = 8;
 
 /// What the hart has done since reset, or all harts together.
@@ -123,11 +124,11 @@ pub(crate) struct Sampler {
     opened: Progress,
     /// Instructions of stretches that have ended.
     before: u64,
-    /// Units that a survey chose, if it chose some, and otherwise one in each interval.
+    /// Units that a survey chose; without any, each interval has a unit.
     chosen: ChosenUnits,
-    /// Chosen units that were planned.
+    /// Number of chosen units that have been planned so far.
     planned: usize,
-    /// What decides while the program runs which units there are, if something does, and the units that it has planned but that have not been reached.
+    /// Planner that decides on units while the program runs, if the plan is live, and the units that it has planned but the program has not reached.
     live: Option<(LivePlanner, VecDeque<PlannedUnit>)>,
     random: u64,
     timed: u64,
@@ -135,12 +136,12 @@ pub(crate) struct Sampler {
     is_anew: bool,
     /// What was done when the present phase began.
     since: Progress,
-    /// What was done of the present unit, in this stretch up to its last phase and in those before.
+    /// Progress in the present unit, up to the end of the last phase. The unit may have begun in an earlier stretch of the region.
     partial: Progress,
     units: Vec<Unit>,
     /// The next unit, or the present one, is timed twice; `None`: that was not decided yet.
     checks: Option<bool>,
-    /// Units that were timed twice, by number, and the cycles that each takes from the state in which units begin.
+    /// Units that were timed twice: the number of each, and its cycles from the functionally warmed state in which other units begin.
     checked: Vec<(usize, u64)>,
     /// Misses of the region so far, if they are counted, as they would be if nothing were timed.
     misses: Option<RegionMisses>,
@@ -149,7 +150,8 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// Returns a sampler that waits for a region. Units are those that a survey has `chosen`, if it chose some; `latencies`: those of misses ([`MissCounts::latencies`]), if a single core's are counted.
+    /// Returns a sampler that waits for a region. Units are those that a survey has `chosen`, if it chose some. `latencies` has the latency of each
+    /// kind of miss ([`MissCounts::latencies`]), if the misses of a single core are counted.
     pub(crate) fn new(
         plan: &SamplingPlan,
         chosen: &ChosenUnits,
@@ -188,7 +190,7 @@ impl Sampler {
         &self.plan
     }
 
-    /// Returns whether a fork of the core is to find what timed stretches miss.
+    /// Returns whether a fork of the core is to count the misses of timed stretches.
     pub(crate) fn asks_for_misses(&self) -> bool {
         self.misses.is_some() && !self.plan.times_all()
     }
@@ -228,15 +230,15 @@ impl Sampler {
         planned.extend(live.decide(place, now.misses));
         if self.unit.at == u64::MAX && !planned.is_empty() {
             self.plan_unit();
-            // What comes before the unit begins here.
+            // The phases that come before the unit begin here.
             self.until = place;
         }
     }
 
-    /// Returns the cycles for each instruction of recent units, in units of 2^-16.
+    /// Returns the cycles per instruction of recent units, in multiples of 2^-16.
     pub(crate) fn rate(&self) -> u64 {
         let recent = &self.units[self.units.len().saturating_sub(RECENT_UNITS)..];
-        // Units that are decided while the program runs are the more the more cycles differ, which is where it is slow.
+        // A live plan times more units where cycles vary more, which is where the program is slow: without weights, the rate would be too high.
         let weight = |unit: &Unit| match self.live {
             Some(_) => u64::from(unit.planned.weight),
             None => 1,
@@ -303,7 +305,7 @@ impl Sampler {
         if is_timed {
             self.timed += instructions;
         }
-        // A fork finds what is missed in timed stretches, but where all is timed.
+        // Misses of timed stretches are counted by a fork; where all is timed there is no fork, and they are counted here.
         let times_all = self.plan.times_all();
         let is_open = self.phase != Phase::Outside;
         if let Some(misses) = self.misses.as_mut().filter(|_| is_open && (times_all || !is_timed)) {
@@ -327,7 +329,7 @@ impl Sampler {
             self.plan_unit();
         }
         if self.unit.at == u64::MAX {
-            // The next unit is known shortly before it, or there is none.
+            // A live plan does not know the next unit before it is close; any other plan has no unit left.
             let phase = if self.live.is_some() { Phase::Learning } else { Phase::FastForward };
             (self.phase, self.until) = (phase, u64::MAX);
             return;
@@ -392,14 +394,14 @@ impl Sampler {
         self.next_interval = self.next_interval.saturating_add(self.plan.every);
     }
 
-    /// Notes that the last unit takes so many cycles from the state in which units begin.
+    /// Notes the cycles that the last unit takes from the functionally warmed state in which other units begin.
     pub(crate) fn checked(&mut self, cycles: u64) {
         if let Some(number) = self.units.len().checked_sub(1) {
             self.checked.push((number, cycles));
         }
     }
 
-    /// Takes what a fork found of the misses of a timed stretch that has ended; `None`: nothing.
+    /// Adds the misses that a fork found in a timed stretch, which has ended. `None`: the fork found none, so that the region's misses are unknown.
     pub(crate) fn missed(&mut self, found: Option<FunctionalWarmingMisses>) {
         if !self.asks_for_misses() {
             return;
@@ -407,7 +409,7 @@ impl Sampler {
         let (Some(FunctionalWarmingMisses { stretch, unit }), Some(misses)) =
             (found, &mut self.misses)
         else {
-            // All of the region's misses are known, or none.
+            // Misses of the region are of use only if those of every stretch are known.
             self.misses = None;
             return;
         };
@@ -451,7 +453,7 @@ impl Sampler {
             units.iter().map(|unit| u64::from(unit.weight)).sum()
         };
         let chosen = &self.chosen.units;
-        // Units that were chosen by what they execute are somewhere else by then.
+        // Units were chosen by the code that they execute. If the region's length has changed, other code may lie at their places.
         if let Some(surveyed) = self.chosen.surveyed.filter(|_| !chosen.is_empty())
             && self.before.abs_diff(surveyed) > self.plan.unit
         {

@@ -50,9 +50,9 @@ pub struct Session {
     regions: Regions,
     /// Which part of the region is timed; `None`: all of it.
     sampler: Option<Sampler>,
-    /// How much of the region what is recorded stands for, beside other units.
+    /// Weight of what is recorded at present: how much of the region it stands for, in relation to other units.
     weight: u32,
-    /// What several harts do in a sampled region.
+    /// State of a sampled region that several harts execute; `None` with one hart, or without sampling.
     sampled_harts: Option<SampledHarts>,
     /// What writes the units to be stored, once a timed part has begun.
     unit_writer: Option<WriterHandle>,
@@ -101,11 +101,11 @@ impl Session {
         let mut sampling = recording.sampling.clone();
         let harts = system.harts.len();
         if let Some(plan) = sampling.as_mut().filter(|_| harts > 1) {
-            // What the cores of several harts are told is not logged, so that no unit can be timed twice.
+            // Calls to the cores of several harts are not logged. Without a log, no unit can be timed twice.
             plan.check = 0;
         }
         if let Some(plan) = sampling.as_mut().filter(|plan| plan.scheme == Scheme::Live) {
-            // Units are known too shortly before they begin.
+            // A live plan knows a unit too late for the long timed warm-up of a unit that is timed twice.
             plan.check = 0;
         }
         let several = sampling.as_ref().filter(|_| harts > 1);
@@ -215,9 +215,9 @@ impl Session {
         }
     }
 
-    /// Keeps the timing core warm from now on while the functional hart executes, if the recording says so: what is timed later begins with the caches, TLBs and
-    /// predictors that the program left. The guest's time is that of a functional hart alone. `warmed_state`: what a core of the same preset has learnt before, as a
-    /// checkpoint says; empty: nothing.
+    /// Keeps the timing core warm from now on while the functional hart executes, if the recording asks for functional warming: what is timed later
+    /// begins with the caches, TLBs and predictors that the program left. For the guest, time passes as on a functional hart alone. `warmed_state` is
+    /// what a core of the same preset has learnt before, from a checkpoint; it is empty if there is nothing.
     ///
     /// # Errors
     /// If `warmed_state` is not of such a core.
@@ -233,7 +233,7 @@ impl Session {
         Ok(())
     }
 
-    /// Lets what is kept warm be as it would be after a checkpoint.
+    /// Brings the core that is kept warm into the state that it would have after a checkpoint was saved and loaded.
     ///
     /// # Errors
     /// If its state cannot be told.
@@ -247,7 +247,8 @@ impl Session {
         self.recording.warm && self.system.harts.len() == 1
     }
 
-    /// Takes another core for the timed part, which must not have begun. What is kept warm is another one from now on, and begins empty.
+    /// Sets the core that executes the timed part, which must not have begun. If a core is kept warm, a core of the new preset takes its place and
+    /// begins with empty caches and predictors.
     ///
     /// # Errors
     /// If a timed part has begun, or the machine has another clock or other extensions than the core.
@@ -375,7 +376,7 @@ impl Session {
             if observer.before_slice(self)? == Flow::End {
                 return Ok(Stop::Observer);
             }
-            // What traps is executed, but does not retire.
+            // A slice also counts instructions that trap, which do not retire: after a slice, some of the wanted instructions may be left.
             let left = last.saturating_sub(retired(self));
             if left == 0 || goal.cycle.is_some_and(|cycle| self.position().0 >= cycle) {
                 return Ok(Stop::Reached);
@@ -434,7 +435,7 @@ impl Session {
         checkpoint::save(path, &mut self.system, &mut self.engine, &self.preset, &mut context)
     }
 
-    /// Takes the region to be where it was when a checkpoint was saved, whose machine this session has and has not run yet.
+    /// Restores the region of interest from a checkpoint. The session must have the checkpoint's machine, and must not have run it yet.
     ///
     /// # Errors
     /// If the recording cannot begin.
@@ -489,8 +490,8 @@ impl Session {
         surveyor.finish().map(Some)
     }
 
-    /// Ends the session, waits until all that it recorded is read, and returns it. `is_part`: the run ended before its time, which
-    /// the trace is to say.
+    /// Ends the session, waits until its recording has been read, and returns the results. `is_part`: the run ended before its time, and the trace is
+    /// to say that.
     ///
     /// # Errors
     /// If a thread of the recording died.
@@ -512,7 +513,7 @@ impl Session {
         let instructions = sampled.as_ref().map(|(sampled, _)| sampled.instructions);
         let counts = self.counts.end(&self.engine, instructions);
         let mut closed = self.engine.finish();
-        // The core, which has ended, held the other end.
+        // The core held the sending end of the writer's channel. The core has ended, so the writer can end, too.
         let stored_units = self.unit_writer.map(WriterHandle::finish);
         let collectors = closed.as_mut().map_or_else(Vec::new, StreamClosed::take_truth);
         let excerpts = closed.as_mut().map_or_else(Vec::new, StreamClosed::take_excerpts);
@@ -527,7 +528,7 @@ impl Session {
         let recorded = self.consumer.zip(closed);
         let recorded = recorded.map(|(consumer, closed)| consumer.finish(closed, is_part));
         let recorded = recorded.transpose()?;
-        // The lap includes the time in which the host's side read the rest.
+        // The lap includes the time in which the consumer read the rest of the stream.
         self.laps.lap(system, timing);
         if let Some(stats) = stats.first() {
             self.laps.timing.cycles = stats.cycles;

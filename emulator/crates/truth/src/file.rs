@@ -13,7 +13,7 @@ use crate::schema::Hex;
 /// Version of the file; readers refuse others.
 pub const FORMAT: u32 = 2;
 
-/// Lines that the file has, those with the most cycles waited first. Of the others it has the sums.
+/// Most lines that the file lists: those with the most cycles waited. It has the sums over all other lines.
 const MAX_LINES: usize = 100_000;
 /// Instructions of a line whose exchanges are listed.
 const MAX_EXCHANGES: usize = 16;
@@ -53,7 +53,7 @@ impl Truth {
         }
     }
 
-    /// Says what of a file's content does not hold together, if anything. Whoever uses it takes its numbers as indices.
+    /// Checks that the content of a file is consistent, because readers use its numbers as indices.
     ///
     /// # Errors
     /// The field, what was expected of it and what was found.

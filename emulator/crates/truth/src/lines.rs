@@ -21,16 +21,16 @@ use crate::short::is_zero;
 /// Bytes of a cache line.
 pub const LINE_BYTES: u64 = 64;
 
-/// Lines that are told apart: some 150 MB for one hart. Accesses to others are only counted.
+/// Most lines that are tracked: some 150 MB for one hart. Accesses to further lines are only counted.
 const MAX_LINES: usize = 1 << 20;
-/// Uses of a line that are told apart.
+/// Most uses of one line that are tracked.
 const MAX_USES: usize = 64;
-/// Uses of all lines beyond which each line has at most one use of each hart more: some 150 MB.
+/// Number of uses of all lines, some 150 MB, from which on a line gets a new use only for a hart that has none of that line.
 const MAX_ALL_USES: usize = 1 << 20;
-/// Instructions that waited for other harts, by line, that are told apart: some 70 MB.
+/// Most pairs of a line and an instruction that waited for other harts that are tracked: some 70 MB.
 const MAX_EXCHANGES: usize = 1 << 20;
 
-/// Cycles from decode to retirement from which on an access is slow: what perf mem records unless told otherwise (`ldlat`).
+/// Least cycles from decode to retirement of a slow access. The value is the default of what `perf mem` records (`ldlat`).
 pub(crate) const SLOW: u64 = 30;
 
 /// The use of a line by one program on one hart.
@@ -101,12 +101,12 @@ pub(crate) struct TrackedLine {
     pub uses: Vec<TrackedUse>,
 }
 
-/// What a hart's cache has of a line, whoever runs.
+/// State of a line in a hart's cache, whichever process runs on the hart.
 #[derive(Clone, Copy, Debug, Default)]
 struct HartState {
     /// Whether the hart has accessed the line.
     knows: bool,
-    /// Mask of the bytes that other harts wrote and this hart has not got since.
+    /// Mask of the bytes that other harts wrote and whose new values this hart has not got since.
     foreign: u64,
     /// Index of the use that had the hart's last sharing miss, while no byte of `foreign` has been accessed since.
     pending: Option<usize>,
@@ -126,13 +126,14 @@ impl TrackedLine {
         Self { harts: vec![HartState::default(); harts].into_boxed_slice(), uses: Vec::new() }
     }
 
-    /// Returns the index of the use of the line by `by`, which is added if the line has fewer than `most` uses.
+    /// Returns the index of the use of the line by `by`. A missing use is added if the line has fewer than `most` uses, or none by that hart;
+    /// otherwise another use by that hart stands in for it.
     fn use_of(&mut self, by: Accessor, va: u64, most: usize) -> usize {
         let same = |own: &TrackedUse| own.hart == by.hart && own.process == by.process;
         if let Some(known) = self.uses.iter().position(same) {
             return known;
         }
-        // Memory that many programs had one after the other: further ones are told under one that is there.
+        // Many programs may have had this memory one after the other: further programs count under a use that is there.
         if self.uses.len() >= most
             && let Some(other) = self.uses.iter().position(|own| own.hart == by.hart)
         {
@@ -349,7 +350,7 @@ fn kinds(access: &DataAccess) -> (bool, bool) {
 }
 
 impl LineUse {
-    /// Adds the use by another process that is told as one with this one.
+    /// Adds the use by another process that is merged with this one.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.loads += other.loads;
         self.stores += other.stores;

@@ -7,9 +7,9 @@ use sampling_units::pdis::{LATENCIES, Latencies, Record, header};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Latencies below are told apart by the cycle. Longer ones are by a 64th to a 128th of what they are.
+/// Latency below which each number of cycles is counted by itself. Other latencies are counted in steps of a 128th to a 64th of the latency.
 const BY_CYCLE: u64 = 128;
-/// Latencies of a record saturate there.
+/// Cycles at which the latencies of a record saturate.
 const LONGEST: u64 = 0xfff;
 
 /// Returns the least latency that is counted together with a latency of `cycles`; the longest is counted alone.
@@ -22,8 +22,8 @@ pub fn step(cycles: u64) -> u16 {
     (cycles >> bits << bits) as u16
 }
 
-/// Executions of an instruction whose records say the same but for latencies and addresses; or, if the type is that of a fetch, fetches
-/// of the packet that it starts.
+/// Executions of an instruction whose records differ only in latencies and addresses. If the type is that of a fetch, they are fetches of the packet
+/// that the instruction starts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Executions {
     /// Type and events: the first word of the record ([`header`]), without counters.
@@ -39,8 +39,8 @@ pub struct LatencyCount {
     pub from: u16,
     /// Executions.
     pub times: u64,
-    /// Cycles that perf gives as the weight of their samples, whichever latency `from` is: of the execution, or all of what does not
-    /// execute.
+    /// Sum of the weights that perf gives to samples of these executions, whichever latency `from` is. A weight is the execution latency, or the
+    /// total latency if the instruction does not execute, in cycles.
     pub weight: u64,
 }
 

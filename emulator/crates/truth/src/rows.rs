@@ -1,8 +1,8 @@
-//! What is held while one hart's stream goes by: the counts of each instruction, by the process that executed it.
+//! Counts of a hart's instructions, by the process that executed them, while the hart's stream is read.
 //!
-//! The counts of an instruction in the process that executed it last lie at the instruction's number; those of other processes that execute the
-//! same code (which have its number in common, see `isa::StaticId`) are parked. Counts of processes take [`Rows::limit`] rows at most:
-//! beyond it, the processes that ran longest ago are merged with the others of their program, and are told as one from then on.
+//! Processes that execute the same code have the numbers of its instructions in common (see `isa::StaticId`). At an instruction's number are its
+//! counts in the process that executed it last; its counts in other processes are parked. There are at most [`Rows::limit`] counts of user code:
+//! beyond that, the processes that ran longest ago are merged with other processes of their program, and count as one process from then on.
 
 use commit_trace::{InstId, StaticInfo};
 use profile::{GuestContext, Process, ProcessId};
@@ -17,7 +17,7 @@ const MAX_ROWS: usize = 1 << 18;
 /// The first user address space ([`StaticInfo::space`]).
 const FIRST_USER: u32 = 2;
 
-/// A command and the path of its executable: what processes have in common that are told as one.
+/// A command and the path of its executable. Processes that are merged have both in common.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Program {
     command: String,
@@ -31,15 +31,15 @@ impl Program {
     }
 }
 
-/// Whose execution of an instruction counts stand for.
+/// The owner of counts: whoever executed the instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Owner {
     /// Kernel and firmware, on behalf of whichever process.
     #[default]
     Kernel,
-    /// A process that is told by itself.
+    /// A process that has counts of its own.
     Process(ProcessId),
-    /// Processes that are told as one, by their program's place in [`Rows::programs`].
+    /// Processes that were merged, by the index of their program in [`Rows::programs`].
     Merged(usize),
 }
 
@@ -54,7 +54,7 @@ struct CodePlace {
     raw: u32,
 }
 
-/// Processes of one program that are told as one.
+/// Processes of one program that were merged.
 #[derive(Clone, Debug)]
 struct MergedProgram {
     program: Program,
@@ -88,11 +88,11 @@ pub(crate) struct Rows {
     programs: Vec<MergedProgram>,
     /// The program that a process was merged into.
     merged: FxHashMap<ProcessId, usize>,
-    /// The instruction that stands for those at the same place in merged processes, and the process that it was met in first.
+    /// By place in a program: the instruction that stands for all those at this place in merged processes, and the process in which it was met first.
     places: FxHashMap<CodePlace, (u32, ProcessId)>,
-    /// The instruction that stands for one of a merged process, by program: another one at the same place.
+    /// By program and instruction of a merged process: the other instruction at the same place that stands for it.
     aliases: FxHashMap<(usize, u32), u32>,
-    /// Counts that there are of user code.
+    /// Number of counts of user code that are held, in `rows` or parked.
     held: usize,
     /// Counts of user code beyond which processes are merged.
     limit: usize,
@@ -116,7 +116,7 @@ pub struct Counted {
 /// Everything that was counted of one hart's instructions.
 #[derive(Clone, Debug)]
 pub struct HartCounts {
-    /// Processes, and after them an entry for each program whose processes are told as one.
+    /// Processes, and after them an entry for each program whose processes were merged.
     pub processes: Vec<Process>,
     /// Instructions with their counts, sorted by number and process.
     pub instructions: Vec<Counted>,
@@ -127,7 +127,7 @@ pub struct HartCounts {
 }
 
 impl HartCounts {
-    /// Returns the index into `processes` of a process, or of those that it is told with.
+    /// Returns the index into `processes` of a process, or of the entry that it was merged into.
     pub fn process(&self, id: ProcessId) -> u32 {
         self.merged.get(&id).copied().unwrap_or(id.0)
     }
@@ -209,7 +209,7 @@ impl Rows {
         }
     }
 
-    /// The process with counts of its own that ran longest ago, ended ones first; not that which runs `now`.
+    /// Returns the process with counts of its own that ran longest ago, but not the one that runs `now`. Processes that have ended come first.
     fn ran_longest_ago(&self, now: ProcessId) -> Option<ProcessId> {
         let processes = self.instructions.keys().filter_map(|owner| match owner {
             Owner::Process(id) if *id != now => Some(*id),
@@ -280,7 +280,7 @@ impl Rows {
         self.counts_of(owner, inst)
     }
 
-    /// The instruction that stands for one of a merged process.
+    /// Returns the instruction that stands for `inst` of a merged process.
     fn canonical(&mut self, inst: InstId, process: ProcessId, program: usize) -> InstId {
         let owner = Owner::Merged(program);
         let row = &self.rows[inst.0 as usize];
@@ -327,7 +327,7 @@ impl Rows {
         }
     }
 
-    /// Tells a process as one with the others of its program that were merged.
+    /// Merges a process with the others of its program that were merged.
     fn merge(&mut self, process: ProcessId) {
         let of = Program::of(&self.context.processes()[process.0 as usize]);
         let known = self.programs.iter().position(|own| own.program == of);
@@ -360,7 +360,7 @@ impl Rows {
         }
     }
 
-    /// All counts. Processes that `keep` does not ask for are told as one with the others of their program.
+    /// Returns all counts. Processes that `keep` does not ask for are merged with the others of their program.
     pub(crate) fn finish(mut self, keep: impl Fn(&Process) -> bool) -> HartCounts {
         let mut by_program: FxHashMap<Program, Vec<ProcessId>> = FxHashMap::default();
         for process in self.context.processes() {

@@ -39,8 +39,7 @@ pub(super) struct Stack {
     /// How many of the outermost frames may be wrong: the thread may have made other calls on another hart in between, or
     /// another coroutine may have been resumed.
     pub doubtful: usize,
-    /// The coroutine that was resumed, of those that wait at one address: what has to be parked again if it proves to be the
-    /// wrong one.
+    /// The coroutine that was taken for the resumed one among those that wait at one address. It is parked again if it proves to be the wrong one.
     pub guess: Option<Guess>,
 }
 
@@ -53,7 +52,7 @@ pub(super) struct Guess {
     left: Vec<Frame>,
 }
 
-/// Equal stacks of coroutines that do not run, as of the workers of a pool, and of goroutines that are over.
+/// Equal stacks of coroutines that do not run, such as the workers of a pool, or goroutines that have ended.
 #[derive(Debug)]
 pub(super) struct Parked {
     frames: Vec<Frame>,
@@ -125,7 +124,8 @@ impl Stack {
         self.frames.last().map_or(self.root, |frame| frame.context)
     }
 
-    /// The innermost frame that satisfies the predicate, not searching beyond the innermost trap.
+    /// Returns the index of the innermost frame that satisfies the predicate. The search ends at the innermost trap, or when it has used up its
+    /// credit.
     fn nearest(&mut self, is_it: impl Fn(&Frame) -> bool) -> Option<usize> {
         let most = NEAR + self.credit;
         let (mut seen, mut found) = (0usize, None);

@@ -1,5 +1,5 @@
-//! Units of a sampled region that stand for more of it than others: each weight has counts of its own, which are multiplied and added up in
-//! the end.
+//! Weights of the units of a sampled region, some of which stand for more of the region than others. Each weight has counts of its own, which are
+//! multiplied by the weight and added up in the end.
 
 use std::thread;
 
@@ -12,7 +12,8 @@ use crate::oracle::{Charged, Oracle};
 use crate::over_time::timed;
 use crate::{ContextWeights, Contexts, Evaluation, Profile};
 
-/// Weights that are told apart: each has counts of its own, which take memory. A stream from elsewhere may have any number, and a further one counts as the nearest of these.
+/// Most weights that are told apart, as the counts of each take memory. A stream from elsewhere may have more weights: each further weight counts as
+/// the nearest known one.
 const MOST_WEIGHTS: usize = if cfg!(test) { 4 } else { 1 << 11 };
 
 /// What is counted of cycles of one weight.
@@ -29,7 +30,7 @@ pub(super) struct WeightCounts {
 }
 
 impl Run {
-    /// WeightCounts what follows as standing for `weight` times as much as it is.
+    /// Counts what follows with this weight: it stands for `weight` times its own length of the region.
     #[cold]
     pub(super) fn weigh(&mut self, weight: u64) {
         let weight = self.counted_weight(weight);
@@ -63,7 +64,7 @@ impl Run {
         }
     }
 
-    /// Returns counts of nothing yet.
+    /// Returns empty counts, of all that is asked for.
     fn no_counts(&self) -> WeightCounts {
         let mut oracle = Oracle::new();
         let details = self.requested.width.map(|width| {
@@ -199,7 +200,7 @@ fn end_unit(details: &mut Option<Box<Details>>, subsamples: &mut Option<Box<Subs
     }
 }
 
-/// Adds up what was counted of one stream's cycles, by weight, to `known`, which has what does not depend on weights.
+/// Multiplies the counts of one stream's cycles by their weights, and adds them to `known`, which has what does not depend on weights.
 pub(super) fn added_up(mut counted: Vec<(u64, Evaluation)>, known: Evaluation) -> Evaluation {
     for (weight, evaluation) in &mut counted {
         evaluation.multiply(*weight);
@@ -231,7 +232,7 @@ impl Evaluation {
         }
     }
 
-    /// Multiplies all counts of cycles, but those of samplers.
+    /// Multiplies all counts of cycles. Samplers are left out: they have weighted each sample already.
     fn multiply(&mut self, weight: u64) {
         if weight == 1 {
             return;

@@ -92,7 +92,7 @@ impl Counter {
         self.width <= MAX_COMMIT_WIDTH as u64
     }
 
-    /// Counts a block. Of its spans without a commit it counts only the stalls that `stalled` has.
+    /// Counts a block. Among its spans without a commit, only the stalls in `stalled` are counted here.
     #[inline(always)]
     pub(crate) fn block(&mut self, block: &Block<'_>, stalled: &Stalled) {
         let end = block.cycle + block.cycles;
@@ -127,7 +127,8 @@ impl Counter {
         self.lost.add_few(lost);
     }
 
-    /// Counts a span in which nothing commits. Of a stall it counts only the time: [`Self::finish`] is given all stalled slots.
+    /// Counts a span in which nothing commits. A stall is added only to the open window: [`Self::finish`] is given the stalled slots of each
+    /// instruction.
     #[inline]
     pub(crate) fn waiting(&mut self, span: &Span<'_>, static_info: &[StaticInfo]) {
         let Some(record) = span.records.first() else {
@@ -184,7 +185,7 @@ impl Counter {
         }
     }
 
-    /// Charges open slots now that the next record to leave the ROB is known, in cycle `commit`. It may be one that traps.
+    /// Charges the open slots, now that the next record to leave the ROB is known. The record leaves in cycle `commit`, and may be one that traps.
     pub(crate) fn next(&mut self, next: &CommitRecord, commit: u64) {
         let Some(open) = self.open.take() else { return };
         let (inst, slot) = left_over(&open.first, &open.last, next, commit - open.cycle);
@@ -193,7 +194,8 @@ impl Counter {
         self.lose(open.process, charged, slot, open.slots);
     }
 
-    /// The stream or the region ends, and no record follows. The open slots, of less than a cycle, are fetch bandwidth.
+    /// Charges the open slots where the stream or the region ends, and no record follows. They are less than a cycle's slots, and count as fetch
+    /// bandwidth.
     pub(crate) fn close(&mut self) {
         if let Some(open) = self.open.take() {
             self.lose(open.process, open.last.inst, Slot::FetchBandwidth, open.slots);

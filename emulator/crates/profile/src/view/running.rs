@@ -230,7 +230,7 @@ impl Running {
         self.fresh.clear();
     }
 
-    /// See [`super::View::cool`].
+    /// See [`super::View::pack_cold`].
     pub(super) fn pack_cold(
         &mut self,
         newly: &[ProcessId],

@@ -45,15 +45,15 @@ pub(super) enum Uncertainty {
     /// The cycles are exact.
     #[default]
     None,
-    /// The cycles are off by at most as many, for 95 % of seeds.
+    /// The cycles are off by at most this number of cycles, for 95 % of seeds.
     Within(f64),
-    /// Nobody knows.
+    /// The margin is not known.
     Unknown,
 }
 
 impl Uncertainty {
-    /// Returns that of a sum or difference of two amounts that chance makes independent; of several processes of one command that is about
-    /// right.
+    /// Returns the uncertainty of the sum or difference of two amounts whose errors are independent. The errors of several processes of one command
+    /// are nearly so.
     pub(crate) fn and(self, other: Self) -> Self {
         match (self, other) {
             (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
@@ -97,16 +97,16 @@ impl RunTitle {
     }
 }
 
-/// Settings that differ between runs, of which a header tells so many.
+/// Most settings that a header lists of those that differ between runs.
 const MAX_DIFFERENCES: usize = 8;
 
 impl Run {
-    /// Says which run it is: its folder, and when it was run.
+    /// Sets the run's folder, and when it was run.
     pub fn titled(self, folder: &str, when: Option<String>) -> Self {
         Self { folder: folder.to_owned(), when, ..self }
     }
 
-    /// Returns how many times as many cycles the region takes as what was recorded of it: more than one time if it was sampled.
+    /// Returns the ratio of the region's cycles to the recorded cycles: more than 1 if the region was sampled.
     pub(super) fn scale(&self) -> f64 {
         sampled_cycles_scale(&self.meta).unwrap_or(1.0)
     }
@@ -153,12 +153,12 @@ impl Run {
         }
     }
 
-    /// Why it is not of a whole run, if it is not.
+    /// Returns why the report is not of a whole run; `None` if it is of a whole run.
     pub fn part(&self) -> Option<&str> {
         self.meta["part"].as_str()
     }
 
-    /// Harts that it is of.
+    /// Returns the number of harts that the report is of.
     pub(super) fn harts(&self) -> usize {
         self.harts.len().max(1)
     }
@@ -285,7 +285,7 @@ pub(super) struct Process {
     pub(super) name: String,
     #[serde(default)]
     pub(super) pid: Option<u32>,
-    /// Processes that it stands for; older reports do not say.
+    /// Number of processes that the row stands for; older reports do not have it.
     #[serde(default = "one")]
     pub(super) count: usize,
     /// Older reports do not say.

@@ -29,7 +29,7 @@ fn entries<'a>(report: &Value, steps: &[Step], value: &'a Value) -> Vec<(Step, &
         Value::Object(map) => map
             .iter()
             .map(|(key, value)| {
-                // Windows name processes by index.
+                // Windows of time have processes by index, not by name.
                 let index = key
                     .parse::<usize>()
                     .ok()

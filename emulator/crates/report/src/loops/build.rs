@@ -13,14 +13,15 @@ use super::{CauseCycles, ChainLink, LeastCycles, LoopRow, LoopsReport};
 use crate::model::Common;
 use crate::rows::line;
 
-/// Loops that are kept, and those that have pictures.
+/// Most loops that are listed.
 const MAX_LOOPS: usize = 20;
+/// Most loops that have pictures.
 const MAX_VIEWED: usize = 5;
-/// Share of its process from which on a loop counts, inner ones not included.
+/// Least share that a listed loop has of its process's cycles, without the cycles of inner loops.
 const NOTICEABLE: f64 = 0.01;
-/// Whole iterations from which on it can be spoken of.
+/// Least number of whole iterations that a listed loop has in excerpts.
 const ENOUGH: usize = 3;
-/// Share of an iteration from which on an instruction is named.
+/// Least share that a named instruction has of an iteration's cycles.
 const ON_CHAIN: f64 = 0.03;
 
 pub(super) struct Builder<'a> {
@@ -29,9 +30,9 @@ pub(super) struct Builder<'a> {
     disassemble: &'a dyn Fn(u32, u64) -> String,
     code: Code<'a>,
     symbols: Symbols,
-    /// Where the instructions of excerpts are in the symbols.
+    /// Index into the symbols' locations of each instruction in excerpts.
     locations: FxHashMap<InstId, usize>,
-    /// Numbers of functions, each in its address space.
+    /// Number of each instruction's function. A function has a number of its own in each address space.
     functions: FxHashMap<InstId, u32>,
     /// The Oracle's cycles.
     cycles: FxHashMap<InstId, f64>,
@@ -220,7 +221,8 @@ impl<'a> Builder<'a> {
         let mut links: Vec<_> = links.into_iter().collect();
         links.sort_by_key(|(inst, _)| pc(inst));
         let typical = iterations.typical().unwrap_or_default();
-        // How often an instruction of the loop was first in an excerpt says how often it was in all.
+        // Excerpts tell the loop's cycles for each execution of its first instruction. With all cycles of the loop, this gives the executions in the
+        // whole region.
         let per_header = iterations.own_cycles as f64 / iterations.headers.max(1) as f64;
         LoopRow {
             process: 0,
@@ -246,7 +248,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Tells [`LoopRow::chases_pointers`], by the loop's last iterations in the excerpts.
+    /// Returns [`LoopRow::chases_pointers`], judged by the loop's last iterations in the excerpts.
     fn chases_pointers(&self, iterations: &Iterations, graphs: &[Graph<'_>]) -> bool {
         const MAX_ITERATIONS_JUDGED: usize = 16;
         let load = |&(&(inst, _), _): &(&(InstId, Cause), &u64)| {
@@ -256,7 +258,7 @@ impl<'a> Builder<'a> {
         let Some((&(inst, _), _)) = most else {
             return false;
         };
-        // The first iteration of an excerpt may have nothing before it.
+        // The last iterations come first: in an excerpt's first iteration, the load cannot be seen to wait for an earlier one.
         let known = iterations.list.iter().rev().filter_map(|iteration| {
             let graph = &graphs[iteration.excerpt];
             let rows = &self.excerpts.list[iteration.excerpt].rows;

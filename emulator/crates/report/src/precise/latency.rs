@@ -80,7 +80,7 @@ impl Latencies {
         })
     }
 
-    /// Returns the mean latency of all samples, and as the true one the mean in which each sample has its row's true latency.
+    /// Returns the mean latency of all samples. The true latency beside it is the mean where each sample has the true latency of its row.
     pub(crate) fn whole(&self) -> Option<Latency> {
         let mut times = 0;
         let mut sums = Latency::default();

@@ -9,8 +9,9 @@ use serde::Serialize;
 use super::Place;
 use crate::loops::LoopRow;
 
-/// Share of an iteration from which on a cause of the critical path has its own advice, and how many do.
+/// Least share of an iteration's cycles for which a cause of the critical path has advice of its own.
 const WORTH_ADVICE: f64 = 0.2;
+/// Most causes of a critical path that have advice of their own.
 const MAX_ADVICE: usize = 2;
 
 const ADVICE_SHORTER_CHAIN: &str = "a shorter chain of dependent operations: independent accumulators, unrolling with separate sums";
@@ -24,7 +25,7 @@ const ADVICE_NO_BRANCH: &str = "arithmetic or conditional moves instead of the b
 const ADVICE_FEWER_LOCKS: &str = "fewer and finer locks: one for each part of the data, data of its own for each thread that is joined at the end, less work \
     while a lock is held";
 
-/// How names of functions begin that take or release locks of a program: glibc's, Rust's and Go's.
+/// Prefixes of the names of functions that take or release locks of a program: glibc's, Rust's and Go's.
 const LOCK_FUNCTION_PREFIXES: [&str; 11] = [
     "pthread_mutex_",
     "__pthread_mutex_",
@@ -55,7 +56,8 @@ pub enum Owner {
 const INSTALLED_FOLDERS: [&str; 5] = ["/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/"];
 
 impl Owner {
-    /// Returns whose code a file's is. `has_line`: its source line is known; `others_have`: those of other code of the file are.
+    /// Returns the owner of code in a file. `has_line`: the source line of the code is known; `others_have`: the source lines of other code in the
+    /// file are known.
     pub(super) fn of(module: &str, has_line: bool, others_have: impl FnOnce() -> bool) -> Self {
         if matches!(module, "[kernel]" | "[firmware]") {
             return Self::Kernel;
@@ -130,7 +132,7 @@ const fn of_cause(cause: Cause, chases_pointers: bool, owner: Owner) -> Option<&
     })
 }
 
-/// Against instructions that commit one after the other.
+/// Returns the advice against instructions that commit one after the other.
 const fn fewer_instructions(owner: Owner) -> &'static str {
     match owner {
         Owner::Program => "fewer instructions: a better algorithm, -O3, -march with Zba, Zbb, Zbs",
@@ -154,7 +156,7 @@ fn of_component(component: Component, function: &str, text: &str, owner: Owner) 
             "calls within a library that do not go through its PLT: -fvisibility=hidden, -Bsymbolic-functions; -fno-plt for others"
         }
         Component::Execution => fewer_instructions(owner),
-        // Nobody places the code of others anew.
+        // The user cannot change the layout of code that others compiled.
         Component::FrontEnd | Component::FrontEndCache | Component::FrontEndTlb
             if owner != Owner::Program =>
         {

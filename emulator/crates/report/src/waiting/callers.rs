@@ -15,7 +15,7 @@ const MAX_CALLERS: usize = 64;
 /// Innermost functions that tell what the Go runtime waits for: further out may be the goroutine that called the scheduler.
 const MAX_GO_FRAMES: usize = 12;
 
-/// Starts of the names of shared libraries in which nobody waits for himself.
+/// Prefixes of the names of shared libraries whose functions wait on behalf of their callers.
 const SYSTEM_LIBRARIES: [&str; 14] = [
     "ld-",
     "ld.so",
@@ -33,8 +33,8 @@ const SYSTEM_LIBRARIES: [&str; 14] = [
     "libgo.",
 ];
 
-/// Starts of the names of functions of C, C++ and Rust libraries that wait for others: where no source lines tell, as in programs that
-/// are linked statically.
+/// Prefixes of the names of functions of C, C++ and Rust libraries that wait on behalf of their callers. They decide where no source lines tell, such
+/// as in programs that are linked statically.
 const LIBRARY_FUNCTIONS: [&str; 31] = [
     "__lll_",
     "lll_",

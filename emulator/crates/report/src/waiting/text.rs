@@ -18,7 +18,7 @@ const SHOWN_PAIRS: usize = 3;
 const SHOWN_CALLERS: usize = 3;
 /// Reasons that the verdict names beside locks.
 const MAX_NAMED_REASONS: usize = 2;
-/// Threads that run but for less than this share of their time are not listed.
+/// Least share of its time that a listed thread does not run.
 const WORTH_A_ROW: f64 = 0.001;
 
 /// Returns what a thread waits for, the longest waits first.

@@ -1,4 +1,4 @@
-//! A fork of a core, which is told what the core was told while it timed a stretch.
+//! A fork of a core, which replays the calls that the core got while it timed a stretch.
 
 use isa::TimingModel as _;
 use timing::{Learning, MissCounts, Warming};
@@ -11,13 +11,15 @@ use crate::sampling::{Phase, SamplingPlan};
 /// What a fork of a core measures of a stretch of the program: it goes through the stretch a second time, from the state in which the core began it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ForkMeasurement {
-    /// Cycles that the unit takes from the state in which units begin, if the stretch begins long before.
+    /// Cycles of the unit from the functionally warmed state in which other units begin, if the stretch began with a long timed warm-up
+    /// ([`Phase::Reference`]).
     pub(crate) cycles: Option<u64>,
-    /// Misses, if the plan knows those of the region.
+    /// Misses of the stretch, if the plan counts the misses of the region.
     pub(crate) misses: Option<FunctionalWarmingMisses>,
 }
 
-/// Misses of caches and TLBs in a timed stretch of the program, as they would be if functional warming had gone through it, which counts those of all of the region.
+/// Misses of caches and TLBs in a timed stretch of the program, as functional warming would have counted them. They can be added to the misses that
+/// functional warming counts in the rest of the region.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FunctionalWarmingMisses {
     /// Misses of all of the stretch.
@@ -27,7 +29,7 @@ pub(crate) struct FunctionalWarmingMisses {
 }
 
 impl<const RECORDS_STAGES: bool> Timing<RECORDS_STAGES> {
-    /// Returns a core that is as this one, between runs, and whose stream nobody reads; `None` if the core's state cannot be saved.
+    /// Returns a copy of this core, which must be between two runs. Nobody reads the copy's stream. `None`: the core's state cannot be saved.
     pub(super) fn fork(&mut self) -> Option<Self> {
         let Self { core, .. } = self;
         let width = core.preset().decode.width as usize;
@@ -35,7 +37,8 @@ impl<const RECORDS_STAGES: bool> Timing<RECORDS_STAGES> {
         core.fork(sink).ok().map(Self::of)
     }
 
-    /// Goes through what another core was told while it timed a stretch, and returns what there is to be found as the plan of sampling says; `is_whole`: the stretch ends with a whole unit.
+    /// Replays the calls that another core got while it timed a stretch, and returns what the sampling plan asks for. `is_whole`: the stretch ends
+    /// with a whole unit.
     pub(super) fn follow(
         mut self,
         log: &CallLog,
@@ -95,7 +98,8 @@ impl<const RECORDS_STAGES: bool> Timing<RECORDS_STAGES> {
         found
     }
 
-    /// Keeps the core warm by what another one was told up to the next mark, which is returned, or up to the log's end. `kept` says up to how many instructions what is kept warm.
+    /// Keeps the core warm with the calls in the log up to the next mark, and returns the mark's phase and cycle; `None` at the log's end. Each entry
+    /// of `kept` has a number of instructions, and what is kept warm up to that instruction.
     fn keep_warm(
         &mut self,
         log: &CallLog,
@@ -120,7 +124,8 @@ impl<const RECORDS_STAGES: bool> Timing<RECORDS_STAGES> {
         None
     }
 
-    /// Times what another core was told from a mark on, which was that of a phase and began in cycle `since`, and returns the cycles that the unit takes.
+    /// Times the calls in the log that follow a mark, and returns the cycles of the unit. The mark began `phase` in cycle `since` of the logged core;
+    /// `now` is the cycle of this core.
     fn times(
         &mut self,
         log: &CallLog,

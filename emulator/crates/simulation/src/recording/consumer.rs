@@ -50,10 +50,10 @@ use crate::options::Region;
 /// Batches that may wait for this side: 4 MiB.
 pub(crate) const IN_FLIGHT: usize = 128;
 
-/// The thread looks so often whether batches wait: to be woken for each would take the hart's thread some 10 µs.
+/// Time between two looks of the thread for waiting batches. Waking the thread for each batch would cost the hart's thread some 10 µs.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
-/// The thread takes it that nobody helps any more after so many looks without help.
+/// Number of looks without help after which the thread assumes that nobody helps any more.
 const LOOKS_WITHOUT_HELP: u32 = 8;
 
 /// Waiting batches from which on the core's thread reads some itself: what the host's inner caches hold.
@@ -245,7 +245,7 @@ impl StreamConsumer {
         { self.spare_worker.reader.try_lock() }.is_ok_and(|reader| reader.error.is_some())
     }
 
-    /// Waits for the rest of the stream, which is `closed`: else it would wait for ever.
+    /// Waits until the rest of the stream is read. The argument `_closed` proves that the stream is closed: otherwise this would wait for ever.
     /// `is_part`: the run ended before its time, which the trace is to say.
     pub(crate) fn finish(
         self,
@@ -321,7 +321,7 @@ impl Reader {
         })
     }
 
-    /// Does all for the next batch, if there is one already: then true.
+    /// Evaluates and writes all of the next batch. Returns false if there is no batch yet.
     fn do_batch(&mut self) -> Result<bool, StreamEnded> {
         loop {
             match self.do_part()? {
@@ -332,8 +332,8 @@ impl Reader {
         }
     }
 
-    /// Gives the profilers a part of a batch; what it is at then. They come first: they take longer for a record, so that
-    /// waiting for it to come from the other processor is hidden better than while it is written.
+    /// Gives the profilers a part of a batch, and returns the stage that the batch is in then. Profilers come before the trace because they take
+    /// longer for a record: they hide better than writing does that the record must come from another processor's cache.
     fn evaluate(&mut self, batch: &Batch, progress: Option<BatchProgress>) -> Stage {
         let hart = batch.hart.0 as usize;
         let Some(evaluator) = self.evaluators.get_mut(hart).filter(|_| !self.broken) else {
@@ -354,7 +354,7 @@ impl Reader {
         })
     }
 
-    /// Writes a part of a batch; what it is at then, if not all of it is written.
+    /// Writes a part of a batch, and returns the stage that the batch is in then; `None`: all of it is written, or nothing can be.
     fn write(&mut self, batch: &Batch, written: Option<Written>) -> Option<Stage> {
         let writer = self.writer.as_mut()?;
         let mut part = || {

@@ -1,16 +1,19 @@
 //! Sampling of a region that several harts execute: the pace of each between units, and what the units say of all of it.
 //!
-//! Places of units are instructions of all harts together, so that the mean of units is one of the program, however its pace changes. Between
-//! units each hart goes on as fast as it did in recent units, waits for lines of other harts where it asks for them, and sleeps as the guest has it: so simulated time is an estimate of the elapsed time, which
-//! lags behind a pace that changes. It is put right by how long units take beside what they would take at the pace before them (a ratio estimate; Cochran,
-//! *Sampling Techniques*, chapter 6). Carlson et al., *Sampled simulation of multi-threaded applications* (ISPASS 2013), has each thread go on at a pace of its own, too.
+//! Places of units are counted in instructions of all harts together, so that the mean over units is a mean over the program's instructions, however
+//! the pace changes. Between units, each hart runs at the pace that it had in recent units, waits for cache lines of other harts where it asks for
+//! them, and sleeps as the guest tells it to. Simulated time is therefore an estimate of the elapsed time, but it lags behind when the pace changes.
+//! A ratio estimate corrects it: the cycles that units took, relative to the cycles that they would have taken at the pace before them
+//! (Cochran, *Sampling Techniques*, chapter 6). Carlson et al., *Sampled simulation of multi-threaded applications* (ISPASS 2013), has each thread go
+//! on at a pace of its own, too.
 
 use profile::Estimate;
 
 use super::{Phase, RECENT_UNITS};
 use crate::engine::{KeptWarm, MAX_HARTS};
 
-/// The rate without waiting is at least the whole pace divided by this: timed, other work hides a part of the waiting, so that to take all of it away could leave nothing.
+/// Divisor for the least rate without waiting: that rate is at least the whole rate divided by this. A timed core hides a part of the waiting behind
+/// other work, so that the whole rate less all of the waiting could be nothing.
 const MIN_RATE_DIVISOR: u64 = 4;
 
 /// How far the machine has come.
@@ -31,7 +34,7 @@ pub(crate) struct HartPosition {
     pub instructions: u64,
     /// Cycles that its timing core has spent awake.
     pub awake: u64,
-    /// Cycles between units that it waited for lines of other harts.
+    /// Cycles between units in which the hart waited for cache lines of other harts.
     pub waited: u64,
 }
 
@@ -45,7 +48,7 @@ struct HartUnit {
     expected: f64,
     /// Instructions that kept caches warm before the unit.
     warming: u64,
-    /// Cycles that the hart waited for lines of other harts meanwhile.
+    /// Cycles of that warming in which the hart waited for cache lines of other harts.
     waited: u64,
 }
 
@@ -54,7 +57,7 @@ struct HartUnit {
 struct HartSums {
     /// Cycles in which the hart was awake and timed.
     timed: u64,
-    /// Cycles that its other instructions took at their pace.
+    /// Cycles that the instructions outside of timed stretches took, at the pace that the hart had then.
     expected: f64,
 }
 
@@ -74,17 +77,18 @@ pub(crate) struct HartEstimates {
 pub(crate) struct SampledHarts {
     /// Instructions of a unit that are one hart's share.
     share: u64,
-    /// Cycles for each instruction of a hart between units, but for those that it waits for lines of other harts, in units of 2^-16.
+    /// Cycles per instruction of each hart between units, in multiples of 2^-16, without the cycles in which the hart waits for cache lines of other
+    /// harts.
     rates: [u64; MAX_HARTS],
-    /// Cycles for each instruction that a hart waits for lines of other harts between units, in units of 2^-16.
+    /// Cycles per instruction in which each hart waits for cache lines of other harts between units, in multiples of 2^-16.
     waits: [u64; MAX_HARTS],
     /// Where the present phase began.
     since: MachinePosition,
-    /// The present unit, in this phase and those before.
+    /// What each hart has done in the present unit and in the warming before it, up to the present phase.
     partial: Vec<HartUnit>,
     units: Vec<Vec<HartUnit>>,
     harts: Vec<HartSums>,
-    /// Cycles of the region that were timed; that were not, while a hart was awake; and that were not, while all slept.
+    /// Cycles of the region: timed; not timed, while a hart was awake; not timed, while all harts slept.
     elapsed: [u64; 3],
 }
 
@@ -109,8 +113,8 @@ impl SampledHarts {
         *self = Self { share: self.share, since, ..Self::new(self.harts.len(), 0) };
     }
 
-    /// Returns the cycles for each instruction of a hart between units, in units of 2^-16. Where caches are kept warm, what a hart waits for lines of other
-    /// harts comes when it waits, and is not among them.
+    /// Returns the cycles per instruction of each hart between units, in multiples of 2^-16. Where caches are kept warm, the waits for cache lines of
+    /// other harts are simulated when they occur, and the rates do not include them.
     pub(crate) fn rates(&self, kept_warm: KeptWarm) -> [u64; MAX_HARTS] {
         match kept_warm {
             KeptWarm::Nothing => std::array::from_fn(|hart| self.rates[hart] + self.waits[hart]),
@@ -183,7 +187,7 @@ impl SampledHarts {
         let of_all = rate(sums(None, |unit| (unit.instructions, unit.cycles)));
         for number in 0..self.harts.len() {
             let own = sums(Some(number), |unit| (unit.instructions, unit.cycles));
-            // What a hart did that slept for most of the time says little of what it does when it has work.
+            // A hart that slept for most of the recent units tells little of its pace when it has work: it gets the mean pace of all harts.
             let all = if own.0 < self.share { of_all } else { rate(own) }.max(1);
             let waits = rate(sums(Some(number), |unit| (unit.warming, unit.waited)));
             self.rates[number] = all.saturating_sub(waits).max(all.div_ceil(MIN_RATE_DIVISOR));
@@ -202,7 +206,7 @@ impl SampledHarts {
                     (sums.0 + hart.cycles as f64, sums.1 + hart.expected)
                 })
             });
-            // What was timed is no part of what the ratio is for.
+            // The ratio is applied only to what was not timed, of which nothing is known exactly.
             Estimate::of_ratio(pairs, 1.0)
         };
         let ratio = of_all(None)?;

@@ -4,10 +4,12 @@
 //! of each interval what the program does in it: intervals that miss about as often are a *phase*, found by leader-follower clustering as in Sherwood et al., *Phase
 //! Tracking and Prediction* (ISCA 2003). An interval is expected to be of the phase of the one before it.
 //!
-//! Expected phases are strata. The intervals that are expected to be of a phase form groups of as many as the phase's *period*, one after the other, and one interval of each group,
-//! drawn before the group begins, has a unit. So each interval has a unit with a probability that was known before, whatever the program does, and a unit
-//! stands for as many intervals as the period. Periods follow from the units so far: a phase has the more units the more their cycles differ (Neyman's optimal allocation; Cochran, *Sampling
-//! Techniques*, 5.5). In the end it is known how many instructions each stratum had, which takes the chance out of the groups that the region's end cuts (poststratification; Cochran, 5A.9).
+//! Expected phases are strata. The intervals that are expected to be of one phase form groups, one after the other; the number of intervals in a
+//! group is the phase's *period*. One interval of each group has a unit: it is drawn before the group begins. Each interval therefore has a unit with
+//! a probability that was known before, whatever the program does, and the weight of the unit is the period. Periods follow from the units so far:
+//! the more the cycles of a phase's units differ, the more units the phase has (Neyman's optimal allocation; Cochran, *Sampling Techniques*, 5.5).
+//! When the region has ended, the instructions of each stratum are known; weighting by them removes the chance that lies in the groups that the
+//! region's end cuts (poststratification; Cochran, 5A.9).
 
 use phases::Random;
 use timing::MissCounts;
@@ -16,24 +18,26 @@ use super::{PlannedUnit, RegionPhases, SamplingPlan, Unit};
 
 /// Intervals in the mean distance of two units.
 const INTERVALS_PER_UNIT: u64 = 8;
-/// Phases at most: later intervals join the nearest.
+/// Most phases: once there are so many, every further interval joins the nearest one.
 const MOST_PHASES: usize = 16;
-/// Distance of an interval from the centre of the nearest phase from which on it is the first of a new one, in doublings of misses, summed over all kinds.
+/// Distance from the centre of the nearest phase at which an interval begins a new phase, in doublings of misses, summed over all kinds of misses.
 const NEW_PHASE_DISTANCE: f64 = 4.0;
-/// Misses for each thousand instructions, as a fraction of one, below which differences hardly count.
+/// Misses per thousand instructions below which differences between intervals hardly count.
 const MISSES_THAT_COUNT: f64 = 0.25;
-/// Intervals after which the centre of a phase follows new ones no more slowly.
+/// Number of intervals of a phase up to which the phase's centre is their mean; after that, the centre follows new intervals as an exponential moving
+/// average.
 const CENTRE_MEMORY: u64 = 32;
-/// Units of a new phase that are taken in each of its intervals, so that it is known how much they differ.
+/// Number of units below which every interval of a phase has a unit, so that the variance of a new phase becomes known.
 const FIRST_UNITS: u64 = 4;
-/// Units that the differences in all phases count for, beside those of a phase itself.
+/// Weight, in units, of the variance pooled over all phases where the variance of a single phase is estimated.
 const POOLED_UNITS: f64 = 2.0;
-/// Binary logarithm of the longest period. In a phase of units that hardly differ, what is rare and takes long, such as the first interval of another phase, is in few of them: the longer periods are, the less intervals know of it.
+/// Binary logarithm of the longest period. A phase whose units hardly differ may contain rare intervals that take long, such as the first interval of
+/// another phase. The longer the period, the fewer units fall on such intervals, and the less confidence intervals know of them.
 const LONGEST_PERIOD: u32 = 4;
-/// Units that the number of units may be off without periods changing for it.
+/// Number of units by which the number of planned units may miss the plan without much effect on periods.
 const UNITS_OFF: f64 = 8.0;
 
-/// How often an interval misses, by the logarithm for each kind.
+/// Miss rates of an interval: a logarithm for each kind of miss.
 type Signature = [f64; MissCounts::KINDS];
 
 /// Plans units while the program runs. Places are instructions of the region.
@@ -43,15 +47,15 @@ pub(super) struct LivePlanner {
     unit: u64,
     /// Places for a unit in an interval.
     slots: u64,
-    /// Instructions before an interval in which it is decided whether it has a unit.
+    /// Instructions by which the decision whether an interval has a unit comes before the interval.
     lead: u64,
     phases: Vec<ProgramPhase>,
     /// Expected phase of each interval so far.
     expected: Vec<u8>,
     random: Random,
-    /// Misses up to the present stretch since the last decision.
+    /// Misses since the last decision, up to the running totals in `counted`.
     misses: MissCounts,
-    /// Running totals of misses when those were counted.
+    /// Running totals of misses when `misses` was last brought up to date.
     counted: MissCounts,
     /// Place of the last decision.
     decided_at: u64,
@@ -62,8 +66,9 @@ pub(super) struct LivePlanner {
 /// Intervals that miss about as often.
 #[derive(Clone, Debug)]
 struct ProgramPhase {
-    /// The mean of its intervals, of which later ones count more, and their number.
+    /// Mean signature of the phase's intervals, in which later intervals count more.
     centre: Signature,
+    /// Number of intervals that were found to be of the phase.
     members: u64,
     /// Intervals that were expected to be of the phase.
     intervals: u64,
@@ -73,9 +78,11 @@ struct ProgramPhase {
     left: u64,
     /// The value of `left` at which the interval has the group's unit.
     drawn: u64,
-    /// Units of the phase, the mean of their cycles for each instruction, and the sum of the squared distances from it.
+    /// Number of the phase's units that have ended.
     units: u64,
+    /// Mean of the units' cycles per instruction.
     mean: f64,
+    /// Sum of the squared distances of the units' cycles per instruction from `mean`.
     squares: f64,
 }
 
@@ -124,7 +131,7 @@ impl LivePlanner {
         let found = std::mem::take(&mut self.misses);
         let last = self.expected.last().map_or(0, |phase| usize::from(*phase));
         let number = match instructions {
-            // What the region begins with is expected to be one phase with what follows at once.
+            // Nothing was executed since the last decision, as at the region's begin: the interval is expected to be of the phase of the last one.
             0 => last,
             _ => self.phase_of(signature(found, instructions)),
         };
@@ -145,7 +152,7 @@ impl LivePlanner {
         })
     }
 
-    /// Takes what a unit took.
+    /// Learns the cycles per instruction of a unit that has ended.
     pub(crate) fn learn(&mut self, unit: &Unit) {
         if let Some(phase) = self.phases.get_mut(unit.planned.stratum as usize) {
             let cpi = unit.cycles as f64 / unit.instructions.max(1) as f64;
@@ -174,13 +181,13 @@ impl LivePlanner {
         RegionPhases { interval: self.interval(), of }
     }
 
-    /// Returns the phase of an interval, which may be a new one, and lets its centre follow.
+    /// Returns the phase of an interval with this signature, which may be a new phase, and moves the phase's centre towards the signature.
     fn phase_of(&mut self, signature: Signature) -> usize {
         let distance = |phase: &ProgramPhase| -> f64 {
             let pairs = phase.centre.iter().zip(&signature);
             pairs.map(|(centre, found)| (centre - found).abs()).sum()
         };
-        // The first phase has no centre yet while it is expected only.
+        // The first phase exists from the start, but has no centre until an interval was found to be of it.
         let known = self.phases.iter().enumerate().filter(|(_, phase)| phase.members > 0);
         let nearest = known.map(|(number, phase)| (number, distance(phase)));
         let number = match nearest.min_by(|a, b| a.1.total_cmp(&b.1)) {
@@ -213,7 +220,8 @@ impl LivePlanner {
         phase.drawn = 1 + self.random.bits() % phase.left;
     }
 
-    /// Returns the binary logarithm of the period of a phase that begins a group at a place: as Neyman has it, so that the mean distance of units is what the plan says.
+    /// Returns the binary logarithm of the period for the group that a phase begins at `place`. The period follows Neyman's allocation, scaled so
+    /// that the mean distance of units becomes that of the plan.
     fn period(&self, number: usize, place: u64) -> u32 {
         let phase = &self.phases[number];
         if phase.units < FIRST_UNITS {
@@ -238,7 +246,7 @@ impl LivePlanner {
         let units_per_interval = self.interval() as f64 / self.every as f64;
         let rate = units_per_interval * behind.powi(3) * deviation(phase) / mean;
         let period = (1.0 / rate).log2().round().clamp(0.0, f64::from(LONGEST_PERIOD)) as u32;
-        // Few units may be alike by chance, so that the period doubles at most.
+        // Few units may be alike by chance; therefore the period at most doubles.
         period.min(phase.period + 1)
     }
 }
@@ -263,7 +271,7 @@ impl SamplingPlan {
     /// Returns how many places for a unit an interval has whose unit is decided while the program runs.
     pub(super) fn slots(&self) -> u64 {
         let unit = self.unit.max(1);
-        // The warm-up of a unit begins after it was decided, and before the next is.
+        // An interval must be as long as the warm-up: the warm-up of a unit then begins after the decision on the unit, and before the next decision.
         (self.every / INTERVALS_PER_UNIT / unit).max(self.warm_up.div_ceil(unit)).max(1)
     }
 }

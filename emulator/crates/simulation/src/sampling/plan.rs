@@ -13,15 +13,17 @@ use super::{ChosenUnits, PlannedUnit, RegionPhases, Sampled};
 const COUNTING_INTERVAL: u64 = 1 << 22;
 /// Units that a ranked set or a stratified sample has if nobody says otherwise.
 const DEFAULT_UNITS: u64 = 100;
-/// Phases that SimPoint's scheme may be asked for: looking for more takes longer than timing them.
+/// Most phases that SimPoint's scheme may be asked for: the search for more would take longer than timing them.
 const MOST_PHASES: u64 = 1000;
-/// Fewest and most instructions that are timed before the warm-up of a unit that is timed twice, and most of a unit whose misses are counted: what they tell the core is kept in the host's memory, some 15
-/// bytes for each.
+/// Fewest instructions that are timed before the warm-up of a unit that is timed twice.
 const REFERENCE: u64 = 1_000_000;
+/// Most instructions that are timed before the warm-up of a unit that is timed twice, and most instructions of a unit and its warm-up whose
+/// misses are counted. The calls that they make to the core are logged in the host's memory, some 15 bytes for each instruction.
 const MAX_REFERENCE: u64 = 16_000_000;
-/// What is timed before a unit that is timed twice, in windows in which caches are kept warm.
+/// Length of the timed stretch before a unit that is timed twice, as a multiple of the window in which caches are kept warm
+/// ([`SamplingPlan::caches`]).
 const WINDOWS: u64 = 4;
-/// Share of units that are timed beyond what an error should need, as its estimate is one itself.
+/// Share of units that are timed beyond what the wanted error should need, because the error that was found is itself an estimate.
 const EXTRA_UNITS: f64 = 0.1;
 
 /// Where units lie in their intervals.
@@ -198,12 +200,13 @@ impl SamplingPlan {
         serde_json::from_value(metadata.get("spec")?.get("run")?.get("sampling")?.clone()).ok()
     }
 
-    /// Returns what [`Self::place`] begins with.
+    /// Returns the first state of the random numbers that [`Self::place`] draws.
     pub(super) fn first_random(&self) -> u64 {
         self.seed ^ 0x9e37_79b9_7f4a_7c15
     }
 
-    /// Returns the place of the next interval's unit in the interval; `random` is [`Self::first_random`] at first, and what this left there later.
+    /// Returns where in the next interval its unit begins, in instructions from the interval's begin. `random` is [`Self::first_random`] for the
+    /// first interval, and what the previous call left there for any other.
     pub(super) fn place(&self, random: &mut u64) -> u64 {
         // Plans are checked before; the interval is as long as the unit at least.
         let room = self.every.saturating_sub(self.unit);
@@ -296,7 +299,7 @@ impl SamplingPlan {
         }
     }
 
-    /// Returns the keys that say nothing in this plan, each with what overrules it, in words that begin with "with".
+    /// Returns the keys that have no effect in this plan, each with the setting that overrules it, in words that begin with "with".
     pub fn overruled(&self) -> Vec<(&'static str, String)> {
         let scheme = format!("with scheme = {}", self.scheme.quoted());
         let mut overruled = Vec::new();
@@ -326,9 +329,10 @@ impl SamplingPlan {
         self.dimensions.map_or(phases::DIMENSIONS, |dimensions| dimensions as usize)
     }
 
-    /// Returns whether misses of the region and of its units are counted, so that estimates of cycles use them: caches are always kept warm, and how much units differ tells of chance.
+    /// Returns whether the misses of the region and of its units are counted, so that estimates of cycles use them. This needs caches that are always
+    /// kept warm, a scheme whose units tell the error by chance, and short units.
     pub(crate) fn knows_misses(&self) -> bool {
-        // What a unit tells the core is kept in the host's memory.
+        // The calls to the core during a unit and its warm-up are logged in the host's memory.
         let is_short = self.unit.saturating_add(self.warm_up) <= MAX_REFERENCE;
         self.caches.is_none() && self.scheme.tells_chance() && is_short
     }
@@ -339,18 +343,18 @@ impl SamplingPlan {
         in_each_interval && self.units.is_none() && self.unit == self.every && self.warm_up == 0
     }
 
-    /// Returns how many instructions before the warm-up of a unit that is timed twice are timed, too; `None`: no unit can be.
+    /// Returns how many instructions are timed before the warm-up of a unit that is timed twice; `None`: no unit can be timed twice.
     pub(crate) fn reference(&self) -> Option<u64> {
-        // What a window is too short for shows only from far before it.
+        // The error that a short window of warm caches makes shows only if timing begins long before the window.
         let before_window = self.caches.map_or(0, |caches| caches.saturating_mul(WINDOWS));
         let reference = self.predictors.max(before_window).max(REFERENCE);
         (reference <= MAX_REFERENCE).then_some(reference)
     }
 
-    /// Returns the instructions of the intervals that a pass before has to survey, if there has to be one.
+    /// Returns the length, in instructions, of the intervals that a pass before this one has to survey; `None` if no such pass is needed.
     pub fn surveys(&self) -> Option<u64> {
         match self.chooses_units() {
-            // Where units are is known then, and for how much each stands once the region's length is.
+            // The files of points tell where units are. How much each unit stands for follows once the region's length is known.
             true if self.points.is_some() => Some(COUNTING_INTERVAL),
             true => Some(self.unit),
             false => self.units.map(|_| COUNTING_INTERVAL),
@@ -407,8 +411,8 @@ impl SamplingPlan {
         })
     }
 
-    /// Returns the instructions of an interval with which the error that is wanted should be met, after a pass that has met less; `None` if
-    /// it was met, or cannot be.
+    /// Returns the length of an interval, in instructions, with which the next pass should meet the wanted error, after a pass whose error was
+    /// larger. `None`: the error was met, or intervals cannot be shorter.
     pub fn narrower(&self, sampled: &Sampled) -> Option<u64> {
         let (wanted, cycles) = (self.error?, sampled.cycles?);
         let found = cycles.margin().within_95 / cycles.value;
@@ -418,9 +422,9 @@ impl SamplingPlan {
     }
 }
 
-/// Returns the units of intervals of so many instructions.
+/// Returns the units of the chosen intervals, each of which is `interval` instructions long.
 fn planned(chosen: &[ChosenInterval], interval: u64) -> Vec<PlannedUnit> {
-    // Weights that are too large for the stream become smaller together.
+    // If a weight is too large for the stream, all weights are scaled down together.
     let most = chosen.iter().map(|chosen| chosen.stands_for).max().unwrap_or(1);
     let scale = most.div_ceil(u64::from(Event::MAX_WEIGHT)).max(1);
     let planned = chosen.iter().map(|chosen| PlannedUnit {

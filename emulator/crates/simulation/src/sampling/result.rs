@@ -8,7 +8,7 @@ use timing::MissCounts;
 use super::harts::HartEstimates;
 use super::{PlannedUnit, RegionPhases, SamplingPlan, Scheme, Unit};
 
-/// Fewer units than these say little of how much units differ.
+/// Number of units below which their variance is hardly known.
 const FEW_UNITS: u64 = 30;
 
 /// What became of the sampling of a region.
@@ -73,7 +73,7 @@ pub struct StateError {
 pub(crate) struct Known<'a> {
     /// Instructions of each stratum, if these are known beside the units.
     pub strata: &'a [u64],
-    /// Numbers of the units that were timed twice, and what they took then, if any were to be.
+    /// Units that were timed twice: the number of each, and its cycles from the functionally warmed state; `None` if no unit was to be timed twice.
     pub checked: Option<&'a [(usize, u64)]>,
     /// Misses, if they were counted.
     pub misses: Option<&'a RegionMisses>,
@@ -99,7 +99,7 @@ impl RegionMisses {
         self.misses = self.misses.plus(misses);
     }
 
-    /// Returns what is known of a region of so many instructions whose misses are these.
+    /// Returns the known sums of a region that has `instructions` instructions and these misses.
     fn known(&self, instructions: u64) -> KnownCounts<{ MissCounts::KINDS }> {
         KnownCounts {
             whole: instructions as f64,
@@ -108,7 +108,8 @@ impl RegionMisses {
         }
     }
 
-    /// Returns what units say of a region of so many instructions whose misses are these: nearer to the truth than the units alone, where the cycles of units go with what they miss.
+    /// Returns the cycles per instruction of a region that has `instructions` instructions and these misses, as its units estimate them. The estimate
+    /// is nearer to the truth than one from the units alone, if the cycles of units correlate with their misses.
     fn estimate(&self, units: &[Unit], instructions: u64, rest: f64) -> Option<Estimate> {
         let counted = |unit: &Unit| CountedUnit {
             part: unit.cycles as f64,
@@ -119,7 +120,7 @@ impl RegionMisses {
         Estimate::of_counted(&units, &self.known(instructions), rest)
     }
 
-    /// Returns what units of strata say, as [`Self::estimate`] does.
+    /// Returns the estimate from units of strata, as [`Self::estimate`] does.
     fn estimate_of_strata(
         &self,
         (units, strata): (&[Unit], &[StratumUnit]),
@@ -151,7 +152,7 @@ impl StateError {
         let pairs = checked.iter().filter_map(|(number, cycles)| {
             Some((*cycles as f64, units.get(*number)?.cycles as f64))
         });
-        // The others are not known.
+        // The ratio of the units that were timed once is not known: no part of the whole is known exactly.
         let ratio = Estimate::of_ratio(pairs, 1.0)?;
         Some(Self { units: checked.len() as u64, ratio })
     }
@@ -204,7 +205,7 @@ impl Sampled {
             }
             Scheme::Simpoint => (None, None),
         };
-        // Misses of few units that hardly resemble each other may say less than the units alone.
+        // With few units that hardly resemble each other, the estimate by misses may have a wider interval than that of the units alone.
         let is_narrower = |known: &Estimate| {
             units_alone.is_none_or(|alone| known.margin().within_95 < alone.margin().within_95)
         };
@@ -278,7 +279,7 @@ impl Sampled {
         let margin = cycles.margin();
         let percent = |margin: f64| 100.0 * margin / cycles.value;
         let timed = self.timed_instructions as f64 / (*instructions).max(1) as f64;
-        // Units without gaps are asked for; warm-ups without gaps hardly are.
+        // Users ask for units without gaps, but hardly for warm-ups without gaps.
         let all_timed = match timed > 0.5 && plan.warm_up > 0 {
             true => format!(
                 "; {:.0} % of all was timed, as run.sampling.every is short beside unit, warm_up and what check adds",
@@ -336,8 +337,8 @@ impl Sampled {
     }
 }
 
-/// Returns the units of strata, each of which stands for as many places of units as there are in its stratum for each of the stratum's units. How many instructions each stratum has is known of
-/// `strata`, or follows from the units' weights if that is empty.
+/// Returns the units with their strata. A unit stands for the number of units that its weight says, scaled so that the units of a stratum together
+/// stand for the stratum's instructions. `strata` has the instructions of each stratum; if it is empty, the weights alone count.
 fn stratum_units(plan: &SamplingPlan, units: &[Unit], strata: &[u64]) -> Vec<StratumUnit> {
     let places = if plan.scheme == Scheme::Live { plan.slots() } else { 1 };
     let stands_for = |unit: &Unit| f64::from(unit.planned.weight) * places as f64;

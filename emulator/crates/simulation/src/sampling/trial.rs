@@ -1,4 +1,5 @@
-//! What a plan would have said of a region all of which was timed: no simulation, but the choice of units and the estimates of the sampled run itself.
+//! Trials of sampling plans on a region all of which was timed. Nothing is simulated: the code of a sampled run chooses the units, and their known
+//! cycles give the estimates.
 
 use phases::Survey;
 use schemars::JsonSchema;
@@ -87,7 +88,8 @@ impl TimedRegion {
         self.grain
     }
 
-    /// Returns what a unit of so many instructions takes, from edges of timed units that are nearest.
+    /// Returns a planned unit of so many instructions with its cycles. Its ends are moved to the nearest edges of timed units, between which cycles
+    /// are known.
     fn unit(&self, planned: PlannedUnit, instructions: u64) -> Unit {
         let edge = |place: u64| {
             let after = self.instructions.partition_point(|edge| *edge < place);

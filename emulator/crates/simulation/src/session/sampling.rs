@@ -38,8 +38,8 @@ impl Session {
         }
     }
 
-    /// Changes the phase of sampling by `change`, which gets what the hart has done, and lets execute what the new phase says. Outside of
-    /// the region caches are kept warm, too, once it has begun.
+    /// Changes the phase of sampling with `change`, which gets the progress of all harts, and lets the functional harts or the timing cores
+    /// execute, as the new phase says. After the region has begun, caches are kept warm outside of its stretches, too.
     fn change_phase(
         &mut self,
         change: impl FnOnce(&mut Sampler, Progress),
@@ -85,7 +85,7 @@ impl Session {
         }
     }
 
-    /// Tells what is recorded how much of the region the next unit stands for, if that is not what the last one did.
+    /// Records the weight of the next unit, if it is not that of the last unit.
     fn weigh_unit(&mut self) {
         let Some(weight) = self.sampler.as_ref().map(Sampler::weight) else { return };
         if std::mem::replace(&mut self.weight, weight) != weight {
@@ -96,7 +96,7 @@ impl Session {
         }
     }
 
-    /// Lets the timing cores execute from now on. Where a timed stretch begins of which more is to be found than its cycles, the core is forked.
+    /// Lets the timing cores execute from now on. Forks the core at the begin of a timed stretch of which more is to be found than its cycles.
     fn begin_timed_phase(&mut self, before: Phase, phase: Phase) -> Result<(), SimulationError> {
         self.timing()?;
         let asks_for_misses = self.sampler.as_ref().is_some_and(Sampler::asks_for_misses);
@@ -154,7 +154,8 @@ impl Session {
         Ok(())
     }
 
-    /// Lets the timing cores of several harts that sleep hear of the time that has passed, so that the sleep counts in the phase in which it was.
+    /// Tells the timing cores of sleeping harts how much time has passed, if there are several harts, so that the sleep counts in the phase in which
+    /// it happened.
     fn pass_sleep(&mut self) {
         if self.sampled_harts.is_none() || !self.engine.is_timing() {
             return;
