@@ -42,7 +42,6 @@ fn number(line: &str, name: &str) -> u64 {
 /// A low period costs time and not the system, with call chains on, whatever processes, maps, threads, signals and
 /// stacks do; and the kernel has nothing to complain of.
 #[test]
-#[ignore = "long: scripts/test --long"]
 fn perf_record_lives_through_a_storm_at_low_periods_with_call_chains() {
     let dir = scratch("driver-storm");
     let storm = repo().join("workloads/storm");
@@ -164,7 +163,6 @@ fn rdcycle_and_rdinstret_count_in_user_programs() {
 /// Two programs on one hart and on two, with disjoint code in user mode and each with a system call of its own: whatever
 /// switches, no sample of one lies in the other's code.
 #[test]
-#[ignore = "long: scripts/test --long"]
 fn no_sample_of_a_program_lies_in_the_code_of_another() {
     let dir = scratch("driver-crossed");
     let source = "\
@@ -236,7 +234,6 @@ fn no_sample_of_a_program_lies_in_the_code_of_another() {
 
 /// A hart may go while all harts or a task on it are recorded, and come back; then it is sampled as before.
 #[test]
-#[ignore = "long: scripts/test --long"]
 fn harts_go_offline_and_come_back_while_perf_records() {
     let dir = scratch("driver-hotplug");
     let command = "\
@@ -338,7 +335,6 @@ END\n\
 /// With samples in memory there is an interrupt for many of them, each sample has the time of its own cycle, and the profile is that of
 /// an interrupt each; on one hart and on two, at low periods, too.
 #[test]
-#[ignore = "long: scripts/test --long"]
 fn samples_from_memory_take_few_interrupts_and_are_those_of_an_interrupt_each() {
     let dir = scratch("driver-buffer");
     let source = "\

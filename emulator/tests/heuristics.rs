@@ -73,7 +73,6 @@ fn fraction(value: &Value) -> f64 {
 }
 
 #[test]
-#[ignore = "long: scripts/test --long"]
 fn each_heuristic_in_the_guest_agrees_with_the_hosts_model_of_it() {
     let dir = scratch("heuristics");
     std::fs::write(dir.join("work.c"), WORK).unwrap();

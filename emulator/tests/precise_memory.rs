@@ -4,7 +4,6 @@ use crate::common::precise::{compile, disassemble, hex, in_guest};
 use crate::common::scratch;
 
 #[test]
-#[ignore = "long: scripts/test --long"]
 fn precise_samples_go_to_memory_without_an_interrupt_each() {
     let dir = scratch("precise-memory");
     compile(&dir, "branches");

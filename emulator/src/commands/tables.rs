@@ -173,6 +173,8 @@ pub(crate) fn report(
     let made = |table: &'static Table| {
         report_table(table, report, run).map(one_batch).map_err(|e| match e {
             ReportError::Format(e) => BadInput(format!("report.json: {e}")),
+            // The run alone says what it was.
+            e @ ReportError::File { file: "run.json", .. } => BadInput(e.to_string()),
             e => BadInput(format!("{e}; `tipsim report DIR --rebuild` writes report.json anew")),
         })
     };

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::catalog::{
     COUNTERS, CYCLE_STACK, ERRORS, FUNCTIONS, INSTRUCTIONS, LOOPS, PROCESSES, TOP_DOWN, WINDOWS,
 };
-use crate::report_file::{Code, ReportFile, RunFile, Stack};
+use crate::report_file::{ProfiledCode, ReportFile, RunFile, Stack};
 use crate::rows::{JsonRow, batch_of_rows, row};
 use crate::schema::Table;
 
@@ -103,7 +103,7 @@ impl SamplerColumns {
     }
 
     /// Adds a row's share by each sampler, and the margins of those shares.
-    fn add(&self, row: &mut JsonRow, code: &Code) {
+    fn add(&self, row: &mut JsonRow, code: &ProfiledCode) {
         for (number, &(share, margin)) in self.samplers.iter().enumerate() {
             let value = code.shares.get(number).copied().flatten();
             row.insert(self.names[share].clone(), json!(value));
@@ -196,7 +196,7 @@ impl ReportFile {
     }
 
     /// Returns what functions and instructions have in common.
-    fn code(&self, code: &Code, columns: &SamplerColumns) -> JsonRow {
+    fn code(&self, code: &ProfiledCode, columns: &SamplerColumns) -> JsonRow {
         let process = self.processes.get(code.process);
         let mut row = row([
             ("process", json!(process.map(|process| &process.name))),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use profile::{CATEGORIES, Estimate, Margin};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 /// A share for each category of [`CATEGORIES`], in their order.
 pub(crate) type Stack = [f64; CATEGORIES.len()];
@@ -48,11 +48,12 @@ pub(crate) struct Process {
     /// Samples in the process, by sampler.
     pub samples: Vec<f64>,
     /// Errors by sampler, of those that say something of the process.
-    pub errors: Vec<Option<Levels>>,
+    pub errors: Vec<Option<LevelErrors>>,
 }
 
+/// Errors of a sampler in a process by the level at which profiles are compared.
 #[derive(Deserialize)]
-pub(crate) struct Levels {
+pub(crate) struct LevelErrors {
     pub function: Option<LevelError>,
     pub block: Option<LevelError>,
     pub instruction: Option<LevelError>,
@@ -70,9 +71,9 @@ pub(crate) struct Module {
     pub path: String,
 }
 
-/// What a function and an instruction have in common.
+/// What a profile says of a function or an instruction.
 #[derive(Deserialize)]
-pub(crate) struct Code {
+pub(crate) struct ProfiledCode {
     /// Index of the process.
     pub process: usize,
     pub cycles: f64,
@@ -87,7 +88,7 @@ pub(crate) struct Code {
     pub share_margins: BTreeMap<String, Margin>,
 }
 
-impl Code {
+impl ProfiledCode {
     /// Returns the margin of a sampler's share, if the report has it.
     pub(crate) fn share_margin(&self, sampler: usize) -> Option<Margin> {
         self.share_margins.get(&sampler.to_string()).copied()
@@ -102,7 +103,7 @@ pub(crate) struct Margins {
 #[derive(Deserialize)]
 pub(crate) struct Function {
     #[serde(flatten)]
-    pub code: Code,
+    pub code: ProfiledCode,
     pub name: String,
     /// Index of the module.
     pub module: usize,
@@ -112,7 +113,7 @@ pub(crate) struct Function {
 #[derive(Deserialize)]
 pub(crate) struct Instruction {
     #[serde(flatten)]
-    pub code: Code,
+    pub code: ProfiledCode,
     pub pc: String,
     pub function: String,
     pub label: String,
@@ -143,13 +144,13 @@ pub(crate) struct Loop {
     pub measured: u64,
     pub cycles_per_iteration: f64,
     pub instructions_per_iteration: f64,
-    pub least: Least,
+    pub least: LoopBounds,
     pub causes: Vec<LoopCause>,
 }
 
-/// Least cycles of an iteration by what may bound it.
+/// Lower bounds on the cycles of an iteration, by the width of decode and by the kinds of execution units.
 #[derive(Deserialize)]
-pub(crate) struct Least {
+pub(crate) struct LoopBounds {
     pub decode: f64,
     pub int: f64,
     pub mem: f64,
@@ -199,13 +200,6 @@ pub(crate) struct Counters {
     /// Counts by event, by hart.
     pub harts: Vec<BTreeMap<String, u64>>,
     /// Estimates by event, if the region was sampled.
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default)]
     pub estimates: BTreeMap<String, Estimate>,
-}
-
-/// Reads a value that may be null.
-fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
-    deserializer: D,
-) -> Result<T, D::Error> {
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
