@@ -19,11 +19,20 @@ import signal
 import subprocess
 import time
 
-import built_crates
-from places import REPO
+import built
+from places import LIB, REPO
 
 CHAPTERS = REPO / "emulator/guide/src"
 MARK = "@@guide:"
+
+# Cargo in a chapter's clone whose target directory is from the cache: only what the chapter changed is built again.
+CARGO = """#!/bin/bash
+PYTHONPATH='{lib}' python3 - << 'END'
+import os, pathlib, built
+built.give_times(pathlib.Path("."), pathlib.Path(os.environ["CARGO_TARGET_DIR"]))
+END
+exec '{cargo}' "$@"
+"""
 
 
 class Block:
@@ -119,7 +128,9 @@ def run_chapter(path: pathlib.Path, tipsim: pathlib.Path, out: pathlib.Path, lim
     if any(block.runs and "cargo " in block.text for block in found):
         # A build of its own: another's files would take the place of those that tests use meanwhile.
         environment["CARGO_TARGET_DIR"] = str(folder / "target")
-        built_crates.restore(folder / "target")
+        if built.restore(folder / "target", built.stored()):
+            (folder / ".bin/cargo").write_text(CARGO.format(lib=LIB, cargo=shutil.which("cargo")))
+            (folder / ".bin/cargo").chmod(0o755)
     began = time.monotonic()
     with open(folder / "output.txt", "w+b") as output:
         # In a session of its own: what a chapter leaves running ends with it.

@@ -3,6 +3,7 @@
 import ast
 import collections
 import importlib
+import json
 import os
 import pkgutil
 import re
@@ -13,7 +14,7 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-import built_crates
+import built
 import comments
 import places
 import report_terms
@@ -168,34 +169,55 @@ class SuitesCommands(unittest.TestCase):
             self.assertEqual(done.stdout.splitlines()[4:], ["--set", 'run.sampling.scheme="systematic"', "--out", "a folder"])
 
 
-class BuiltCrates(unittest.TestCase):
-    """Builds of other people's crates that a fresh clone takes from the cache."""
+class Built(unittest.TestCase):
+    """What cargo has built, in the cache, and a fresh clone that takes it."""
 
-    def test_own_crates_and_programs_are_built_again_and_the_rest_is_copied(self) -> None:
+    def test_a_clone_builds_what_differs(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
-            built, copy = Path(directory) / "built", Path(directory) / "copy"
-            for unit in ["serde-0a", "tipsim-0b", "serde-json-0c"]:
-                (built / ".fingerprint" / unit).mkdir(parents=True)
-                (built / ".fingerprint" / unit / "lib").write_text(unit)
-            (built / "build/serde-0d/out").mkdir(parents=True)
-            (built / "deps").mkdir()
-            for file in ["libserde-0a.rlib", "serde-0a.d", "libtipsim-0b.rlib", "libserde_json-0c.rmeta", "end_to_end-0e", "main-0e.d"]:
-                (built / "deps" / file).write_text(file)
-            self.assertEqual(built_crates.copy_crates(built, copy, {"tipsim"}), 3)
-            found = {str(path.relative_to(copy)) for path in copy.rglob("*") if path.is_file()}
-            self.assertEqual(found, {".fingerprint/serde-0a/lib", ".fingerprint/serde-json-0c/lib", "deps/libserde-0a.rlib",
-                                     "deps/serde-0a.d", "deps/libserde_json-0c.rmeta"})
-            self.assertTrue((copy / "build/serde-0d/out").is_dir())
+            first, second, kept = (Path(directory) / name for name in ["first", "second", "kept"])
+            needs = 'below = { path = "../below" }\nside = { path = "../side" }'
+            for name, needed, text in [("below", "", "pub const N: u8 = 1;"), ("side", "", "pub const N: u8 = 2;"),
+                                       ("above", needs, "pub use below::N; pub use side::N as M;"),
+                                       ("place", "", 'pub const PLACE: &str = env!("CARGO_MANIFEST_DIR");')]:
+                (first / name / "src").mkdir(parents=True)
+                (first / name / "src/lib.rs").write_text(text)
+                (first / name / "Cargo.toml").write_text(f'[package]\nname = "{name}"\nedition = "2024"\n[dependencies]\n{needed}\n')
+            (first / "Cargo.toml").write_text('[workspace]\nresolver = "3"\nmembers = ["below", "side", "above", "place"]\n')
+            for command in (["init", "--quiet"], ["add", "."]):
+                subprocess.run(["git", *command], check=True, cwd=first)
+            self.assertEqual(compiled(first), {"below", "side", "above", "place"})
+            built.keep(first, first / "target", kept)
+            shutil.copytree(first, second, ignore=shutil.ignore_patterns("target"), copy_function=shutil.copy)
+            shutil.rmtree(first)
+            (second / "side/src/lib.rs").write_text("pub const N: u8 = 3;")
+            self.assertTrue(built.restore(second / "target", kept))
+            built.give_times(second, second / "target")
+            self.assertEqual(compiled(second), {"side", "above", "place"})
+            # The next clone is as the first was, and not as the second, whose builds it has.
+            built.keep(second, second / "target", kept)
+            (second / "side/src/lib.rs").write_text("pub const N: u8 = 2;")
+            shutil.rmtree(second / "target")
+            built.restore(second / "target", kept)
+            built.give_times(second, second / "target")
+            self.assertEqual(compiled(second), {"side", "above"})
 
     def test_a_target_directory_with_builds_is_left_alone(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
-            source, into = Path(directory) / "source", Path(directory) / "into"
-            into.mkdir()
-            (source / "deps").mkdir(parents=True)
-            built_crates.transfer(source, into)
-            self.assertEqual(list(into.iterdir()), [])
-            built_crates.transfer(Path(directory) / "missing", Path(directory) / "other")
-            self.assertFalse((Path(directory) / "other").exists())
+            target, kept = Path(directory) / "target", Path(directory) / "kept"
+            self.assertFalse(built.restore(target, kept))
+            (target / "debug").mkdir(parents=True)
+            (kept / "deps").mkdir(parents=True)
+            self.assertFalse(built.restore(target, kept))
+            self.assertEqual(list((target / "debug").iterdir()), [])
+
+
+def compiled(workspace: Path) -> set[str]:
+    """Builds a workspace. Returns the names of the packages that were compiled, and not taken as they were."""
+    environment = {name: value for name, value in os.environ.items() if name != "CARGO_TARGET_DIR"}
+    command = ["cargo", "build", "--workspace", "--offline", "--message-format=json"]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, cwd=workspace, env=environment)
+    messages = map(json.loads, done.stdout.splitlines())
+    return {message["target"]["name"] for message in messages if message["reason"] == "compiler-artifact" and not message["fresh"]}
 
 
 if __name__ == "__main__":
