@@ -112,7 +112,6 @@ fn perf_counts_as_users_know_it() {
     let dir = scratch("counting-perf");
     compile(&dir);
     let command = "
-perf list > list.txt
 perf stat -d -d -d -o detailed.txt true
 perf stat -M TopdownL1,TopdownL2 -o topdown.txt ./counting
 perf stat -M IPC,Branches -o rates.txt ./counting
@@ -131,6 +130,8 @@ perf stat -C 0 -o hart.txt -e inst.ret true
 perf stat --per-thread -a -o threads.txt -e inst.ret ./counting
 sleep 0.05 & perf stat -o process.txt -e inst.ret -p $! ; wait
 perf record -q -e inst.div -c 2000 -o div.data ./counting
+tipsim-region stop
+perf list > list.txt
 perf report --stats -i div.data > div.txt
 ";
     let out = run(&dir, command);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{guest, json, repo, scratch, stderr, stdout, tipsim};
+use crate::common::{UNTIMED_READING, guest, json, repo, scratch, stderr, stdout, tipsim};
 
 fn compile(source: &Path, program: &Path) {
     let flags = ["-O1", "-g", "-static", "-fno-omit-frame-pointer", "-o"];
@@ -19,7 +19,7 @@ fn console(dir: &Path, harts: u32, command: &str, files: &[&str]) -> String {
     // With one thread: a second one takes a third more processor time, and tests that run beside each other leave no processor idle.
     let text = format!(
         "guest.harts = {harts}\n[run]\nboot = \"functional\"\nthreads = \"one\"\nregion = \"command\"\n\
-         max_cycles = 20000000000\ncommand = '''{command}'''\nfiles = {files:?}\n\
+         max_cycles = 20000000000\ncommand = '''{UNTIMED_READING}{command}'''\nfiles = {files:?}\n\
          [record]\ntrace = false\nprofilers = false\n"
     );
     std::fs::write(&spec, text).unwrap();
@@ -209,9 +209,9 @@ fn no_sample_of_a_program_lies_in_the_code_of_another() {
         record nci -a -e tip/nci/ sh -c \"$one\"\n\
         record software -e tip/software/ sh -c \"$one\"\n\
         record chains -a -g -e tip/random=1/ sh -c \"$one\"\n\
-        tipsim-region stop # What reads the files need not be timed.\n\
+        tipsim-region stop # What reads the files is not timed either.\n\
         for way in harts two-harts cloned own-events nci software; do\n\
-            perf script -i /tmp/p-$way -F comm,ip,sym | awk -v way=$way -f count.awk\n\
+            perf.timed script -i /tmp/p-$way -F comm,ip,sym | awk -v way=$way -f count.awk\n\
         done\n\
         dmesg";
     let said = console(&dir, 2, command, &["left", "right", "count.awk"]);
@@ -303,23 +303,11 @@ fn several_tip_events_take_turns_or_are_refused_with_the_reason() {
     }
 }
 
-/// The longest of these tests, and so by itself: it runs beside the others. Its programs are shorter here than the test wants, and what perf
-/// reads is not timed, as in most of that time it would read.
+/// The longest of these tests, and so by itself: it runs beside the others. Its programs are shorter here than the test wants.
 #[test]
 fn a_guest_passes_perfs_own_test_of_tip_units() {
     let dir = scratch("driver-perf-test");
     let command = "\
-        perf=$(command -v perf); mv $perf $perf.timed\n\
-        cat > $perf << 'END'\n\
-#!/bin/sh\n\
-case $1 in script | report | list | evlist) ;; *) exec $0.timed \"$@\" ;; esac\n\
-tipsim-region stop\n\
-$0.timed \"$@\"\n\
-status=$?\n\
-tipsim-region start\n\
-exit $status\n\
-END\n\
-        chmod +x $perf\n\
         test=/usr/libexec/perf-core/tests/shell/test_tip.sh\n\
         sed -i 's/i < 20000/i < 6000/; s/brstack 500000/brstack 150000/' $test\n\
         grep -c 'i < 6000\\|brstack 150000' $test\n\
@@ -372,13 +360,13 @@ fn samples_from_memory_take_few_interrupts_and_are_those_of_an_interrupt_each() 
         record low -e tip -c 500 taskset 1 seq 1 300\n\
         record slow -e tip -F 4000 taskset 1 ./work long\n\
         record harts -a -e tip -c 10007 sh -c 'taskset 1 ./work & taskset 2 ./work; wait'\n\
-        tipsim-region stop # What reads the files need not be timed.\n\
+        tipsim-region stop # What reads the files is not timed either.\n\
         for way in buffer single chains waited low slow harts; do\n\
-            perf report -i /tmp/p-$way --stats | awk -v way=$way '/SAMPLE|LOST|THROTTLE/ && !/tip/ { print way \": \" $1 \" \" $3 }'\n\
-            perf script -i /tmp/p-$way -F comm,period,ip,sym -G | awk -v way=$way '$1 == \"work\" { n[$4] += $2; all += $2 }\n\
+            perf.timed report -i /tmp/p-$way --stats | awk -v way=$way '/SAMPLE|LOST|THROTTLE/ && !/tip/ { print way \": \" $1 \" \" $3 }'\n\
+            perf.timed script -i /tmp/p-$way -F comm,period,ip,sym -G | awk -v way=$way '$1 == \"work\" { n[$4] += $2; all += $2 }\n\
                 END { for (k in n) if (n[k] * 50 > all) print way \": share \" k \" \" n[k] / all }'\n\
         done\n\
-        for way in buffer low harts; do perf script -i /tmp/p-$way -D 2> /dev/null | awk -v way=$way -f times.awk; done\n\
+        for way in buffer low harts; do perf.timed script -i /tmp/p-$way -D 2> /dev/null | awk -v way=$way -f times.awk; done\n\
         ls -l /tmp/p-buffer | awk '{ print \"buffer: bytes \" $5 }'\n\
         dmesg";
     let said = console(&dir, 2, command, &["work", "times.awk"]);

@@ -59,6 +59,21 @@ pub(crate) fn run_spec(dir: &Path, spec: &str) -> Command {
     command
 }
 
+/// Commands for the guest before others: what perf reads and prints from there on is not timed, as most of a test's time would go into it.
+/// The run spec has `region = "command"`.
+pub(crate) const UNTIMED_READING: &str = "\
+    perf=$(command -v perf); mv $perf $perf.timed\n\
+    cat > $perf << 'END'\n\
+#!/bin/sh\n\
+case $1 in script | report | annotate | list | evlist) ;; *) exec $0.timed \"$@\" ;; esac\n\
+tipsim-region stop\n\
+$0.timed \"$@\"\n\
+status=$?\n\
+tipsim-region start\n\
+exit $status\n\
+END\n\
+    chmod +x $perf\n";
+
 /// Returns what a command wrote to standard error.
 pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
