@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 from places import REPO
@@ -31,15 +32,15 @@ SOURCES = "sources.json"
 IGNORED = ("incremental", ".cargo-lock")
 
 
-def contents(clone: Path) -> dict[str, str]:
-    """Returns a hash for each file of a clone whose content decides alone what is built from it."""
-    names = subprocess.run(["git", "ls-files", "-z"], check=True, capture_output=True, text=True, cwd=clone).stdout
-    found = {}
+def contents(clone: Path) -> dict[str, str | None]:
+    """Returns for each source file of a clone a hash, or `None` if more than its content decides what is built from it."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, check=True, capture_output=True, text=True, cwd=clone).stdout
+    found: dict[str, str | None] = {}
     for name in names.split("\0"):
         if name and (clone / name).is_file():
             content = (clone / name).read_bytes()
-            if not PLACES.search(content):
-                found[name] = hashlib.sha256(content).hexdigest()
+            found[name] = None if PLACES.search(content) else hashlib.sha256(content).hexdigest()
     return found
 
 
@@ -50,12 +51,16 @@ def stored() -> Path:
 
 
 def give_times(clone: Path, target: Path) -> None:
-    """Gives a clone's files the times that they had at `keep`, if they are as they were then. For a clone that built nothing since."""
+    """Gives a clone's files the times that they had at `keep`, if they are as they were then, and the present time if not.
+
+    A clone may be older than what was kept, and its files with it. For a clone that has built nothing since.
+    """
     kept = json.loads((target / "debug" / SOURCES).read_text())
     for name, content in contents(clone).items():
         then = kept.get(name, {})
-        if then.get("content") == content:
-            os.utime(clone / name, ns=(then["time_ns"], then["time_ns"]))
+        is_same = content is not None and then.get("content") == content
+        time_ns = then["time_ns"] if is_same else time.time_ns()
+        os.utime(clone / name, ns=(time_ns, time_ns))
 
 
 def copy(source: Path, into: Path) -> None:
@@ -86,6 +91,7 @@ def keep(clone: Path, target: Path, kept: Path) -> None:
     built = target / "debug"
     sources = {name: {"content": content, "time_ns": (clone / name).stat().st_mtime_ns} for name, content in contents(clone).items()}
     (built / SOURCES).write_text(json.dumps(sources))
+    kept.parent.mkdir(parents=True, exist_ok=True)
     try:
         with tempfile.TemporaryDirectory(dir=kept.parent, prefix=".older-") as older:
             if kept.exists():

@@ -174,7 +174,7 @@ class Built(unittest.TestCase):
 
     def test_a_clone_builds_what_differs(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
-            first, second, kept = (Path(directory) / name for name in ["first", "second", "kept"])
+            first, second, kept = (Path(directory) / name for name in ["first", "second", "cache/kept"])
             needs = 'below = { path = "../below" }\nside = { path = "../side" }'
             for name, needed, text in [("below", "", "pub const N: u8 = 1;"), ("side", "", "pub const N: u8 = 2;"),
                                        ("above", needs, "pub use below::N; pub use side::N as M;"),
@@ -183,6 +183,7 @@ class Built(unittest.TestCase):
                 (first / name / "src/lib.rs").write_text(text)
                 (first / name / "Cargo.toml").write_text(f'[package]\nname = "{name}"\nedition = "2024"\n[dependencies]\n{needed}\n')
             (first / "Cargo.toml").write_text('[workspace]\nresolver = "3"\nmembers = ["below", "side", "above", "place"]\n')
+            (first / ".gitignore").write_text("target\n")
             for command in (["init", "--quiet"], ["add", "."]):
                 subprocess.run(["git", *command], check=True, cwd=first)
             self.assertEqual(compiled(first), {"below", "side", "above", "place"})
@@ -190,6 +191,9 @@ class Built(unittest.TestCase):
             shutil.copytree(first, second, ignore=shutil.ignore_patterns("target"), copy_function=shutil.copy)
             shutil.rmtree(first)
             (second / "side/src/lib.rs").write_text("pub const N: u8 = 3;")
+            # The clone is older than what was kept.
+            for file in second.rglob("*.*"):
+                os.utime(file, (1, 1))
             self.assertTrue(built.restore(second / "target", kept))
             built.give_times(second, second / "target")
             self.assertEqual(compiled(second), {"side", "above", "place"})
@@ -199,7 +203,7 @@ class Built(unittest.TestCase):
             shutil.rmtree(second / "target")
             built.restore(second / "target", kept)
             built.give_times(second, second / "target")
-            self.assertEqual(compiled(second), {"side", "above"})
+            self.assertEqual(compiled(second), {"side", "above", "place"}, "what has the path in it is always new")
 
     def test_a_target_directory_with_builds_is_left_alone(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
