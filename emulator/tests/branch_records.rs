@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{UNTIMED_READING, assemble, repo, run_spec, scratch, succeed, tipsim};
+use crate::common::{UNTIMED_PERF_REPORTS, assemble, repo, run_spec, scratch, succeed, tipsim};
 
 /// Records that the program has room for, more than it makes.
 const DEPTH: usize = 256;
@@ -207,7 +207,7 @@ fn nest(dir: &Path) -> HashMap<u64, String> {
 fn in_guest(dir: &Path, command: &str) {
     let spec = format!(
         "[run]\nboot = \"functional\"\nthreads = \"one\"\nregion = \"command\"\nmax_cycles = 4000000000\nfiles = ['nest']\n\
-         command = '''{UNTIMED_READING}{command}'''\n[record]\ntrace = false\nprofilers = false\n"
+         command = '''{UNTIMED_PERF_REPORTS}{command}'''\n[record]\ntrace = false\nprofilers = false\n"
     );
     succeed(&mut run_spec(dir, &spec));
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{UNTIMED_READING, guest, json, repo, scratch, stderr, stdout, tipsim};
+use crate::common::{UNTIMED_PERF_REPORTS, guest, json, repo, scratch, stderr, stdout, tipsim};
 
 fn compile(source: &Path, program: &Path) {
     let flags = ["-O1", "-g", "-static", "-fno-omit-frame-pointer", "-o"];
@@ -19,7 +19,7 @@ fn console(dir: &Path, harts: u32, command: &str, files: &[&str]) -> String {
     // With one thread: a second one takes a third more processor time, and tests that run beside each other leave no processor idle.
     let text = format!(
         "guest.harts = {harts}\n[run]\nboot = \"functional\"\nthreads = \"one\"\nregion = \"command\"\n\
-         max_cycles = 20000000000\ncommand = '''{UNTIMED_READING}{command}'''\nfiles = {files:?}\n\
+         max_cycles = 20000000000\ncommand = '''{UNTIMED_PERF_REPORTS}{command}'''\nfiles = {files:?}\n\
          [record]\ntrace = false\nprofilers = false\n"
     );
     std::fs::write(&spec, text).unwrap();
@@ -211,7 +211,7 @@ fn no_sample_of_a_program_lies_in_the_code_of_another() {
         record chains -a -g -e tip/random=1/ sh -c \"$one\"\n\
         tipsim-region stop # What reads the files is not timed either.\n\
         for way in harts two-harts cloned own-events nci software; do\n\
-            perf.timed script -i /tmp/p-$way -F comm,ip,sym | awk -v way=$way -f count.awk\n\
+            perf.real script -i /tmp/p-$way -F comm,ip,sym | awk -v way=$way -f count.awk\n\
         done\n\
         dmesg";
     let said = console(&dir, 2, command, &["left", "right", "count.awk"]);
@@ -362,11 +362,11 @@ fn samples_from_memory_take_few_interrupts_and_are_those_of_an_interrupt_each() 
         record harts -a -e tip -c 10007 sh -c 'taskset 1 ./work & taskset 2 ./work; wait'\n\
         tipsim-region stop # What reads the files is not timed either.\n\
         for way in buffer single chains waited low slow harts; do\n\
-            perf.timed report -i /tmp/p-$way --stats | awk -v way=$way '/SAMPLE|LOST|THROTTLE/ && !/tip/ { print way \": \" $1 \" \" $3 }'\n\
-            perf.timed script -i /tmp/p-$way -F comm,period,ip,sym -G | awk -v way=$way '$1 == \"work\" { n[$4] += $2; all += $2 }\n\
+            perf.real report -i /tmp/p-$way --stats | awk -v way=$way '/SAMPLE|LOST|THROTTLE/ && !/tip/ { print way \": \" $1 \" \" $3 }'\n\
+            perf.real script -i /tmp/p-$way -F comm,period,ip,sym -G | awk -v way=$way '$1 == \"work\" { n[$4] += $2; all += $2 }\n\
                 END { for (k in n) if (n[k] * 50 > all) print way \": share \" k \" \" n[k] / all }'\n\
         done\n\
-        for way in buffer low harts; do perf.timed script -i /tmp/p-$way -D 2> /dev/null | awk -v way=$way -f times.awk; done\n\
+        for way in buffer low harts; do perf.real script -i /tmp/p-$way -D 2> /dev/null | awk -v way=$way -f times.awk; done\n\
         ls -l /tmp/p-buffer | awk '{ print \"buffer: bytes \" $5 }'\n\
         dmesg";
     let said = console(&dir, 2, command, &["work", "times.awk"]);

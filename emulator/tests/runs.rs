@@ -175,7 +175,8 @@ fn each_of_several_harts_is_timed_and_profiled() {
     let (path, out) = (dir.join("spec.toml"), dir.join("out"));
     let text = "guest.harts = 2\n[run]\nboot = \"functional\"\nregion = \"command\"\n\
         command = \"nproc; perf record -q -a -e tip -c 20011 -o perf.data -- \
-        sh -c '(seq 300 | taskset 1 md5sum) & (seq 300 | taskset 2 md5sum) & wait'; perf script -i perf.data -F cpu\"\n";
+        sh -c '(seq 300 | taskset 1 md5sum) & (seq 300 | taskset 2 md5sum) & wait'; \
+        tipsim-region stop; perf script -i perf.data -F cpu\"\n";
     std::fs::write(&path, text).unwrap();
     finished(run(&path, &out));
     let console = std::fs::read_to_string(out.join("console.log")).unwrap();

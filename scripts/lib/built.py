@@ -44,10 +44,10 @@ def contents(clone: Path) -> dict[str, str | None]:
     return found
 
 
-def stored() -> Path:
-    """Returns where the cache has what was built."""
+def stored(name: str = "built") -> Path:
+    """Returns where the cache has what was built under a name: by default, that of clones in which all tests are built."""
     caches = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tipsim"
-    return Path(os.environ.get("TIPSIM_CACHE", caches)) / "built"
+    return Path(os.environ.get("TIPSIM_CACHE", caches)) / name
 
 
 def give_times(clone: Path, target: Path) -> None:

@@ -19,19 +19,25 @@ import signal
 import subprocess
 import time
 
-import built
 from places import LIB, REPO
 
 CHAPTERS = REPO / "emulator/guide/src"
 MARK = "@@guide:"
 
-# Cargo in a chapter's clone whose target directory is from the cache: only what the chapter changed is built again.
+# Cargo in a chapter's clone: it takes what was built for the chapter before, and in continuous integration keeps it for the next time.
 CARGO = """#!/bin/bash
+set -e
 PYTHONPATH='{lib}' python3 - << 'END'
 import os, pathlib, built
-built.give_times(pathlib.Path("."), pathlib.Path(os.environ["CARGO_TARGET_DIR"]))
+target = pathlib.Path(os.environ["CARGO_TARGET_DIR"])
+if built.restore(target, built.stored("{name}")):
+    built.give_times(pathlib.Path("."), target)
 END
-exec '{cargo}' "$@"
+'{cargo}' "$@"
+[ -z "${{CI:-}}" ] || PYTHONPATH='{lib}' python3 - << 'END'
+import os, pathlib, built
+built.keep(pathlib.Path("."), pathlib.Path(os.environ["CARGO_TARGET_DIR"]), built.stored("{name}"))
+END
 """
 
 
@@ -126,11 +132,11 @@ def run_chapter(path: pathlib.Path, tipsim: pathlib.Path, out: pathlib.Path, lim
     work.mkdir()
     environment = dict(os.environ, TIPSIM=str(REPO), PATH=f"{folder / '.bin'}:{os.environ['PATH']}", TERM="dumb", LC_ALL="C.UTF-8")
     if any(block.runs and "cargo " in block.text for block in found):
-        # A build of its own: another's files would take the place of those that tests use meanwhile.
+        # A build of its own: another's files would take the place of those that tests use meanwhile. A build of one package alone has
+        # other features of libraries than that of all tests, so that it would be of little use here.
         environment["CARGO_TARGET_DIR"] = str(folder / "target")
-        if built.restore(folder / "target", built.stored()):
-            (folder / ".bin/cargo").write_text(CARGO.format(lib=LIB, cargo=shutil.which("cargo")))
-            (folder / ".bin/cargo").chmod(0o755)
+        (folder / ".bin/cargo").write_text(CARGO.format(lib=LIB, name=f"built-{path.stem}", cargo=shutil.which("cargo")))
+        (folder / ".bin/cargo").chmod(0o755)
     began = time.monotonic()
     with open(folder / "output.txt", "w+b") as output:
         # In a session of its own: what a chapter leaves running ends with it.

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use commit_trace::TraceEnd;
 use export::{Export, Format, Holds, Options};
 use profile::{Evaluation, Evaluator, Sampler, Timeline, Window};
-use report::{part_line, sampled_notice, sampled_words};
+use report::{part_line, sampled_notice};
 
 use crate::cli::ReportArgs;
-use crate::commands::trace::{metadata, open, profiled, raw_metadata, replay};
+use crate::commands::trace::{metadata, open, profiled, replay, run_description};
 use crate::failure::{BadInput, bad_input, cannot_write, is_replaceable, whole};
 use crate::host::progress_bar::Percent;
 use crate::host::terminal::written;
@@ -111,11 +111,11 @@ pub(crate) fn export(args: &ReportArgs, run: &Results, format: Format) -> anyhow
     let cut =
         (reader.end() != TraceEnd::Complete).then(|| format!("the trace is {}", reader.end()));
     let part = run.part().map(str::to_owned).or(cut);
-    let sampled = sampled_words(&raw_metadata(&reader));
+    let run_of_trace = run_description(&reader);
     let notices: Vec<String> = part
         .iter()
         .map(|part| part_line(part))
-        .chain(sampled.iter().map(|words| sampled_notice(words)))
+        .chain(run_of_trace.sampled_words().map(sampled_notice))
         .collect();
     let notice = notices.join(": ");
     let folder = jit_folder(args.output.as_deref())?;

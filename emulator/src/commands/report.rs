@@ -10,7 +10,7 @@ use profile::{Evaluation, Evaluator};
 use report::stored::StoredError;
 use report::{
     Compared, Comparison, CounterInputs, FlameFile, Options, Report, ReportInputs, Run,
-    TruthInputs, UnitInputs, explain, part_line, sampled_words,
+    RunDescription, TruthInputs, UnitInputs, explain, part_line,
 };
 use serde_json::Value;
 use simulation::{Sampled, SampledUnits, SamplingPlan};
@@ -203,7 +203,7 @@ impl Recorded {
             return Err(bad_input(&path, error).into());
         }
         let metadata = trace::raw_metadata(&reader);
-        let is_sampled = sampled_words(&metadata).is_some();
+        let is_sampled = RunDescription::from(metadata.clone()).sampled_words().is_some();
         let tells_chance =
             SamplingPlan::of_metadata(&metadata).is_none_or(|plan| plan.scheme.tells_chance());
         let mut is_kept = true;
@@ -507,7 +507,7 @@ fn compare(args: &ReportArgs) -> anyhow::Result<u8> {
     let runs: Vec<Results> = dirs.iter().map(|dir| Results::open(dir)).collect::<Result<_, _>>()?;
     let read = |(dir, run): (&&Path, &Results)| {
         check_hart(args, run)?;
-        let report = report_files::compared(run, one_of_several(args, run))?;
+        let report = report_files::part_of_report::<Run>(run, one_of_several(args, run))?;
         anyhow::Ok(report.titled(&dir.display().to_string(), when(run)))
     };
     let reports: Vec<Run> = dirs.iter().zip(&runs).map(read).collect::<Result<_, _>>()?;

@@ -8,7 +8,7 @@ use arrow_tables::{
     ArrowError, FileFormat, Notices, REPORT_TABLES, RecordBatchReader, ReportError, RunColumns,
     Table, one_batch, report_table, tables, with_notices, write_table,
 };
-use report::sampled_words;
+use report::RunDescription;
 use serde_json::{Value, json};
 
 use crate::cli::{TablesArgs, TablesFormat};
@@ -168,8 +168,10 @@ pub(crate) fn report(
     format: FileFormat,
     output: Option<&Path>,
 ) -> anyhow::Result<()> {
-    let part = run["part"].as_str().map(str::to_owned);
-    let notices = Notices { part, sampled: sampled_words(run) };
+    let described = RunDescription::from(run.clone());
+    let [part, sampled] =
+        [described.part(), described.sampled_words()].map(|words| words.map(str::to_owned));
+    let notices = Notices { part, sampled };
     let made = |table: &'static Table| {
         report_table(table, report, run).map(one_batch).map_err(|e| match e {
             ReportError::Format(e) => BadInput(format!("report.json: {e}")),

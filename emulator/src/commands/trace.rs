@@ -14,6 +14,7 @@ use std::io::BufReader;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use ::report::RunDescription;
 use commit_trace::expand::{RecordSink, expand as expand_records};
 use commit_trace::{
     HartId, Position, Range, Retired, Seq, TraceEnd, TraceError, TraceReader, WalkError,
@@ -65,9 +66,14 @@ pub(crate) fn raw_metadata(reader: &Reader) -> Value {
     serde_json::from_str(reader.metadata()).unwrap_or(Value::Null)
 }
 
+/// Returns what reports need of what the trace says of the run.
+pub(crate) fn run_description(reader: &Reader) -> RunDescription {
+    raw_metadata(reader).into()
+}
+
 /// Returns whether a trace has units of a sampled run alone.
 fn is_sampled(reader: &Reader) -> bool {
-    ::report::sampled_words(&raw_metadata(reader)).is_some()
+    run_description(reader).sampled_words().is_some()
 }
 
 /// Returns what the trace at `path` says of the run.

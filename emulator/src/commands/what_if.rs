@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use toml::Value as Toml;
 
@@ -143,7 +143,7 @@ pub(crate) fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
         results.save(part.as_deref())?;
     }
     recorded.rewrite(&mut results, &symbols)?;
-    let how: Value = results.json(RUN)?;
+    let how: report::RunDescription = results.json(RUN)?;
     print!("{}", report::WhatIf::of(&how).unwrap_or_default());
     println!("report: {}", args.dir.join("report.html").display());
     Ok(())
@@ -203,17 +203,28 @@ fn original(results: &Results) -> anyhow::Result<(RunJson, Spec)> {
     Ok((run, spec))
 }
 
+/// The processes of a report.
+#[derive(Deserialize)]
+struct Processes {
+    processes: Vec<Process>,
+}
+
+#[derive(Deserialize)]
+struct Process {
+    name: String,
+    pid: Option<u32>,
+    cycles: f64,
+}
+
 /// Returns the cycles of a program, all its processes on all harts together, as the run's report has them.
 fn program_cycles(results: &Results, program: &str) -> anyhow::Result<f64> {
-    let report = report_files::report(results, None)?;
-    let processes = report["processes"].as_array().into_iter().flatten();
+    let Processes { processes } = report_files::part_of_report(results, None)?;
     // The report adds the process id to names that several have.
-    let is_own = |process: &&Value| {
-        let name = process["name"].as_str().unwrap_or_default();
-        name == program || name.starts_with(&format!("{program}-{}", process["pid"]))
+    let is_own = |process: &&Process| {
+        let numbered = process.pid.map(|pid| format!("{program}-{pid}"));
+        process.name == program || numbered.is_some_and(|name| process.name.starts_with(&name))
     };
-    let own = processes.filter(is_own);
-    let sum: f64 = own.filter_map(|process| process["cycles"].as_f64()).sum();
+    let sum: f64 = processes.iter().filter(is_own).map(|process| process.cycles).sum();
     let shown = results.path().display();
     anyhow::ensure!(sum > 0.0, "{shown}: {program} was not profiled");
     Ok(sum)

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use isa::{PerfEvent, SBI_EVENTS, Selection};
 use report::GuestCount;
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::run_folder::Folder;
 
@@ -91,11 +91,19 @@ fn text_line(line: &str) -> Option<StatLine> {
 
 /// A line as `perf stat -j -o FILE` writes it.
 fn json_line(line: &str) -> Option<StatLine> {
-    let value: Value = serde_json::from_str(line).ok()?;
-    let count = value["counter-value"].as_str()?.parse().ok()?;
-    let event = value["event"].as_str()?.to_owned();
-    let unit = value["unit"].as_str().unwrap_or("");
-    unit.is_empty().then(|| (count, event, value["pcnt-running"].as_f64().unwrap_or(100.0)))
+    let line: JsonLine = serde_json::from_str(line).ok()?;
+    let count = line.counter_value.parse().ok()?;
+    line.unit.is_empty().then(|| (count, line.event, line.pcnt_running.unwrap_or(100.0)))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct JsonLine {
+    counter_value: String,
+    event: String,
+    #[serde(default)]
+    unit: String,
+    pcnt_running: Option<f64>,
 }
 
 /// What begins a `perf stat` in a text; the command follows, in quotes.

@@ -1,6 +1,6 @@
 //! Reading the files of a report: `report.json` and `flame.json`, of all harts or of one.
 
-use report::{FLAME_FORMAT, Flame, REPORT_FORMAT, Run, check_format};
+use report::{FLAME_FORMAT, Flame, REPORT_FORMAT, check_format};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -21,11 +21,14 @@ pub(crate) fn report(run: &Results, hart: Option<u32>) -> Result<Value, BadInput
     known(run, &name(hart, REPORT), REPORT_FORMAT)
 }
 
-/// Returns what a comparison needs of a report.
+/// Returns what somebody needs of a report, such as a comparison.
 ///
 /// # Errors
 /// If there is no report, it has a later format than this simulator's, or it lacks something.
-pub(crate) fn compared(run: &Results, hart: Option<u32>) -> Result<Run, BadInput> {
+pub(crate) fn part_of_report<T: DeserializeOwned>(
+    run: &Results,
+    hart: Option<u32>,
+) -> Result<T, BadInput> {
     typed(run, &name(hart, REPORT), REPORT_FORMAT)
 }
 
@@ -55,6 +58,8 @@ fn typed<T: DeserializeOwned>(run: &Results, name: &str, format: u32) -> Result<
 
 #[cfg(test)]
 mod tests {
+    use report::Run;
+
     use super::*;
 
     #[test]
@@ -68,14 +73,17 @@ mod tests {
         write(REPORT, "{}");
         flame(&run, None).unwrap();
         report(&run, None).unwrap();
-        assert!(compared(&run, None).is_err_and(|e| e.to_string().contains("missing field")));
+        assert!(
+            part_of_report::<Run>(&run, None)
+                .is_err_and(|e| e.to_string().contains("missing field"))
+        );
         for name in [FLAME, REPORT] {
             write(name, r#"{"format": 1000}"#);
         }
         let errors = [
             flame(&run, None).unwrap_err(),
             report(&run, None).unwrap_err(),
-            compared(&run, None).unwrap_err(),
+            part_of_report::<Run>(&run, None).unwrap_err(),
         ];
         for error in errors.map(|error| error.to_string()) {
             assert!(error.contains("format: expected at most 1, found 1000"), "{error}");

@@ -59,15 +59,15 @@ pub(crate) fn run_spec(dir: &Path, spec: &str) -> Command {
     command
 }
 
-/// Commands for the guest before others: what perf reads and prints from there on is not timed, as most of a test's time would go into it.
-/// The run spec has `region = "command"`.
-pub(crate) const UNTIMED_READING: &str = "\
-    perf=$(command -v perf); mv $perf $perf.timed\n\
+/// Commands for the guest, before a test's own: perf's subcommands that read files and print them are executed without timing from there on, as most of
+/// a test's time would go into them. `perf.real` is perf itself. For run specs with `region = "command"`.
+pub(crate) const UNTIMED_PERF_REPORTS: &str = "\
+    perf=$(command -v perf); mv $perf $perf.real\n\
     cat > $perf << 'END'\n\
 #!/bin/sh\n\
-case $1 in script | report | annotate | list | evlist) ;; *) exec $0.timed \"$@\" ;; esac\n\
+case $1 in script | report | annotate | list | evlist) ;; *) exec $0.real \"$@\" ;; esac\n\
 tipsim-region stop\n\
-$0.timed \"$@\"\n\
+$0.real \"$@\"\n\
 status=$?\n\
 tipsim-region start\n\
 exit $status\n\

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
-use super::{UNTIMED_READING, repo, run_spec, succeed};
+use super::{UNTIMED_PERF_REPORTS, repo, run_spec, succeed};
 
 /// Compiles a program of `precise/`.
 pub(crate) fn compile(dir: &Path, name: &str) {
@@ -25,7 +25,7 @@ pub(crate) fn in_guest(
     let programs: Vec<&str> = programs.split(',').collect();
     let spec = format!(
         "[guest]\nharts = {harts}\n[run]\nboot = \"functional\"\nthreads = \"one\"\nregion = \"command\"\n\
-         max_cycles = 8000000000\nfiles = {programs:?}\ncommand = '''{UNTIMED_READING}{command}'''\n\
+         max_cycles = 8000000000\nfiles = {programs:?}\ncommand = '''{UNTIMED_PERF_REPORTS}{command}'''\n\
          [record]\ntrace = false\nprofilers = false\n"
     );
     succeed(&mut run_spec(dir, &spec));

@@ -10,7 +10,6 @@ use super::columns::{Column, Levels};
 use super::contended;
 use super::counters;
 use super::disagreements::{self, Disagreement};
-use super::elapsed::Elapsed;
 use super::flame::{Flame, FlameBuilder, Placed};
 use super::gather::Gathered;
 use super::guest::{self, Matched};
@@ -26,6 +25,7 @@ use super::precise;
 use super::process_sums::ProcessSums;
 use super::report::Report;
 use super::rows::{self, Function, Selection};
+use super::run_description::RunDescription;
 use super::sections::Sections;
 use super::sensitivity;
 use super::tables::{FunctionRow, InstructionRow, ModuleRow, ProcessReport};
@@ -157,10 +157,10 @@ impl Report {
     }
 }
 
-fn totals(evaluation: &Evaluation, meta: &serde_json::Value) -> Totals {
+fn totals(evaluation: &Evaluation, meta: &RunDescription) -> Totals {
     let busy = evaluation.cycles.saturating_sub(evaluation.idle).max(1);
     Totals {
-        elapsed: Elapsed::of(meta),
+        elapsed: meta.elapsed(),
         cycles: evaluation.cycles,
         idle: evaluation.idle,
         instructions: evaluation.instructions,

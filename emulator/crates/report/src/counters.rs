@@ -127,19 +127,27 @@ const CHECKS: [(&str, &[&str], &[Category]); 3] = [
 
 /// Returns the count of each event, by the run's `run.json`: of the core of `hart`, or of all cores together.
 pub fn counted(run: &Value, hart: Option<u32>) -> Option<BTreeMap<String, u64>> {
-    let harts = run["counters"]["harts"].as_array()?;
-    let of_hart = |hart: &Value| BTreeMap::<String, u64>::deserialize(hart).ok();
+    let mut harts = CountedRun::deserialize(run).ok()?.counters?.harts;
     if let Some(hart) = hart {
-        return of_hart(harts.get(hart as usize)?);
+        return harts.into_iter().nth(hart as usize);
     }
-    let mut sums = of_hart(harts.first()?)?;
-    for more in harts[1..].iter().filter_map(of_hart) {
-        for (event, count) in more {
-            let sum = sums.entry(event).or_default();
-            *sum = sum.saturating_add(count);
-        }
+    let mut sums = harts.pop()?;
+    for (event, count) in harts.into_iter().flatten() {
+        let sum = sums.entry(event).or_default();
+        *sum = sum.saturating_add(count);
     }
     Some(sums)
+}
+
+#[derive(Deserialize)]
+struct CountedRun {
+    counters: Option<CountsOfHarts>,
+}
+
+/// Counts by event, of each hart.
+#[derive(Deserialize)]
+struct CountsOfHarts {
+    harts: Vec<BTreeMap<String, u64>>,
 }
 
 /// Names of the event that the profile has of each process: cycles in all modes.

@@ -10,7 +10,6 @@ mod several;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use maud::{Markup, html};
-use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::loops::PIPELINE_SCRIPT;
@@ -47,8 +46,7 @@ const SCRIPT: [&str; 13] = [
 impl Report {
     /// Returns the report as an HTML page; `picture` is an SVG image of the core, or nothing.
     pub fn html(&self, picture: &str) -> String {
-        let title =
-            self.common.meta.get("name").and_then(Value::as_str).unwrap_or("Profile report");
+        let title = self.common.meta.name().unwrap_or("Profile report");
         let at = |place| self.html_sections(place);
         let page = filled(PAGE, |name| match name {
             "title" => html! { (title) },

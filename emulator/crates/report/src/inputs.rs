@@ -3,11 +3,11 @@
 use critical_path::Excerpts;
 use guest_samples::{GuestProfile, SampleFile, SampledEvent};
 use profile::Evaluation;
-use serde_json::Value;
 use symbols::Symbolizer;
 use truth::{Metric, Truth};
 
 use super::counters::CounterInputs;
+use super::run_description::RunDescription;
 use super::units::UnitInputs;
 
 /// Everything that a report is made of. [`ReportInputs::new`] has what every report needs; a field that it leaves empty leaves out a
@@ -20,7 +20,7 @@ pub struct ReportInputs<'a> {
     /// Disassembles an instruction by its encoding and its address.
     pub disassemble: &'a dyn Fn(u32, u64) -> String,
     /// The run's description (run.json), which the report shows as it is.
-    pub meta: Value,
+    pub meta: RunDescription,
     /// True if `evaluation` is of all harts of the run. Only then it tells what threads waited for: a hart knows but its own part of
     /// what they do.
     pub of_all_harts: bool,
@@ -54,13 +54,13 @@ impl<'a> ReportInputs<'a> {
         evaluation: &'a Evaluation,
         symbolizer: &'a Symbolizer,
         disassemble: &'a dyn Fn(u32, u64) -> String,
-        meta: Value,
+        meta: impl Into<RunDescription>,
     ) -> Self {
         Self {
             evaluation,
             symbolizer,
             disassemble,
-            meta,
+            meta: meta.into(),
             of_all_harts: false,
             harts: &[],
             guests: &[],

@@ -55,6 +55,7 @@ mod process_sums;
 mod report;
 mod rows;
 mod rule;
+mod run_description;
 mod section;
 mod sections;
 mod sensitivity;
@@ -89,7 +90,7 @@ pub use inputs::{ReportInputs, TruthInputs};
 pub use interpreted::{InterpretedFunction, InterpretedLine, InterpretedProcess};
 pub use json::{ErrorsFile, FlameFile, ReportFile};
 pub use loops::{CauseCycles, ChainLink, LeastCycles, LoopRow, LoopsReport};
-pub use model::{Common, Totals, part_line, sampled_line, sampled_notice, sampled_words};
+pub use model::{Common, Totals, part_line, sampled_line, sampled_notice};
 pub use options::Options;
 pub use over_time::{OverTime, TimedItem};
 pub use precise::{
@@ -98,6 +99,7 @@ pub use precise::{
 };
 pub use printable::{is_obeyed, printable, printable_json, printable_lines};
 pub use report::Report;
+pub use run_description::RunDescription;
 pub use sections::Sections;
 pub use sensitivity::{Curve, CurvePoint, Sensitivity};
 pub use tables::{

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use profile::ProcessId;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::columns::Column;
 use crate::disagreements::Disagreement;
@@ -13,52 +12,15 @@ use crate::elapsed::Elapsed;
 use crate::flame::Flame;
 use crate::margins::SubsampleTotals;
 use crate::over_time::OverTime;
+use crate::run_description::RunDescription;
 use crate::tables::{CommandRow, FunctionRow, InstructionRow, Listing, ModuleRow, ProcessReport};
-
-/// The entry of run.json that says why its run is not whole.
-const PART: &str = "part";
 
 /// Returns the line that a report or comparison of a part of a run begins with.
 pub fn part_line(part: &str) -> String {
     format!("NOT WHOLE: {part}")
 }
 
-/// Key of the metadata that says how the guest's command failed, if it did.
-const FAILURE_KEY: &str = "failure";
-
-/// Returns what became of the sampling of a run's region, in words, from the run's metadata; `None` if all of the region was timed.
-pub fn sampled_words(meta: &Value) -> Option<String> {
-    let found = meta.get("sampling").and_then(|found| found.get("in_words")?.as_str());
-    // A run that was killed knows its plan alone.
-    let planned = meta.get("spec").and_then(|spec| spec.get("run")?.get("sampling"));
-    match (found, planned) {
-        (Some(words), _) => Some(words.to_owned()),
-        (None, Some(Value::Object(_))) => Some("units alone were timed".to_owned()),
-        (None, _) => None,
-    }
-}
-
-/// Returns how many times as long a run's region is as what was recorded of it, from the run's metadata; `None` if all of it was
-/// timed, or if a run that was killed does not say.
-pub(crate) fn sampled_scale(meta: &Value) -> Option<f64> {
-    let count = |key: &str| meta.get("sampling").and_then(|found| found.get(key)?.as_f64());
-    // What was recorded counts as often as units weigh.
-    let recorded = count("weighted_instructions").or_else(|| count("unit_instructions"));
-    let scale = count("instructions").zip(recorded);
-    scale.map(|(all, recorded)| all / recorded).filter(|scale| scale.is_finite() && *scale > 0.0)
-}
-
-/// Returns how many times as many cycles a run's region takes as what was recorded of it, as [`sampled_scale`] does, with what the estimate knows beside the units.
-pub(crate) fn sampled_cycles_scale(meta: &Value) -> Option<f64> {
-    let cycles =
-        |key: &str| meta.get("sampling").and_then(|found| found.get(key)?["value"].as_f64());
-    let beside =
-        cycles("cycles").zip(cycles("units_alone")).map_or(1.0, |(all, units)| all / units);
-    let beside = if beside.is_finite() && beside > 0.0 { beside } else { 1.0 };
-    sampled_scale(meta).map(|scale| scale * beside)
-}
-
-/// Returns what says of anything made from a run that it is of units alone; `words`: of [`sampled_words`].
+/// Returns what says of anything made from a run that it is of units alone; `words`: of [`RunDescription::sampled_words`].
 pub fn sampled_notice(words: &str) -> String {
     format!("SAMPLED: {words}")
 }
@@ -76,8 +38,8 @@ pub(crate) fn estimated_line(words: &str) -> String {
 /// The report of the whole run, its processes and its code, which every section may read.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
 pub struct Common {
-    /// Metadata that the caller gave about the run (run.json).
-    pub meta: Value,
+    /// The run's description (run.json), as the caller gave it.
+    pub meta: RunDescription,
     /// Totals of the run.
     pub totals: Totals,
     /// Profiles that are compared with the Oracle.
@@ -113,15 +75,14 @@ pub struct Common {
 impl Common {
     /// Returns why the report is not of a whole run, in words (`part` of run.json); `None` if it is of a whole run.
     pub fn part(&self) -> Option<&str> {
-        self.meta.get(PART)?.as_str()
+        self.meta.part()
     }
 
     /// Returns the lines that come before everything else: that the report is of a part of a run, how the guest's command
     /// failed, and that only units of the region were timed.
     pub fn notices(&self) -> Vec<String> {
-        let failure = self.meta.get(FAILURE_KEY).and_then(Value::as_str);
-        let failure = failure.map(|failure| format!("FAILED: {failure}"));
-        let sampled = sampled_words(&self.meta).map(|words| sampled_line(&words));
+        let failure = self.meta.failure().map(|failure| format!("FAILED: {failure}"));
+        let sampled = self.meta.sampled_words().map(sampled_line);
         self.part().map(part_line).into_iter().chain(failure).chain(sampled).collect()
     }
 

@@ -340,7 +340,7 @@ fn elapsed_time_comes_first() {
     let mut report = report_of(&evaluation(), None);
     assert_eq!(report.common.totals.elapsed, None);
     let meta = json!({"regions": {"cycles": 36_734_211}, "core": {"clock": {"mhz": 1600}}});
-    report.common.totals.elapsed = elapsed::Elapsed::of(&meta);
+    report.common.totals.elapsed = RunDescription::from(meta).elapsed();
     let text = report.text(&Options::default());
     assert!(text.contains("\n36,734,211 cycles elapsed, 22.959 ms\n"), "{text}");
 }

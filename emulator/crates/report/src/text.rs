@@ -29,7 +29,7 @@ impl Report {
         for notice in self.common.notices() {
             writeln!(out, "{notice}\n")?;
         }
-        if let Some(name) = self.common.meta.get("name").and_then(|name| name.as_str()) {
+        if let Some(name) = self.common.meta.name() {
             writeln!(out, "{}", fit(name, 120))?;
             writeln!(out)?;
         }

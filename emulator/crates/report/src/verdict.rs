@@ -335,7 +335,7 @@ fn shown<'a>(
     let mut all: Vec<(&Verdict, &CommandRow)> =
         verdicts.iter().filter_map(|verdict| Some((verdict, command(verdict)?))).collect();
     // The program that was asked about comes first, even if it mostly waits.
-    let run = common.meta["name"].as_str().unwrap_or_default().to_owned();
+    let run = common.meta.name().unwrap_or_default().to_owned();
     all.sort_by_key(|(_, row)| row.name != run);
     let most = all.iter().map(|(_, row)| row.share).fold(0.0, f64::max);
     let named = move |(_, row): &(&Verdict, &CommandRow)| match &wanted {
@@ -351,7 +351,7 @@ fn shown<'a>(
 
 /// Returns how to learn what is below each function, if calls were not followed and can be.
 fn offer_of_call_stacks(verdicts: &[Verdict], common: &Common) -> Option<&'static str> {
-    let has_trace = common.meta["spec"]["record"]["trace"] == true;
+    let has_trace = common.meta.has_trace();
     let wanted = !verdicts.is_empty() && common.flame.callers.is_empty() && has_trace;
     wanted.then_some(
         "Calls were not followed: tipsim report DIR --rebuild --call-stacks says what is below each function.",

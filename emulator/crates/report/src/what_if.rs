@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::model::Common;
 use super::options::Options;
+use super::run_description::RunDescription;
 use super::section::Section;
 use super::widths::{fit, fit_label, fit_name};
 
@@ -91,7 +92,7 @@ struct Instruction {
 
 impl WhatIf {
     /// Reads the trials of `tipsim what-if` from a run's run.json; `None` if there are none.
-    pub fn of(run: &Value) -> Option<Self> {
+    pub fn of(run: &RunDescription) -> Option<Self> {
         RecordedWhatIf::of(run).trials()
     }
 
@@ -208,8 +209,8 @@ pub struct RecordedWhatIf(#[schemars(with = "WhatIf")] Value);
 
 impl RecordedWhatIf {
     /// Returns what a run's run.json has.
-    pub(super) fn of(run: &Value) -> Self {
-        Self(run["what_if"].clone())
+    pub(super) fn of(run: &RunDescription) -> Self {
+        Self(run.what_if().clone())
     }
 
     /// True if run.json has nothing.

@@ -7,15 +7,26 @@ use std::path::Path;
 
 use commit_trace::{Batch, HartId, StreamError, TraceEnd, WalkError};
 use profile::{Evaluation, Evaluator, OracleLevel, Region, Sampler};
-use report::{part_line, printable, sampled_line, sampled_words};
+use report::{part_line, printable, sampled_line};
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{check_hart, ended, metadata, open, raw_metadata};
+use super::{check_hart, ended, metadata, open, run_description};
 use crate::cli::{EvaluateArgs, Format};
 use crate::failure::{BadInput, bad_input};
 use crate::host::terminal::say_json;
 use crate::run_folder::trace_metadata::TraceMetadata;
 use crate::spec::Spec;
+
+/// What is printed of a sampler.
+#[derive(Serialize)]
+struct Row<'a> {
+    sampler: &'a str,
+    period: u64,
+    samples: u64,
+    error: f64,
+    sampling_error: f64,
+}
 
 /// A number that two evaluations share only if every weight of every profile is equal.
 pub(crate) fn fingerprint(evaluation: &Evaluation) -> Value {
@@ -119,9 +130,9 @@ pub(super) fn evaluate(args: &EvaluateArgs) -> anyhow::Result<u8> {
     if reader.end() != TraceEnd::Complete && args.format == Format::Text {
         println!("{}", part_line(&format!("the trace is {}", reader.end())));
     }
-    let sampled = sampled_words(&raw_metadata(&reader)).filter(|_| args.format == Format::Text);
-    if let Some(words) = sampled {
-        println!("{}", sampled_line(&words));
+    let run = run_description(&reader);
+    if let Some(words) = run.sampled_words().filter(|_| args.format == Format::Text) {
+        println!("{}", sampled_line(words));
     }
     if evaluation.cycles > 0 {
         print(&evaluation, start.elapsed().as_secs_f64(), args.format);
@@ -133,16 +144,20 @@ fn print(evaluation: &Evaluation, seconds: f64, format: Format) {
     let oracle = &evaluation.oracle;
     // Most samplers have the same filter: the truth is computed once for each filter.
     let mut levels = HashMap::new();
-    let rows: Vec<Value> = evaluation
+    let rows: Vec<Row<'_>> = evaluation
         .samplers
         .iter()
         .map(|s| {
             let level = levels
                 .entry(&s.sampler.filter)
                 .or_insert_with(|| OracleLevel::new(&evaluation.oracle_of(s), |p, i| (p, i)));
-            json!({"sampler": s.sampler.name, "period": s.sampler.schedule.period,
-                "samples": s.samples, "error": level.error(&s.profile),
-                "sampling_error": level.sampling_error(s.samples)})
+            Row {
+                sampler: &s.sampler.name,
+                period: s.sampler.schedule.period,
+                samples: s.samples,
+                error: level.error(&s.profile),
+                sampling_error: level.sampling_error(s.samples),
+            }
         })
         .collect();
     let (cycles, instructions) = (evaluation.cycles, evaluation.instructions);
@@ -162,14 +177,14 @@ fn print(evaluation: &Evaluation, seconds: f64, format: Format) {
         "sampler", "period", "samples", "error", "sampling alone"
     );
     for row in rows {
-        let percent = |key: &str| format!("{:.2} %", 100.0 * row[key].as_f64().unwrap_or(f64::NAN));
+        let percent = |share: f64| format!("{:.2} %", 100.0 * share);
         println!(
             "{:24} {:>10} {:>10} {:>9} {:>15}",
-            printable(row["sampler"].as_str().unwrap_or("-")),
-            row["period"].to_string(),
-            row["samples"].to_string(),
-            percent("error"),
-            percent("sampling_error"),
+            printable(row.sampler),
+            row.period,
+            row.samples,
+            percent(row.error),
+            percent(row.sampling_error),
         );
     }
 }

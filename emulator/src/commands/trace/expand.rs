@@ -10,11 +10,10 @@ use commit_trace::expand::{
 };
 use commit_trace::{StaticInfo, TraceEnd, WalkError};
 use critical_path::Inst;
-use report::sampled_words;
 use serde_json::Value;
 
 use super::labels::Labels;
-use super::{Part, Reader, ended, metadata, open, raw_metadata};
+use super::{Part, Reader, ended, metadata, open, run_description};
 use crate::cli::{ExpandArgs, ExpandFormat};
 use crate::commands::tables;
 use crate::failure::{BadInput, bad_input, cannot_write, whole};
@@ -115,7 +114,7 @@ fn table(
     format: FileFormat,
 ) -> anyhow::Result<u8> {
     let reader_end = reader.end();
-    let sampled = sampled_words(&raw_metadata(&reader));
+    let sampled = run_description(&reader).sampled_words().map(str::to_owned);
     let table = args.table.unwrap_or(&RECORDS);
     let mut table = TraceTable::new(table, reader, hart, range, Box::new(disassemble)).map_err(
         |e| match e {

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use commit_trace::{Batch, TraceEnd};
-use report::{part_line, printable, sampled_line, sampled_words};
+use report::{part_line, printable, sampled_line};
 use serde_json::json;
 
 use super::gaps::UnitGaps;
-use super::{Reader, is_sampled, metadata, open, raw_metadata, status};
+use super::{Reader, is_sampled, metadata, open, raw_metadata, run_description, status};
 use crate::cli::{Format, TraceArgs};
 use crate::failure::bad_input;
 use crate::host::terminal::say_json;
@@ -37,8 +37,8 @@ pub(super) fn info(args: &TraceArgs) -> anyhow::Result<u8> {
     if reader.end() != TraceEnd::Complete {
         println!("{}", part_line(&reader.end().to_string()));
     }
-    if let Some(words) = sampled_words(&raw_metadata(&reader)) {
-        println!("{}", sampled_line(&words));
+    if let Some(words) = run_description(&reader).sampled_words() {
+        println!("{}", sampled_line(words));
     }
     println!("file      {}", args.trace.display());
     println!("run       {} (tipsim {})", text(meta.name.as_deref()), text(meta.tipsim.as_deref()));

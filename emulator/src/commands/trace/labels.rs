@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::failure::{BadInput, nearest};
 use crate::run_folder::{Results, report_files};
@@ -11,6 +11,20 @@ use crate::run_folder::{Results, report_files};
 /// Functions and labels by address.
 #[derive(Default)]
 pub(super) struct Labels(BTreeMap<u64, (String, String)>);
+
+/// The instructions of a report.
+#[derive(Deserialize)]
+struct Instructions {
+    instructions: Vec<Instruction>,
+}
+
+#[derive(Deserialize)]
+struct Instruction {
+    /// In hexadecimal.
+    pc: String,
+    function: String,
+    label: String,
+}
 
 impl Labels {
     /// Function names of the report in the trace's folder.
@@ -22,19 +36,16 @@ impl Labels {
         };
         let folder = trace.parent().filter(|folder| !folder.as_os_str().is_empty());
         let results = Results::open_any(folder.unwrap_or(Path::new(".")));
-        let report = results.and_then(|results| report_files::report(&results, None));
+        let report = results.and_then(|results| report_files::part_of_report(&results, None));
         let report = report.map_err(|BadInput(why)| error(why))?;
-        Ok(Self::of(&report))
+        Ok(Self::of(report))
     }
 
     /// Function names of a report.
-    fn of(report: &Value) -> Self {
-        let rows = report["instructions"].as_array().into_iter().flatten();
-        let known = rows.filter_map(|row| {
-            let pc = row["pc"].as_str()?;
-            let pc = u64::from_str_radix(pc.strip_prefix("0x").unwrap_or(pc), 16).ok()?;
-            let text = |key: &str| row[key].as_str().map(str::to_owned);
-            Some((pc, (text("function")?, text("label")?)))
+    fn of(report: Instructions) -> Self {
+        let known = report.instructions.into_iter().filter_map(|row| {
+            let pc = u64::from_str_radix(row.pc.strip_prefix("0x").unwrap_or(&row.pc), 16).ok()?;
+            Some((pc, (row.function, row.label)))
         });
         Self(known.collect())
     }
@@ -111,7 +122,7 @@ mod tests {
         let report = json!({"instructions": [
             row("0x10", "sum", "sum"), row("0x14", "sum", "sum+0x4"), row("0x20", "main", "main+0x8"),
         ]});
-        let labels = Labels::of(&report);
+        let labels = Labels::of(serde_json::from_value(report).unwrap());
         assert_eq!(labels.of_function("sum").unwrap(), BTreeSet::from([0x10, 0x14]));
         assert_eq!((labels.label(0x20), labels.label(0x24)), (Some("main+0x8"), None));
         let error = labels.of_function("mian").unwrap_err().to_string();

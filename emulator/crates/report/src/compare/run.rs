@@ -9,16 +9,15 @@ use serde_json::Value;
 
 use crate::elapsed::Elapsed;
 use crate::margins::Margins;
-use crate::model::{
-    estimated_line, sampled_cycles_scale, sampled_line, sampled_scale, sampled_words,
-};
+use crate::model::{estimated_line, sampled_line};
+use crate::run_description::RunDescription;
 
 /// What a comparison needs of a run's `report.json`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Run {
     /// The run's own description (run.json).
     #[serde(default)]
-    pub(super) meta: Value,
+    pub(super) meta: RunDescription,
     pub(super) categories: Vec<String>,
     pub(super) totals: ReportTotals,
     pub(super) processes: Vec<Process>,
@@ -108,13 +107,13 @@ impl Run {
 
     /// Returns the ratio of the region's cycles to the recorded cycles: more than 1 if the region was sampled.
     pub(super) fn scale(&self) -> f64 {
-        sampled_cycles_scale(&self.meta).unwrap_or(1.0)
+        self.meta.sampled_cycles_scale().unwrap_or(1.0)
     }
 
     /// Returns the line that says that the run's cycles are estimates, if its region was sampled.
     pub(super) fn sampled(&self, which: &str) -> Option<String> {
-        let words = format!("{which}: {}", sampled_words(&self.meta)?);
-        Some(match sampled_scale(&self.meta) {
+        let words = format!("{which}: {}", self.meta.sampled_words()?);
+        Some(match self.meta.sampled_scale() {
             Some(_) => estimated_line(&words),
             None => sampled_line(&words),
         })
@@ -122,7 +121,7 @@ impl Run {
 
     /// Returns the margin of what the run says of some code, from the margin in its report: none if all of the region was timed.
     pub(super) fn margin(&self, margins: Option<&Margins>) -> Uncertainty {
-        match (sampled_words(&self.meta), sampled_cycles_scale(&self.meta), margins) {
+        match (self.meta.sampled_words(), self.meta.sampled_cycles_scale(), margins) {
             (None, ..) => Uncertainty::None,
             (Some(_), Some(scale), Some(margins)) => {
                 Uncertainty::Within(scale * margins.cycles.within_95)
@@ -133,18 +132,15 @@ impl Run {
 
     /// Returns the margin of all cycles that are not idle.
     pub(super) fn margin_of_all(&self) -> Uncertainty {
-        let sampling = &self.meta["sampling"];
-        let known = sampling["cycles"]["within_95"]["half_width"].as_f64();
-        match known.filter(|_| sampling["units_alone"].is_object()) {
-            Some(margin) => Uncertainty::Within(margin),
+        match self.meta.cycles_beside_units() {
+            Some(cycles) => Uncertainty::Within(cycles.within_95.half_width),
             None => self.margin(self.processes.first().and_then(|all| all.margins.as_ref())),
         }
     }
 
     /// Returns the margin of code that the run says nothing of: it may have been in no unit.
     pub(super) fn margin_of_absent(&self) -> Uncertainty {
-        let units = self.meta["sampling"]["units"].as_u64();
-        match (sampled_words(&self.meta), sampled_scale(&self.meta), units) {
+        match (self.meta.sampled_words(), self.meta.sampled_scale(), self.meta.units()) {
             (None, ..) => Uncertainty::None,
             (Some(_), Some(_), Some(units)) if units > 0 => {
                 Uncertainty::Within(unseen_by(units).within_95 * self.totals().busy() as f64)
@@ -155,7 +151,7 @@ impl Run {
 
     /// Returns why the report is not of a whole run; `None` if it is of a whole run.
     pub fn part(&self) -> Option<&str> {
-        self.meta["part"].as_str()
+        self.meta.part()
     }
 
     /// Returns the number of harts that the report is of.
@@ -164,14 +160,12 @@ impl Run {
     }
 
     pub(super) fn title(&self) -> RunTitle {
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let harts = self.meta["spec"]["guest"]["harts"].as_u64();
         RunTitle {
             folder: self.folder.clone(),
-            name: text(&self.meta["name"]),
-            command: text(&self.meta["spec"]["run"]["command"]),
-            core: text(&self.meta["core"]["name"]),
-            harts: harts.map_or(self.harts(), |harts| harts as usize),
+            name: self.meta.name().map(str::to_owned),
+            command: self.meta.command().map(str::to_owned),
+            core: self.meta.core_name().map(str::to_owned),
+            harts: self.meta.harts().unwrap_or(self.harts()),
             when: self.when.clone(),
         }
     }
@@ -189,7 +183,7 @@ impl Run {
         ];
         let mut found = Vec::new();
         for part in ["core", "spec"] {
-            let (here, there) = (&self.meta[part], &other.meta[part]);
+            let (here, there) = (&self.meta.content()[part], &other.meta.content()[part]);
             if here.is_object() && there.is_object() {
                 differences(part, here, there, &mut found);
             }
@@ -229,13 +223,13 @@ impl Run {
         };
         Totals {
             // Between units of a sampled run, time goes on by estimates.
-            elapsed: match sampled_words(&self.meta) {
+            elapsed: match self.meta.sampled_words() {
                 Some(_) => None,
-                None => Elapsed::of(&self.meta),
+                None => self.meta.elapsed(),
             },
             cycles: scaled(cycles, self.scale()),
             idle: scaled(idle, self.scale()),
-            instructions: scaled(instructions, sampled_scale(&self.meta).unwrap_or(1.0)),
+            instructions: scaled(instructions, self.meta.sampled_scale().unwrap_or(1.0)),
         }
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
-use serde_json::json;
+use crate::run_description::RunDescription;
+use serde_json::{Value, json};
 
 fn run(main: f64, other: Option<f64>) -> Run {
     let total = main + other.unwrap_or(0.0);
@@ -116,12 +117,19 @@ fn threaded(elapsed: u64, waited: u64) -> Run {
     .unwrap()
 }
 
+/// Returns a run's description after a change.
+fn changed(run: &Run, change: impl FnOnce(&mut Value)) -> RunDescription {
+    let mut content = run.meta.content().clone();
+    change(&mut content);
+    content.into()
+}
+
 #[test]
 fn what_a_user_waits_comes_first() {
     let before =
         threaded(36_700_000, 24_000_000).titled("out/a", Some("2026-11-27T19:00:00Z".into()));
     let mut after = threaded(12_800_000, 300_000).titled("out/b", None);
-    after.meta["core"]["rob"]["entries"] = json!(64);
+    after.meta = changed(&after, |meta| meta["core"]["rob"]["entries"] = json!(64));
     let comparison = Comparison::new(&before, &after, &[]).unwrap();
     let text = comparison.text(10);
     let lines: Vec<&str> = text.lines().collect();
@@ -218,7 +226,7 @@ fn several_runs_are_beside_the_first() {
             run(cycles, (at == 1).then_some(5e5)).titled(&format!("out/{at}"), None)
         })
         .collect();
-    runs[2].meta = json!({"part": "it was interrupted"});
+    runs[2].meta = json!({"part": "it was interrupted"}).into();
     let compared = Compared::new(&runs);
     let main = compared.functions.iter().find(|row| row.name == "main").unwrap();
     assert_eq!(main.cycles, [3e6, 1e6, 6e6, 3e6, 2e6]);
@@ -242,9 +250,10 @@ fn several_runs_are_beside_the_first() {
 /// A run of 4 M cycles that was sampled: a tenth of it in units.
 fn sampled(main: f64, margin: f64) -> Run {
     let mut run = run(main / 10.0, Some(1e5));
-    run.meta = json!({ "sampling": {
+    let of_units = json!({
         "in_words": "40 units", "units": 40, "instructions": 10_000, "unit_instructions": 1000,
-    }});
+    });
+    run.meta = json!({ "sampling": of_units }).into();
     let margins = |margin: f64| {
         let margins = json!({ "within_95": margin / 10.0, "within_99_7": margin / 5.0 });
         json!({ "share": margins, "of_all": margins, "cycles": margins })
@@ -287,8 +296,10 @@ fn cycles_of_sampled_runs_are_estimates_of_the_region() {
         let interval = json!({ "half_width": half_width });
         json!({ "value": value, "within_95": interval, "within_99_7": interval })
     };
-    known.meta["sampling"]["units_alone"] = of_cycles(4e6, 3e5);
-    known.meta["sampling"]["cycles"] = of_cycles(4.2e6, 1e5);
+    known.meta = changed(&known, |meta| {
+        meta["sampling"]["units_alone"] = of_cycles(4e6, 3e5);
+        meta["sampling"]["cycles"] = of_cycles(4.2e6, 1e5);
+    });
     let comparison = Comparison::new(&sampled(3e6, 3e5), &known, &[]).unwrap();
     let main = comparison.functions.iter().find(|row| row.name == "main").unwrap();
     assert_eq!((main.before.round(), main.after.round()), (3e6, 3.15e6));
@@ -323,7 +334,7 @@ fn what_nobody_knows_has_no_margin() {
     assert!(comparison.processes.iter().all(|row| row.margin.is_none()));
     // A run that was killed knows its plan, and not how long its region is.
     let mut killed = sampled(3e6, 3e5);
-    killed.meta = json!({ "spec": { "run": { "sampling": { "unit": 1000 } } } });
+    killed.meta = json!({ "spec": { "run": { "sampling": { "unit": 1000 } } } }).into();
     let comparison = Comparison::new(&killed, &sampled(3e6, 3e5), &[]).unwrap();
     let text = comparison.text(10);
     assert!(

@@ -179,7 +179,7 @@ impl WaitingReport {
         if self.calls_followed || self.futexes.is_empty() {
             return None;
         }
-        Some(match common.meta["spec"]["record"]["trace"] == true {
+        Some(match common.meta.has_trace() {
             true => {
                 "Which functions of the program wait: tipsim report DIR --rebuild --call-stacks."
             }
