@@ -10,7 +10,7 @@ use profile::{Evaluation, Evaluator};
 use report::stored::StoredError;
 use report::{
     Compared, Comparison, CounterInputs, FlameFile, Options, Report, ReportInputs, Run,
-    RunDescription, TruthInputs, UnitInputs, explain, part_line,
+    TruthInputs, UnitInputs, explain, part_line,
 };
 use serde_json::Value;
 use simulation::{Sampled, SampledUnits, SamplingPlan};
@@ -203,7 +203,7 @@ impl Recorded {
             return Err(bad_input(&path, error).into());
         }
         let metadata = trace::raw_metadata(&reader);
-        let is_sampled = RunDescription::from(metadata.clone()).sampled_words().is_some();
+        let is_sampled = trace::is_sampled(&reader);
         let tells_chance =
             SamplingPlan::of_metadata(&metadata).is_none_or(|plan| plan.scheme.tells_chance());
         let mut is_kept = true;

@@ -72,7 +72,7 @@ pub(crate) fn run_description(reader: &Reader) -> RunDescription {
 }
 
 /// Returns whether a trace has units of a sampled run alone.
-fn is_sampled(reader: &Reader) -> bool {
+pub(crate) fn is_sampled(reader: &Reader) -> bool {
     run_description(reader).sampled_words().is_some()
 }
 

@@ -205,12 +205,13 @@ fn original(results: &Results) -> anyhow::Result<(RunJson, Spec)> {
 
 /// The processes of a report.
 #[derive(Deserialize)]
-struct Processes {
-    processes: Vec<Process>,
+struct ReportProcesses {
+    processes: Vec<ReportProcess>,
 }
 
+/// What a report says of a process; `pid` is null of all processes together.
 #[derive(Deserialize)]
-struct Process {
+struct ReportProcess {
     name: String,
     pid: Option<u32>,
     cycles: f64,
@@ -218,9 +219,9 @@ struct Process {
 
 /// Returns the cycles of a program, all its processes on all harts together, as the run's report has them.
 fn program_cycles(results: &Results, program: &str) -> anyhow::Result<f64> {
-    let Processes { processes } = report_files::part_of_report(results, None)?;
+    let ReportProcesses { processes } = report_files::part_of_report(results, None)?;
     // The report adds the process id to names that several have.
-    let is_own = |process: &&Process| {
+    let is_own = |process: &&ReportProcess| {
         let numbered = process.pid.map(|pid| format!("{program}-{pid}"));
         process.name == program || numbered.is_some_and(|name| process.name.starts_with(&name))
     };

@@ -91,14 +91,15 @@ fn text_line(line: &str) -> Option<StatLine> {
 
 /// A line as `perf stat -j -o FILE` writes it.
 fn json_line(line: &str) -> Option<StatLine> {
-    let line: JsonLine = serde_json::from_str(line).ok()?;
+    let line: PerfStatJson = serde_json::from_str(line).ok()?;
     let count = line.counter_value.parse().ok()?;
     line.unit.is_empty().then(|| (count, line.event, line.pcnt_running.unwrap_or(100.0)))
 }
 
+/// What is read of a line of `perf stat -j`; a metric has a unit, and is no count.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct JsonLine {
+struct PerfStatJson {
     counter_value: String,
     event: String,
     #[serde(default)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ::report::{REPORT_FORMAT, UnknownFormat, check_format};
+use ::report::{CountedEvents, REPORT_FORMAT, UnknownFormat, check_format};
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use profile::Margin;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::catalog::{
     COUNTERS, CYCLE_STACK, ERRORS, FUNCTIONS, INSTRUCTIONS, LOOPS, PROCESSES, TOP_DOWN, WINDOWS,
 };
-use crate::report_file::{ProfiledCode, ReportFile, RunFile, Stack};
+use crate::report_file::{ProfiledCode, ReportFile, Stack};
 use crate::rows::{JsonRow, batch_of_rows, row};
 use crate::schema::Table;
 
@@ -49,7 +49,7 @@ pub fn report_table(
 ) -> Result<RecordBatch, ReportError> {
     check_format(report, REPORT_FORMAT)?;
     if table.name == COUNTERS.name {
-        let run: Option<RunFile> = read("run.json", run)?;
+        let run: Option<CountedEvents> = read("run.json", run)?;
         return Ok(batch_of_rows(table, &[], &counters(&run.unwrap_or_default()))?);
     }
     let report: ReportFile = read("report.json", report)?;
@@ -305,7 +305,7 @@ impl ReportFile {
     }
 }
 
-fn counters(run: &RunFile) -> Vec<JsonRow> {
+fn counters(run: &CountedEvents) -> Vec<JsonRow> {
     let mut rows = Vec::new();
     let Some(counters) = &run.counters else { return rows };
     for (hart, counts) in counters.harts.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! What the tables are made of: parts of a `report.json` and of a `run.json`, as they are written.
+//! What the tables are made of: parts of a `report.json`, as they are written.
 
 use std::collections::BTreeMap;
 
-use profile::{CATEGORIES, Estimate, Margin};
+use profile::{CATEGORIES, Margin};
 use serde::Deserialize;
 
 /// A share for each category of [`CATEGORIES`], in their order.
@@ -185,21 +185,4 @@ pub(crate) struct Window {
     pub cycles: u64,
     /// Cycle stacks by index of the process.
     pub stacks: BTreeMap<String, Stack>,
-}
-
-/// A run.
-#[derive(Default, Deserialize)]
-pub(crate) struct RunFile {
-    /// What the cores counted, if the run has it.
-    #[serde(default)]
-    pub counters: Option<Counters>,
-}
-
-#[derive(Deserialize)]
-pub(crate) struct Counters {
-    /// Counts by event, by hart.
-    pub harts: Vec<BTreeMap<String, u64>>,
-    /// Estimates by event, if the region was sampled.
-    #[serde(default)]
-    pub estimates: BTreeMap<String, Estimate>,
 }

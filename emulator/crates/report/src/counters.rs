@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 use maud::{Markup, html};
-use profile::Category;
+use profile::{Category, Estimate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -127,7 +127,7 @@ const CHECKS: [(&str, &[&str], &[Category]); 3] = [
 
 /// Returns the count of each event, by the run's `run.json`: of the core of `hart`, or of all cores together.
 pub fn counted(run: &Value, hart: Option<u32>) -> Option<BTreeMap<String, u64>> {
-    let mut harts = CountedRun::deserialize(run).ok()?.counters?.harts;
+    let mut harts = CountedEvents::deserialize(run).ok()?.counters?.harts;
     if let Some(hart) = hart {
         return harts.into_iter().nth(hart as usize);
     }
@@ -139,15 +139,22 @@ pub fn counted(run: &Value, hart: Option<u32>) -> Option<BTreeMap<String, u64>> 
     Some(sums)
 }
 
-#[derive(Deserialize)]
-struct CountedRun {
-    counters: Option<CountsOfHarts>,
+/// What a run's run.json says of events.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct CountedEvents {
+    /// What the cores counted, if the run has it.
+    pub counters: Option<EventCounts>,
 }
 
-/// Counts by event, of each hart.
-#[derive(Deserialize)]
-struct CountsOfHarts {
-    harts: Vec<BTreeMap<String, u64>>,
+/// What the cores of a run counted.
+#[derive(Debug, Deserialize)]
+pub struct EventCounts {
+    /// Counts by event, by hart.
+    pub harts: Vec<BTreeMap<String, u64>>,
+    /// Estimates by event, if the region was sampled.
+    #[serde(default)]
+    pub estimates: BTreeMap<String, Estimate>,
 }
 
 /// Names of the event that the profile has of each process: cycles in all modes.

@@ -77,7 +77,10 @@ pub use compare::{
     WaitTime, WaitingChanges,
 };
 pub use contended::{ContendedHart, ContendedInstruction, ContendedLine, ContendedReport};
-pub use counters::{CounterCheck, CounterInputs, CounterReport, GuestCount, TopDownPair, counted};
+pub use counters::{
+    CountedEvents, CounterCheck, CounterInputs, CounterReport, EventCounts, GuestCount,
+    TopDownPair, counted,
+};
 pub use disagreements::{Disagreement, Named};
 pub use elapsed::Elapsed;
 pub use explain::{Answer, Explanation, explain};

@@ -31,20 +31,21 @@ struct RunFacts {
     #[serde(deserialize_with = "if_readable")]
     cycles: Option<u64>,
     #[serde(deserialize_with = "if_readable")]
-    regions: Regions,
+    regions: RegionFacts,
     #[serde(deserialize_with = "if_readable")]
     core: CoreFacts,
     #[serde(deserialize_with = "if_readable")]
-    spec: SpecFacts,
+    spec: SpecSettings,
     #[serde(deserialize_with = "if_readable")]
-    sampling: Sampling,
+    sampling: SamplingFacts,
     /// What `tipsim what-if` has found, as it stands there.
     what_if: Value,
 }
 
+/// What was profiled.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-struct Regions {
+struct RegionFacts {
     #[serde(deserialize_with = "if_readable")]
     cycles: Option<u64>,
 }
@@ -55,37 +56,38 @@ struct CoreFacts {
     #[serde(deserialize_with = "if_readable")]
     name: Option<String>,
     #[serde(deserialize_with = "if_readable")]
-    clock: Clock,
+    clock: ClockFacts,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-struct Clock {
+struct ClockFacts {
     #[serde(deserialize_with = "if_readable")]
     mhz: Option<f64>,
 }
 
+/// What the run spec set.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-struct SpecFacts {
+struct SpecSettings {
     #[serde(deserialize_with = "if_readable")]
-    guest: GuestOfSpec,
+    guest: GuestSettings,
     #[serde(deserialize_with = "if_readable")]
-    run: RunOfSpec,
+    run: RunSettings,
     #[serde(deserialize_with = "if_readable")]
-    record: RecordOfSpec,
+    record: RecordSettings,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-struct GuestOfSpec {
+struct GuestSettings {
     #[serde(deserialize_with = "if_readable")]
     harts: Option<usize>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-struct RunOfSpec {
+struct RunSettings {
     #[serde(deserialize_with = "if_readable")]
     command: Option<String>,
     #[serde(deserialize_with = "if_readable")]
@@ -97,15 +99,15 @@ struct RunOfSpec {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-struct RecordOfSpec {
+struct RecordSettings {
     #[serde(deserialize_with = "if_readable")]
     trace: bool,
 }
 
-/// What became of the sampling of a region.
+/// What became of the sampling of a region, as `Sampled` of crate `simulation` writes it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-struct Sampling {
+struct SamplingFacts {
     #[serde(deserialize_with = "if_readable")]
     in_words: Option<String>,
     #[serde(deserialize_with = "if_readable")]
@@ -225,7 +227,7 @@ impl RunDescription {
 
     /// Returns how many times as long the region is as what was recorded of it; `None` if all of it was timed, or if a run that was killed does not say.
     pub(crate) fn sampled_scale(&self) -> Option<f64> {
-        let Sampling { instructions, unit_instructions, weighted_instructions, .. } =
+        let SamplingFacts { instructions, unit_instructions, weighted_instructions, .. } =
             self.facts.sampling;
         // What was recorded counts as often as units weigh.
         let recorded = weighted_instructions.or(unit_instructions);
@@ -236,7 +238,7 @@ impl RunDescription {
     /// Returns how many times as many cycles the region takes as what was recorded of it, as [`Self::sampled_scale`] does, with what the estimate knows
     /// beside the units.
     pub(crate) fn sampled_cycles_scale(&self) -> Option<f64> {
-        let Sampling { cycles, units_alone, .. } = self.facts.sampling;
+        let SamplingFacts { cycles, units_alone, .. } = self.facts.sampling;
         let beside = cycles.zip(units_alone).map_or(1.0, |(all, units)| all.value / units.value);
         let beside = if beside.is_finite() && beside > 0.0 { beside } else { 1.0 };
         self.sampled_scale().map(|scale| scale * beside)

@@ -18,9 +18,9 @@ use crate::host::terminal::say_json;
 use crate::run_folder::trace_metadata::TraceMetadata;
 use crate::spec::Spec;
 
-/// What is printed of a sampler.
+/// What is printed of a sampler: its period in cycles, and errors by instruction as fractions.
 #[derive(Serialize)]
-struct Row<'a> {
+struct SamplerRow<'a> {
     sampler: &'a str,
     period: u64,
     samples: u64,
@@ -144,14 +144,14 @@ fn print(evaluation: &Evaluation, seconds: f64, format: Format) {
     let oracle = &evaluation.oracle;
     // Most samplers have the same filter: the truth is computed once for each filter.
     let mut levels = HashMap::new();
-    let rows: Vec<Row<'_>> = evaluation
+    let rows: Vec<SamplerRow<'_>> = evaluation
         .samplers
         .iter()
         .map(|s| {
             let level = levels
                 .entry(&s.sampler.filter)
                 .or_insert_with(|| OracleLevel::new(&evaluation.oracle_of(s), |p, i| (p, i)));
-            Row {
+            SamplerRow {
                 sampler: &s.sampler.name,
                 period: s.sampler.schedule.period,
                 samples: s.samples,

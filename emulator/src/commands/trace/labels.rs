@@ -14,13 +14,14 @@ pub(super) struct Labels(BTreeMap<u64, (String, String)>);
 
 /// The instructions of a report.
 #[derive(Deserialize)]
-struct Instructions {
-    instructions: Vec<Instruction>,
+struct ReportInstructions {
+    instructions: Vec<ReportInstruction>,
 }
 
+/// What names an instruction in a report.
 #[derive(Deserialize)]
-struct Instruction {
-    /// In hexadecimal.
+struct ReportInstruction {
+    /// Address, in hexadecimal.
     pc: String,
     function: String,
     label: String,
@@ -42,7 +43,7 @@ impl Labels {
     }
 
     /// Function names of a report.
-    fn of(report: Instructions) -> Self {
+    fn of(report: ReportInstructions) -> Self {
         let known = report.instructions.into_iter().filter_map(|row| {
             let pc = u64::from_str_radix(row.pc.strip_prefix("0x").unwrap_or(&row.pc), 16).ok()?;
             Some((pc, (row.function, row.label)))
