@@ -52,10 +52,10 @@ pub struct Bus {
 
 snapshot::snapshot!(MappedDevice { due, device } keeps { base, size, irq });
 
-/// Guest memory is saved elsewhere. `exit` and `pause` are not saved: between runs neither is set.
+/// What guest memory holds is saved elsewhere. `exit` and `pause` are not saved: between runs neither is set.
 impl Snapshot for Bus {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
-        let Self { ram: _, now, exit: _, pause: _, irq_at, clock: _, clint, plic, slots, htif: _ } =
+        let Self { ram, now, exit: _, pause: _, irq_at, clock: _, clint, plic, slots, htif: _ } =
             self;
         now.snapshot(archive)?;
         irq_at.snapshot(archive)?;
@@ -65,7 +65,8 @@ impl Snapshot for Bus {
             archive.same("device", &format!("{:#x}", slot.base))?;
             slot.snapshot(archive)?;
         }
-        archive.same("device", "none")
+        archive.same("device", "none")?;
+        ram.snapshot_contention(archive)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Guest memory.
 
+mod contention;
 mod page_events;
 mod reservations;
 
@@ -7,7 +8,10 @@ use std::io;
 
 use memmap2::{Advice, MmapMut, MmapOptions};
 
+use snapshot::Archive;
+
 use crate::memory_map::RAM_BASE;
+use contention::{Contention, LineAccess};
 pub use page_events::{PageEvent, PageEventKind};
 use reservations::{Published, Reservations};
 
@@ -34,6 +38,7 @@ pub struct Ram {
     shared: bool,
     page_events: page_events::Log,
     reservations: Reservations,
+    contention: Contention,
 }
 
 impl Ram {
@@ -65,6 +70,7 @@ impl Ram {
             shared: false,
             page_events: page_events::Log::default(),
             reservations: Reservations::default(),
+            contention: Contention::default(),
         })
     }
 
@@ -184,6 +190,50 @@ impl Ram {
     #[inline]
     pub fn is_shared(&self) -> bool {
         self.shared
+    }
+
+    /// A number of harts access the memory in turns from now on, under timing models: which lines they contend for is kept.
+    pub fn order_contended_accesses(&mut self, harts: usize) {
+        self.contention.begin(self.flags.len(), harts);
+    }
+
+    /// Saves or loads which lines harts contend for.
+    pub(crate) fn snapshot_contention(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
+        self.contention.snapshot(archive, self.flags.len())
+    }
+
+    /// Notes that simulated time has come to a cycle.
+    pub fn pass(&mut self, cycle: u64) {
+        self.contention.pass(cycle);
+    }
+
+    /// Notes that a hart has accessed RAM at `pa`, by an instruction that is atomic or not. Returns true if the line is contended and was not before.
+    #[inline]
+    pub fn accessed(&mut self, hart: usize, pa: u64, writes: bool, is_atomic: bool) -> bool {
+        let access = LineAccess { hart, writes, is_lock: is_atomic };
+        self.contention.accessed(pa.wrapping_sub(RAM_BASE) as usize, access)
+    }
+
+    /// Notes that a hart's last access in a run of instructions was to RAM at `pa`.
+    #[inline]
+    pub fn accessed_last(&mut self, hart: usize, pa: u64) {
+        self.contention.accessed_last(hart, pa.wrapping_sub(RAM_BASE) as usize);
+    }
+
+    /// Returns whether harts contend for lines in the page that holds `pa`.
+    #[inline]
+    pub fn has_contended_lines(&self, pa: u64) -> bool {
+        self.contention.has_contended(pa.wrapping_sub(RAM_BASE) as usize)
+    }
+
+    /// Returns whether a hart has to wait for its turn to access RAM at `pa`, if it is not its turn.
+    pub fn must_wait(&mut self, hart: usize, pa: u64, writes: bool) -> bool {
+        self.contention.must_wait(hart, pa.wrapping_sub(RAM_BASE) as usize, writes)
+    }
+
+    /// Notes that a hart has to wait for its turn to access RAM at `pa`.
+    pub fn waits(&mut self, hart: usize, pa: u64, writes: bool) {
+        self.contention.waits(hart, pa.wrapping_sub(RAM_BASE) as usize, writes);
     }
 
     /// Logs what hart `by` did to the page that holds `pa`, if there are other harts to read it.

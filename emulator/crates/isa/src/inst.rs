@@ -85,6 +85,11 @@ impl InstClass {
         )
     }
 
+    /// True for instructions of the A extension and those that extend it.
+    pub const fn is_atomic(self) -> bool {
+        matches!(self, Self::Amo | Self::LoadReserved | Self::StoreConditional)
+    }
+
     /// True for plain loads and stores, integer or FP.
     pub const fn accesses_memory(self) -> bool {
         matches!(self, Self::Load | Self::Store | Self::FpLoad | Self::FpStore)

@@ -337,7 +337,7 @@ impl Hart {
         self.arch.csrs.set_mstatus(value, mask);
         let changed = old ^ self.arch.csrs.mstatus;
         if changed & status::MXR != 0 {
-            self.host.load_tlb.flush();
+            self.host.flush_loads();
         }
         self.update_rights();
         if changed & (status::SIE | status::MIE) != 0 {

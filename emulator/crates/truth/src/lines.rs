@@ -5,8 +5,8 @@
 //! sharing* (Dubois, Skeppstedt, Ricciulli, Ramamurthy, Stenström: The Detection and Elimination of Useless Misses in
 //! Multiprocessors, ISCA 1993). A hart's first access to a line is neither.
 //!
-//! Not modelled: harts take turns of 64 cycles, and accesses of one turn count as before those of the next hart's. Writes by devices
-//! are not seen.
+//! Not modelled: accesses of one hart's turn count as before those of the next hart's. Turns end before accesses to lines that harts contend for,
+//! and have up to 512 cycles and more otherwise. Writes by devices are not seen.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! A log of events of pages that harts must react to: code was overwritten, or stores to a page must take the slow path.
+//! A log of events of pages that harts must react to: code was overwritten, or accesses to a page must take the slow path.
 //! Each event is logged once. Every hart reads the log at its own pace, at the latest before its next instruction.
 
 /// Maximum number of events in the log; when it is full, all of them are dropped. A hart that has not read dropped events
@@ -20,6 +20,8 @@ pub enum PageEventKind {
     },
     /// From now on, stores to the page must take the slow path: a hart decoded code in it, or has a reservation there.
     SlowStores,
+    /// From now on, all accesses to the page must take the slow path: harts contend for a line in it.
+    SlowAccesses,
 }
 
 /// An event of the page with number `page` (`pa >> 12`).
@@ -41,7 +43,8 @@ impl PageEvent {
             return false;
         }
         match (&mut self.kind, other.kind) {
-            (PageEventKind::SlowStores, PageEventKind::SlowStores) => true,
+            (PageEventKind::SlowStores, PageEventKind::SlowStores)
+            | (PageEventKind::SlowAccesses, PageEventKind::SlowAccesses) => true,
             (
                 PageEventKind::Overwritten { from, to },
                 PageEventKind::Overwritten { from: f, to: t },

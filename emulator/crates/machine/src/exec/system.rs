@@ -169,8 +169,7 @@ impl Hart {
         match reach {
             None => self.host.flush(),
             Some(bits) => {
-                self.host.load_tlb.flush_region(va, bits);
-                self.host.store_tlb.flush_region(va, bits);
+                self.host.flush_region(va, bits);
                 self.host.fetch_tlb.flush_region(va, bits);
             }
         }

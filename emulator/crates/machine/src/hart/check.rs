@@ -287,7 +287,7 @@ impl Hart {
         }
     }
 
-    /// Applies the page events that others logged: drops code that was overwritten, and has stores take the slow path that
+    /// Applies the page events that others logged: drops code that was overwritten, and has accesses take the slow path that
     /// have to.
     pub(super) fn apply_page_events(&mut self, ram: &mut Ram) {
         let end = ram.page_event_count();
@@ -302,12 +302,16 @@ impl Hart {
                             self.decoded.code.overwritten(event.page, from, to);
                         }
                         PageEventKind::SlowStores => self.host.flush_stores_to(event.page << 12),
+                        PageEventKind::SlowAccesses => {
+                            self.host.slow_accesses_to(event.page << 12);
+                        }
                     }
                 }
             }
             None => {
                 self.decoded.code.all_overwritten();
-                self.host.store_tlb.flush();
+                self.host.flush_loads();
+                self.host.flush_stores();
             }
         }
         self.decoded.page_events_seen = end;

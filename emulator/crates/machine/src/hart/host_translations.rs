@@ -11,6 +11,10 @@ pub(crate) struct HostTranslations {
     pub load_tlb: DataTlb,
     /// Host pages of stores: those that nobody has to hear of.
     pub store_tlb: DataTlb,
+    /// Host pages of loads that have contended lines: the hart may have to wait before it accesses one.
+    pub contended_loads: DataTlb,
+    /// Host pages of stores that have contended lines.
+    pub contended_stores: DataTlb,
     /// Rights of data accesses, from the privilege and `mstatus`.
     pub rights: Rights,
     /// Privilege of data accesses (`mstatus.MPRV`).
@@ -29,6 +33,8 @@ impl HostTranslations {
         Self {
             load_tlb: DataTlb::new(),
             store_tlb: DataTlb::new(),
+            contended_loads: DataTlb::new(),
+            contended_stores: DataTlb::new(),
             rights: Rights::Machine,
             data_privilege: Privilege::Machine,
             host_to_pa: 0,
@@ -45,10 +51,37 @@ impl HostTranslations {
 
     /// Drops every cached translation.
     pub(crate) fn flush(&mut self) {
-        self.load_tlb.flush();
-        self.store_tlb.flush();
+        self.flush_loads();
+        self.flush_stores();
         self.fetch_tlb.flush();
         self.superpages.clear();
+    }
+
+    /// Drops the translations of loads.
+    pub(crate) fn flush_loads(&mut self) {
+        self.load_tlb.flush();
+        self.contended_loads.flush();
+    }
+
+    /// Drops the translations of stores.
+    pub(crate) fn flush_stores(&mut self) {
+        self.store_tlb.flush();
+        self.contended_stores.flush();
+    }
+
+    /// Drops the translations of data accesses to the aligned region of 2^`bits` bytes that holds a virtual address.
+    pub(crate) fn flush_region(&mut self, va: u64, bits: u32) {
+        let Self { load_tlb, store_tlb, contended_loads, contended_stores, .. } = self;
+        for tlb in [load_tlb, store_tlb, contended_loads, contended_stores] {
+            tlb.flush_region(va, bits);
+        }
+    }
+
+    /// Has loads and stores to the page at a physical address take the slow path.
+    pub(crate) fn slow_accesses_to(&mut self, pa: u64) {
+        let host = (pa & !0xfff).wrapping_sub(self.host_to_pa) as *mut u8;
+        self.load_tlb.flush_host(host);
+        self.store_tlb.flush_host(host);
     }
 
     /// Drops the translations of stores to the page at a physical address.

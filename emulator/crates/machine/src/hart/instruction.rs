@@ -55,7 +55,25 @@ pub(crate) struct Turns {
     /// Cycle before which nothing younger is decoded than the instruction that has the machine to itself, if the hart takes
     /// turns.
     pub alone_until: u64,
+    /// Cycle before which no other hart has anything left to do: what this hart does before is in order.
+    pub in_order_until: u64,
+    /// Whether the next run of instructions begins before [`Self::in_order_until`].
+    pub next_is_in_order: bool,
+    /// Whether the present run of instructions began before [`Self::in_order_until`].
+    pub run_is_in_order: bool,
+    /// Whether the last run of instructions ended before one that may have to wait for the hart's turn.
+    pub awaits_turn: bool,
+    /// Physical address of that instruction's access, if it is not to a device, and whether it is a store.
+    pub awaited_line: Option<(u64, bool)>,
 }
 
 // How the hart was set up, and what one run works out, stay as they are.
-snapshot::snapshot!(Turns { reached } keeps { in_turns, alone_until });
+snapshot::snapshot!(Turns { reached } keeps {
+    in_turns,
+    alone_until,
+    in_order_until,
+    next_is_in_order,
+    run_is_in_order,
+    awaits_turn,
+    awaited_line
+});

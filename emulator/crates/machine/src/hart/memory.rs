@@ -1,6 +1,6 @@
 //! Data accesses: one comparison and a host pointer when all is well, everything else out of line.
 
-use devices::{Bus, RAM_BASE, Ram};
+use devices::{Bus, PageEventKind, RAM_BASE, Ram};
 use isa::{
     Exception, Extension, FILTER_LINE_BITS, MemAccess, MemKind, PageWalk, Privilege, TimingModel,
     Trap,
@@ -128,6 +128,47 @@ impl Hart {
         }
     }
 
+    /// Returns whether an instruction of a run has to wait for the hart's turn before it accesses RAM at a physical address.
+    fn must_wait(&mut self, bus: &mut Bus, pa: u64, kind: MemKind) -> bool {
+        let in_run = self.instruction.run.is_none();
+        let must_wait = in_run
+            && self.turns.in_turns
+            && !self.turns.run_is_in_order
+            && bus.ram.must_wait(self.id, pa, kind == MemKind::Store);
+        if must_wait {
+            self.turns.awaits_turn = true;
+            self.turns.awaited_line = Some((pa, kind == MemKind::Store));
+        }
+        must_wait
+    }
+
+    /// Returns whether an instruction of a run has to wait for the hart's turn before it accesses a place in RAM. An access to a device waits outside the
+    /// run.
+    fn must_wait_for(&mut self, bus: &mut Bus, place: Place, kind: MemKind) -> bool {
+        self.turns.awaits_turn |= self.turns.in_turns && !place.ram;
+        place.ram && self.must_wait(bus, place.pa, kind)
+    }
+
+    /// Notes the first accesses that the timing model got last: which lines they are to, if the hart takes turns with others. `is_atomic`: they are those of
+    /// an atomic instruction.
+    pub(super) fn note_lines(&mut self, bus: &mut Bus, accesses: usize, is_atomic: bool) {
+        let mut last = None;
+        for access in &self.instruction.accesses.accesses[..accesses] {
+            if access.mmio() || access.kind() == MemKind::None {
+                continue;
+            }
+            let (pa, writes) = (access.pa(), access.kind() != MemKind::Load);
+            if bus.ram.accessed(self.id, pa, writes, is_atomic) {
+                bus.ram.log_page_event(pa, PageEventKind::SlowAccesses, self.id);
+                self.host.slow_accesses_to(pa);
+            }
+            last = Some(pa);
+        }
+        if let Some(pa) = last {
+            bus.ram.accessed_last(self.id, pa);
+        }
+    }
+
     /// Host address of a load that misses the first level of the TLB.
     #[cold]
     #[inline(never)]
@@ -145,11 +186,25 @@ impl Hart {
         size: u8,
         count: u64,
     ) -> Result<u64, Trap> {
+        let fault = Trap { cause: Exception::LoadAccessFault, tval: va };
+        if T::TIMED
+            && let Some(host) = self.host.contended_loads.lookup(va, size.into(), self.host.rights)
+            && env.bus.ram.has_contended_lines(self.host.physical(host))
+        {
+            let pa = self.host.physical(host);
+            if self.must_wait(env.bus, pa, MemKind::Load) {
+                return Err(fault);
+            }
+            self.note(va, host, size.into(), MemKind::Load);
+            return env.bus.ram.load(pa, size).ok_or(fault);
+        }
         self.watch(va, size, Access::Load)?;
         let (place, second) = self.places(env, va, size, Access::Load)?;
         *self.instruction.accesses.current() =
             MemAccess::new(MemKind::Load, va, place.pa, size, !place.ram);
-        let fault = Trap { cause: Exception::LoadAccessFault, tval: va };
+        if T::TIMED && self.must_wait_for(env.bus, place, MemKind::Load) {
+            return Err(fault);
+        }
         if T::WARMS && place.ram {
             self.warm(env, (va, place.pa), MemKind::Load);
         }
@@ -192,11 +247,27 @@ impl Hart {
             self.store_ram(env.bus, pa, size, value);
             return Ok(());
         }
+        let fault = Trap { cause: Exception::StoreAccessFault, tval: va };
+        if T::TIMED
+            && let Some(host) = self.host.contended_stores.lookup(va, size.into(), self.host.rights)
+            && env.bus.ram.has_contended_lines(self.host.physical(host))
+            && env.bus.ram.page_flags(self.host.physical(host)) & Ram::WATCHED == 0
+        {
+            let pa = self.host.physical(host);
+            if self.must_wait(env.bus, pa, MemKind::Store) {
+                return Err(fault);
+            }
+            self.note(va, host, size.into(), MemKind::Store);
+            self.store_ram(env.bus, pa, size, value);
+            return Ok(());
+        }
         self.watch(va, size, Access::Store)?;
         let (place, second) = self.places(env, va, size, Access::Store)?;
         *self.instruction.accesses.current() =
             MemAccess::new(MemKind::Store, va, place.pa, size, !place.ram);
-        let fault = Trap { cause: Exception::StoreAccessFault, tval: va };
+        if T::TIMED && self.must_wait_for(env.bus, place, MemKind::Store) {
+            return Err(fault);
+        }
         if self.instruction.run.is_none() {
             // In a run, a store that may overwrite code or goes to a device fails, and is executed again outside the run: what follows it may have to
             // be decoded anew.
@@ -270,14 +341,17 @@ impl Hart {
         env.timing.touch_page(pa, access == Access::Store);
         let slow_path = access == Access::Store && env.bus.ram.stores_need_slow_path(pa, self.id);
         let page = pa & !0xfff;
-        if !slow_path
+        let is_contended = T::TIMED && self.turns.in_turns && env.bus.ram.has_contended_lines(pa);
+        if (!slow_path || is_contended)
             && !self.watches_page(va)
             && self.arch.pmp.allows_page(page, access, privilege) == Some(true)
         {
             let host = env.bus.ram.as_mut_ptr().wrapping_add((page - RAM_BASE) as usize);
-            let tlb = match access {
-                Access::Store => &mut self.host.store_tlb,
-                Access::Load | Access::Fetch => &mut self.host.load_tlb,
+            let tlb = match (access, is_contended) {
+                (Access::Store, false) => &mut self.host.store_tlb,
+                (Access::Store, true) => &mut self.host.contended_stores,
+                (Access::Load | Access::Fetch, false) => &mut self.host.load_tlb,
+                (Access::Load | Access::Fetch, true) => &mut self.host.contended_loads,
             };
             tlb.insert(va, self.host.rights, host);
             self.host.superpages.note(va, leaf.page_bits);

@@ -3,13 +3,15 @@
 use std::rc::Rc;
 
 use isa::{
-    DecodedInst, Interrupt, Op, Operand, SLOTS, SharedCycle, Slot, StaticId, StaticInst,
+    DecodedInst, InstClass, Interrupt, Op, Operand, SLOTS, SharedCycle, Slot, StaticId, StaticInst,
     TimingModel, Trap,
 };
 
+use super::host_translations::HostTranslations;
 use super::run::mark_of;
 use super::{Env, Hart, InstPosition, RunExit};
 use crate::code_cache::NO_ID;
+use crate::mmu::Access;
 use crate::mmu_tlb::FetchPage;
 
 /// Expands to a match that breaks out with the next pc, or with the trap.
@@ -79,7 +81,15 @@ impl Hart {
                 && let Some(next) = self.run_on(env, &irq_at, &page, pc)
             {
                 pc = next;
+                if self.turns.awaits_turn && self.waits_for_turn(env, &page, pc) {
+                    self.arch.pc = pc;
+                    return RunExit::Limit;
+                }
                 continue;
+            }
+            if self.turns.in_turns && self.waits_for_turn(env, &page, pc) {
+                self.arch.pc = pc;
+                return RunExit::Limit;
             }
             pc = match Self::fetch_quickly(&page, pc) {
                 Some(fetched) => self.step(env, &irq_at, fetched, pc),
@@ -92,6 +102,60 @@ impl Hart {
     #[inline(always)]
     pub(super) fn deadline(&self, irq_at: &SharedCycle) -> u64 {
         self.deadlines.check_at.min(irq_at.get()).min(self.deadlines.stop_cycle)
+    }
+
+    /// Returns whether the next instruction, which ended a run or can be in none, has to wait until no other hart is behind this one.
+    #[inline(always)]
+    fn waits_for_turn<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        page: &FetchPage,
+        pc: u64,
+    ) -> bool {
+        let Some(slot) = page.code.slots.get(page.slot(pc)) else { return false };
+        let needs_turn = match slot.op().class() {
+            InstClass::LoadReserved => self.atomic_needs_turn(env, slot, Access::Load),
+            InstClass::Amo | InstClass::StoreConditional => {
+                self.atomic_needs_turn(env, slot, Access::Store)
+            }
+            _ => self.turns.awaits_turn,
+        };
+        let until = self.turns.in_order_until;
+        self.turns.next_is_in_order =
+            needs_turn && self.turns.alone_until < until && self.decodes_before(env, until);
+        let waits = needs_turn && !self.turns.next_is_in_order;
+        if waits && let Some((pa, is_store)) = self.turns.awaited_line {
+            env.bus.ram.waits(self.id, pa, is_store);
+        }
+        waits
+    }
+
+    /// Returns whether an atomic instruction accesses a line that harts contend for.
+    fn atomic_needs_turn<T: TimingModel>(
+        &mut self,
+        env: &mut Env<'_, T>,
+        slot: &Slot,
+        access: Access,
+    ) -> bool {
+        let va = self.get(slot.rs1());
+        let is_store = access == Access::Store;
+        let HostTranslations {
+            load_tlb, store_tlb, contended_loads, contended_stores, rights, ..
+        } = &self.host;
+        let (quiet, contended) = match is_store {
+            true => (store_tlb, contended_stores),
+            false => (load_tlb, contended_loads),
+        };
+        if quiet.lookup(va, 1, *rights).is_some() {
+            return false;
+        }
+        let pa = match contended.lookup(va, 1, *rights) {
+            Some(host) => Some(self.host.physical(host)),
+            // An instruction that cannot access its place traps, whoever is behind.
+            None => self.place(env, va, 1, access).ok().filter(|place| place.ram).map(|at| at.pa),
+        };
+        self.turns.awaited_line = pa.map(|pa| (pa, is_store));
+        pa.is_some_and(|pa| env.bus.ram.must_wait(self.id, pa, is_store))
     }
 
     /// Returns whether the last instruction was decoded before `cycle`.
@@ -176,8 +240,14 @@ impl Hart {
         hart.instruction.executed.mem = *hart.instruction.accesses.current();
         env.timing.retire(&hart.instruction.executed);
         hart.progress.count += 1;
-        if hart.turns.in_turns && hart.instruction.executed.inst.class.serialises() {
-            hart.turns.alone_until = env.timing.now();
+        if hart.turns.in_turns {
+            let class = hart.instruction.executed.inst.class;
+            hart.note_lines(env.bus, 1, class.is_atomic());
+            if class.serialises() {
+                // An instruction that serialises may have taken long.
+                hart.turns.next_is_in_order = false;
+                hart.turns.alone_until = env.timing.now();
+            }
         }
         if let Some(mark) = region {
             hart.region(mark);

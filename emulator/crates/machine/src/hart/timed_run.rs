@@ -58,12 +58,14 @@ impl Hart {
         let ids = page.ids.as_ref()?;
         let mut buffer = hart.instruction.run.take()?;
         let left = hart.deadlines.stop_count.min(hart.sampling.overflows_at) - hart.progress.count;
-        let due = hart.deadlines.check_at.min(irq_at.get()).min(hart.deadlines.stop_cycle);
-        let most = if hart.instruction.decoded_at.saturating_add(SOON) < due {
-            RUN_STEPS
-        } else {
-            STEPS_BEFORE_DUE
-        };
+        let due = hart.deadlines.check_at.min(irq_at.get());
+        // Nobody sees where among others the turn of a hart ends that has gone ahead.
+        let due = if hart.turns.in_turns { due } else { due.min(hart.deadlines.stop_cycle) };
+        hart.turns.run_is_in_order = std::mem::take(&mut hart.turns.next_is_in_order);
+        (hart.turns.awaits_turn, hart.turns.awaited_line) = (false, None);
+        let is_long =
+            !hart.turns.run_is_in_order && hart.instruction.decoded_at.saturating_add(SOON) < due;
+        let most = if is_long { RUN_STEPS } else { STEPS_BEFORE_DUE };
         let most = usize::try_from(left).map_or(most, |left| left.min(most));
         let mut length = RunLength::default();
         hart.instruction.accesses.begin();
@@ -96,6 +98,9 @@ impl Hart {
             hart.instruction.decoded_at = env.timing.run(&run, hart.instruction.exact_from);
         }
         hart.instruction.run = Some(buffer);
+        if hart.turns.in_turns {
+            hart.note_lines(env.bus, hart.instruction.accesses.kept, false);
+        }
         hart.progress.count += length.steps as u64;
         (length.steps != 0).then_some(pc)
     }

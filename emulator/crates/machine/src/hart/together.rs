@@ -10,12 +10,17 @@ use super::{Env, Hart, Limit, RunExit};
 /// of a turn.
 const UNTIMED_TURN: u64 = 8192;
 
-/// Length in cycles of a turn under timing models: short enough that what a hart writes reaches the other harts at about the right time.
-const TIMED_TURN: u64 = 64;
+/// Cycles for which a hart under a timing model may at least go on from where no other hart is behind it: contended accesses are out of order by at
+/// most so much.
+const IN_ORDER: u64 = 16;
 
-/// Length in cycles of a turn of harts that execute without timing at the pace of a model: that of a turn under timing models, so that harts hand
-/// over locks as they do there.
-const PACED_TURN: u64 = TIMED_TURN;
+/// Cycles by which a hart under a timing model may go ahead of the others as long as it accesses no contended line and no device. Interrupts of other
+/// harts, and what a hart writes to a line that was not contended before, come to others at most that much too late or too early.
+const AHEAD: u64 = 512;
+
+/// Length in cycles of a turn of harts that execute without timing at the pace of a model: short enough that harts hand over locks about as they do
+/// under timing models.
+const PACED_TURN: u64 = 64;
 
 /// Executes several harts in turns without timing, as [`Hart::run`] executes one, until the limit is reached or the guest ends the run. The limit's
 /// instructions are counted in cycles, since a hart executes at most one instruction in a cycle.
@@ -72,8 +77,11 @@ fn take_turns(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
     }
 }
 
-/// Executes several harts, each with its timing model, in turns that end at multiples of 64 cycles. The hart that has reached the lowest cycle has
-/// the next turn. A hart asleep has its turn when something wakes it.
+/// Executes several harts, each with its timing model, in turns. The hart that has reached the lowest cycle has the next turn. A hart asleep has its
+/// turn when something wakes it.
+///
+/// Accesses to devices and to lines that harts contend for are in the order of simulated time, to within a few cycles ([`IN_ORDER`]): a hart's turn ends
+/// before one for which another hart is behind. With what nobody else is known to see, a hart goes ahead of the others ([`AHEAD`]).
 ///
 /// The limit is looked at between turns, so that where a run stops does not change what harts see of each other; its
 /// instructions are those of all harts together.
@@ -95,6 +103,7 @@ fn take_timed_turns<T: TimingModel>(
     limit: Limit,
 ) -> RunExit {
     bus.ram.share();
+    bus.ram.order_contended_accesses(harts.len());
     for (hart, timing) in harts.iter_mut() {
         hart.turns.in_turns = true;
         hart.enter(&mut Env { bus, timing: *timing });
@@ -110,6 +119,8 @@ fn take_timed_turns<T: TimingModel>(
             return RunExit::Limit;
         };
         let now = harts[next].0.turn(irq_at);
+        let others = (0..harts.len()).filter(|&n| n != next).map(|n| harts[n].0.turn(irq_at));
+        let others = others.min().unwrap_or(u64::MAX);
         if now == u64::MAX && limit.cycle == u64::MAX {
             return RunExit::Idle;
         }
@@ -122,7 +133,12 @@ fn take_timed_turns<T: TimingModel>(
         }
         let (hart, timing) = &mut harts[next];
         timing.other_harts_executed();
-        let until = Limit::cycle((now / TIMED_TURN + 1) * TIMED_TURN);
+        bus.ram.pass(now);
+        let in_order_until = others.clamp(now.saturating_add(IN_ORDER), now.saturating_add(AHEAD));
+        (hart.turns.in_order_until, hart.turns.next_is_in_order) = (in_order_until, true);
+        // What a device does next, it does in order, too.
+        let until = in_order_until.saturating_add(AHEAD);
+        let until = Limit::cycle(until.min(bus.next_event().max(in_order_until)));
         let exit = hart.go_on(&mut Env { bus, timing: *timing }, until);
         if exit != RunExit::Limit {
             return exit;
