@@ -12,10 +12,11 @@ const LINES_OF_PAGE: usize = 1 << (PAGE_BITS - LINE_BITS);
 
 /// Log2 of the cycles of an epoch.
 const EPOCH_BITS: u32 = 9;
-/// Epochs between two conflicts of a line of data, at most, if they make it contended.
-const CLOSE: u8 = 4;
+/// Epochs between two conflicts of a line of data, at most, if they make it contended. Epochs are kept modulo 256, and a line that had no conflict counts
+/// as one that had it in epoch 0: conflicts may be taken for close that are not, which costs harts a few waits.
+const CLOSE_EPOCHS: u8 = 4;
 /// Epochs after the last conflict from which on a line of data is quiet.
-const FAR: u8 = 32;
+const QUIET_EPOCHS: u8 = 32;
 
 /// Who has accessed a line lately.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,7 +41,7 @@ enum Accessed {
 /// | 7 | the line is contended |
 /// | 8 to 15 | of a lock: how often harts have yet to wait for nothing before the line is quiet; of data: the epoch of the last conflict |
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Line(u16);
+struct LineState(u16);
 
 const IS_LOCK: u16 = 1 << 6;
 const IS_CONTENDED: u16 = 1 << 7;
@@ -54,7 +55,7 @@ pub(super) struct LineAccess {
     pub is_lock: bool,
 }
 
-impl Line {
+impl LineState {
     /// Returns whether a hart was the last to access the line.
     const fn is_last(self, hart: usize) -> bool {
         self.0 & 15 == hart as u16 & 15
@@ -109,7 +110,7 @@ impl Line {
             }
             (true, false) if !was_lock => (false, 0),
             (false, true) => {
-                let is_close = epoch.wrapping_sub(self.rest()) <= CLOSE;
+                let is_close = epoch.wrapping_sub(self.rest()) <= CLOSE_EPOCHS;
                 (self.is_contended() || is_close, epoch)
             }
             (_, false) => (self.is_contended(), self.rest()),
@@ -161,7 +162,7 @@ impl Contention {
     pub(super) fn accessed(&mut self, at: usize, mut access: LineAccess) -> bool {
         let number = at >> LINE_BITS;
         let Some(line) = self.lines.get_mut(number) else { return false };
-        let before = Line(*line);
+        let before = LineState(*line);
         if before.conflicts(access.hart, access.writes) {
             // A hart that polls accesses nothing else.
             let mut last = self.last.iter().enumerate();
@@ -169,13 +170,12 @@ impl Contention {
         }
         let after = before.after(access, self.epoch);
         *line = after.0;
-        let is_new = after.is_contended() && !before.is_contended();
         match (before.is_contended(), after.is_contended()) {
             (false, true) => self.contended[at >> PAGE_BITS] += 1,
             (true, false) => self.contended[at >> PAGE_BITS] -= 1,
             _ => {}
         }
-        is_new
+        after.is_contended() && !before.is_contended()
     }
 
     /// Notes which byte a hart accessed last.
@@ -193,12 +193,12 @@ impl Contention {
     /// Returns whether a hart has to wait for its turn to access the line that holds a byte, if it is not its turn.
     pub(super) fn must_wait(&mut self, hart: usize, at: usize, writes: bool) -> bool {
         let number = at >> LINE_BITS;
-        let Some(line) = self.lines.get(number).copied().map(Line) else { return false };
+        let Some(line) = self.lines.get(number).copied().map(LineState) else { return false };
         if !line.is_contended() {
             return false;
         }
         let conflicts = line.conflicts(hart, writes);
-        if !line.is_lock() && !conflicts && self.epoch.wrapping_sub(line.rest()) >= FAR {
+        if !line.is_lock() && !conflicts && self.epoch.wrapping_sub(line.rest()) >= QUIET_EPOCHS {
             self.lines[number] = line.0 & !IS_CONTENDED;
             self.contended[at >> PAGE_BITS] -= 1;
         }
@@ -208,8 +208,8 @@ impl Contention {
     /// Notes that a hart has to wait for its turn to access the line that holds a byte.
     pub(super) fn waits(&mut self, hart: usize, at: usize, writes: bool) {
         let line = self.lines.get_mut(at >> LINE_BITS);
-        let Some(line) = line.filter(|line| Line(**line).is_contended()) else { return };
-        let after = Line(*line).after_wait(hart, writes);
+        let Some(line) = line.filter(|line| LineState(**line).is_contended()) else { return };
+        let after = LineState(*line).after_wait(hart, writes);
         *line = after.0;
         if !after.is_contended() {
             self.contended[at >> PAGE_BITS] -= 1;
@@ -247,7 +247,7 @@ impl Contention {
             }
             for PageLines { page, lines } in touched {
                 let page = page as usize;
-                let contended = lines.iter().filter(|&&line| Line(line).is_contended());
+                let contended = lines.iter().filter(|&&line| LineState(line).is_contended());
                 self.contended[page] = contended.count() as u8;
                 self.lines[page * LINES_OF_PAGE..][..LINES_OF_PAGE].copy_from_slice(&lines);
             }
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn data_is_contended_while_conflicts_are_close() {
         let mut contention = contention();
-        let (near, far) = (1 << EPOCH_BITS, u64::from(FAR) << EPOCH_BITS);
+        let (near, far) = (1 << EPOCH_BITS, u64::from(QUIET_EPOCHS) << EPOCH_BITS);
         contention.pass(20 * near);
         access(&mut contention, 0, DATA, true);
         contention.accessed_last(0, 0);

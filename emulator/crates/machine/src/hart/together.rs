@@ -10,13 +10,14 @@ use super::{Env, Hart, Limit, RunExit};
 /// of a turn.
 const UNTIMED_TURN: u64 = 8192;
 
-/// Cycles for which a hart under a timing model may at least go on from where no other hart is behind it: contended accesses are out of order by at
-/// most so much.
-const IN_ORDER: u64 = 16;
+/// Cycles by which contended accesses and those to devices may be out of order, beside a run of 32 instructions that begins within them: a hart goes on for at
+/// least so much from where no other hart is behind it.
+const ORDER_SLACK: u64 = 16;
 
-/// Cycles by which a hart under a timing model may go ahead of the others as long as it accesses no contended line and no device. Interrupts of other
-/// harts, and what a hart writes to a line that was not contended before, come to others at most that much too late or too early.
-const AHEAD: u64 = 512;
+/// Cycles by which a hart under a timing model may go ahead of the others as long as it accesses no contended line and no device, beside a run of 128
+/// instructions; twice as many ahead of a hart that the hart wakes. Interrupts of other harts, and what a hart writes to a line that was not contended
+/// before, come to others at most that much too late or too early.
+const MOST_AHEAD: u64 = 512;
 
 /// Length in cycles of a turn of harts that execute without timing at the pace of a model: short enough that harts hand over locks about as they do
 /// under timing models.
@@ -80,8 +81,8 @@ fn take_turns(harts: &mut [&mut Hart], bus: &mut Bus, limit: Limit) -> RunExit {
 /// Executes several harts, each with its timing model, in turns. The hart that has reached the lowest cycle has the next turn. A hart asleep has its
 /// turn when something wakes it.
 ///
-/// Accesses to devices and to lines that harts contend for are in the order of simulated time, to within a few cycles ([`IN_ORDER`]): a hart's turn ends
-/// before one for which another hart is behind. With what nobody else is known to see, a hart goes ahead of the others ([`AHEAD`]).
+/// Accesses to devices and to lines that harts contend for are in the order of simulated time, to within a few cycles and instructions ([`ORDER_SLACK`]): a hart's turn ends
+/// before one for which another hart is behind. With what nobody else is known to see, a hart goes ahead of the others ([`MOST_AHEAD`]).
 ///
 /// The limit is looked at between turns, so that where a run stops does not change what harts see of each other; its
 /// instructions are those of all harts together.
@@ -134,10 +135,11 @@ fn take_timed_turns<T: TimingModel>(
         let (hart, timing) = &mut harts[next];
         timing.other_harts_executed();
         bus.ram.pass(now);
-        let in_order_until = others.clamp(now.saturating_add(IN_ORDER), now.saturating_add(AHEAD));
+        let in_order_until =
+            others.clamp(now.saturating_add(ORDER_SLACK), now.saturating_add(MOST_AHEAD));
         (hart.turns.in_order_until, hart.turns.next_is_in_order) = (in_order_until, true);
         // What a device does next, it does in order, too.
-        let until = in_order_until.saturating_add(AHEAD);
+        let until = in_order_until.saturating_add(MOST_AHEAD);
         let until = Limit::cycle(until.min(bus.next_event().max(in_order_until)));
         let exit = hart.go_on(&mut Env { bus, timing: *timing }, until);
         if exit != RunExit::Limit {

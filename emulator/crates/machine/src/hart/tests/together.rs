@@ -153,7 +153,8 @@ fn timed_harts_stay_close_to_each_other() {
         }
     }
     let [fast, slow] = [0, 1].map(|n| machine.harts[n].reg(2));
-    assert!(fast.abs_diff(3 * slow) < 1050, "{fast} {slow}");
+    // One hart is at most 528 cycles ahead of the other, and a pass takes the first one two cycles.
+    assert!(fast.abs_diff(3 * slow) < 270, "{fast} {slow}");
 }
 
 /// Two harts take a lock, add to a word, do something for sixty cycles, give the lock back, and do something else for thirty. Each sees that the other
