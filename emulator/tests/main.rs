@@ -44,6 +44,7 @@ mod sampled;
 mod samples;
 mod sampling;
 mod session;
+mod speedup;
 mod stacks;
 mod study;
 mod tip_buffer;

@@ -510,7 +510,20 @@ fn compare(args: &ReportArgs) -> anyhow::Result<u8> {
         let report = report_files::part_of_report::<Run>(run, one_of_several(args, run))?;
         anyhow::Ok(report.titled(&dir.display().to_string(), when(run)))
     };
-    let reports: Vec<Run> = dirs.iter().zip(&runs).map(read).collect::<Result<_, _>>()?;
+    let mut reports: Vec<Run> = dirs.iter().zip(&runs).map(read).collect::<Result<_, _>>()?;
+    if let [one, several] = &mut reports[..]
+        && args.one_hart.is_none()
+        && one.has_speedup_to(several)
+    {
+        match evaluation::kept(&runs[0], None) {
+            Ok(evaluation) => *one = one.clone().with_stack_of(&evaluation),
+            Err(error) => eprintln!(
+                "tipsim: {}: {}: {error}: no speed-up stack (tipsim report --rebuild makes the file of the run's trace)",
+                dirs[0].display(),
+                evaluation::EVALUATION,
+            ),
+        }
+    }
     if let [before, after] = &reports[..] {
         let comparison =
             Comparison::new(before, after, &map).map_err(|e| BadInput(format!("--map: {e}")))?;

@@ -41,6 +41,7 @@ mod published;
 mod regression;
 mod sampler;
 mod scripts;
+mod speedup;
 mod stack;
 mod stacks;
 mod stalls;
@@ -79,6 +80,7 @@ pub use scripts::{
     MIN_KIND as MIN_SCRIPT_KIND, SampleSum, ScriptFrame, ScriptFunction, ScriptFunctionTime,
     ScriptLineTime, ScriptProcess, ScriptRecord, Scripts,
 };
+pub use speedup::{HartCycles, SpeedupComponent};
 pub use stack::{CATEGORIES, Category, Component, CycleStack};
 pub use stacks::CycleStacks;
 pub use subsample::{LEAST_SUBSAMPLES, Subsample, jackknife, ratio_of_subsamples, unseen_by};

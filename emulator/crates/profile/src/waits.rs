@@ -1,6 +1,7 @@
 //! What threads wait for, how long, and who wakes them: as the guest's kernel tells ([`SchedulerLog`]), added up ([`Waits`]).
 
 mod follow;
+mod idle;
 mod region;
 
 use std::ops::Range;
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::merge::MergedNumbers;
 use crate::{ContextId, ProcessId, ThreadId};
+pub use idle::IdleHarts;
 use region::Region;
 
 /// What the kernel told of its scheduler, in order of time.
@@ -278,10 +280,7 @@ impl SchedulerLog {
     pub(crate) fn merged<'a>(harts: impl Iterator<Item = (&'a Self, &'a MergedNumbers)>) -> Self {
         let mut merged = Self::default();
         for ((log, numbers), hart) in harts.zip(0..) {
-            // A mark that one hart executes is for all harts; each hart has a time of its own for it.
-            if merged.region.is_empty() {
-                merged.region.clone_from(&log.region);
-            }
+            merged.add_region(&log.region);
             merged.events.extend(log.events.iter().map(|event| {
                 let change = match event.change {
                     Transition::Runs(tid, thread) => Transition::Runs(tid, numbers.thread(thread)),
@@ -297,6 +296,23 @@ impl SchedulerLog {
         }
         merged.events.sort_by_key(|event| event.cycle);
         merged
+    }
+
+    /// Makes the region that of all harts, from that of another one. A mark that one hart executes is in the streams of all of them, in that of a hart
+    /// that sleeps where it fell asleep: the latest is where the mark was executed. A hart that slept through a stretch may not have it.
+    fn add_region(&mut self, of_hart: &[Range<u64>]) {
+        if of_hart.len() > self.region.len() {
+            self.region = of_hart.to_vec();
+        } else if of_hart.len() == self.region.len() {
+            for (stretch, own) in self.region.iter_mut().zip(of_hart) {
+                *stretch = stretch.start.max(own.start)..stretch.end.max(own.end);
+            }
+        }
+    }
+
+    /// Returns the number of cycles in the region.
+    pub(crate) fn region_cycles(&self) -> u64 {
+        Region::new(&self.region).cycles(0, u64::MAX)
     }
 
     /// Returns what threads waited for; `None` if the kernel does not tell. `process` returns a thread's process, `used_for`

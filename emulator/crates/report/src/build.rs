@@ -28,6 +28,7 @@ use super::rows::{self, Function, Selection};
 use super::run_description::RunDescription;
 use super::sections::Sections;
 use super::sensitivity;
+use super::speedup::SpeedupStack;
 use super::tables::{FunctionRow, InstructionRow, ModuleRow, ProcessReport};
 use super::tea::{self, TeaReport};
 use super::threads;
@@ -137,6 +138,10 @@ impl Report {
             what_if: RecordedWhatIf::of(&common.meta),
             units: inputs.units.as_ref().and_then(UnitReport::new),
             threads: threads::threads(evaluation, &gathered),
+            speedup: (inputs.of_all_harts
+                && inputs.harts.len() > 1
+                && common.meta.sampled_words().is_none())
+            .then(|| SpeedupStack::new(evaluation, inputs.harts.len())),
             harts: harts::harts(&common, inputs.harts),
             sensitivity: sensitivity::sensitivity(&common),
             precise: samples

@@ -11,6 +11,7 @@
 mod more;
 mod renamed;
 mod run;
+mod speedup;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -29,6 +30,7 @@ pub(crate) use renamed::{file_now, now};
 pub(crate) use run::Totals;
 use run::Uncertainty;
 pub use run::{Run, RunTitle};
+pub use speedup::{LostSpeedup, Speedup};
 pub(crate) use text::{TOTALS, relative};
 pub use waiting::{ThreadChange, ThreadTime, WaitChange, WaitTime, WaitingChanges};
 
@@ -106,6 +108,9 @@ pub struct Comparison {
     /// Margin of the change of all cycles that are not idle, if one of the runs was sampled ([`Change::margin`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
+    /// How many times as fast several harts are as one, if the first run has one hart and the second several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speedup: Option<Speedup>,
     /// What threads waited for, if both runs tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<WaitingChanges>,
@@ -298,6 +303,10 @@ impl Comparison {
         Ok(Self {
             runs: [before.title(), after.title()],
             differences: before.differences(after),
+            speedup: match sampled.is_empty() {
+                true => speedup::speedup(before, after),
+                false => None,
+            },
             // Nobody knows what threads waited for between units.
             waiting: match sampled.is_empty() {
                 true => waiting::changes(before, after, &map),

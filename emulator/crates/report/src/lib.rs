@@ -59,6 +59,7 @@ mod run_description;
 mod section;
 mod sections;
 mod sensitivity;
+mod speedup;
 pub mod stored;
 mod tables;
 mod tea;
@@ -73,8 +74,8 @@ mod widths;
 
 pub use columns::{Column, LevelError, Levels};
 pub use compare::{
-    Change, Compared, ComparedRow, Comparison, Run, RunTitle, ThreadChange, ThreadTime, WaitChange,
-    WaitTime, WaitingChanges,
+    Change, Compared, ComparedRow, Comparison, LostSpeedup, Run, RunTitle, Speedup, ThreadChange,
+    ThreadTime, WaitChange, WaitTime, WaitingChanges,
 };
 pub use contended::{ContendedHart, ContendedInstruction, ContendedLine, ContendedReport};
 pub use counters::{
@@ -105,6 +106,7 @@ pub use report::Report;
 pub use run_description::RunDescription;
 pub use sections::Sections;
 pub use sensitivity::{Curve, CurvePoint, Sensitivity};
+pub use speedup::{SpeedupRow, SpeedupStack};
 pub use tables::{
     CommandRow, FunctionRow, InstructionRow, Listing, ListingRow, ModuleRow, ProcessReport,
     SourceLine, StaleSource,

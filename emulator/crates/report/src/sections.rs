@@ -13,6 +13,7 @@ use crate::precise::{self, PreciseReport};
 use crate::rule::{ReportPath, Rule};
 use crate::section::{Section, TextPosition};
 use crate::sensitivity::{self, Sensitivity};
+use crate::speedup::{self, SpeedupStack};
 use crate::tea::TeaReport;
 use crate::threads::{self, ThreadRow};
 use crate::topdown::TopDownReport;
@@ -41,6 +42,9 @@ pub struct Sections {
     pub threads: Vec<ThreadRow>,
     /// What threads waited for, if the guest's kernel told.
     pub waiting: Option<WaitingReport>,
+    /// What the time of all harts is spent on, if the report is of several and their region was not sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speedup: Option<SpeedupStack>,
     /// Harts by number, if the report is of several.
     pub harts: Vec<HartRow>,
     /// Top-down: where the commit slots went, if that was counted. The text has it after what is said of single processes.
@@ -72,7 +76,7 @@ pub(crate) struct SectionRow {
 }
 
 /// All sections that text and page show at a place of their own, in the order of both.
-pub(crate) const SECTIONS: [SectionRow; 13] = [
+pub(crate) const SECTIONS: [SectionRow; 14] = [
     SectionRow {
         key: "verdict",
         place: TextPosition::First,
@@ -108,6 +112,12 @@ pub(crate) const SECTIONS: [SectionRow; 13] = [
         place: TextPosition::Head,
         content: |sections| &sections.waiting,
         rule: waiting::rules::rule_of,
+    },
+    SectionRow {
+        key: "speedup",
+        place: TextPosition::Head,
+        content: |sections| &sections.speedup,
+        rule: speedup::rules::rule_of,
     },
     SectionRow {
         key: "harts",

@@ -17,6 +17,7 @@ use super::*;
 mod detail;
 mod flame;
 pub(crate) mod page;
+mod speedup;
 mod waiting;
 
 /// Names of the code of the synthetic evaluation, by files that are there as long as the folder is.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use profile::unseen_by;
+use profile::{Evaluation, unseen_by};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,6 +11,7 @@ use crate::elapsed::Elapsed;
 use crate::margins::Margins;
 use crate::model::{estimated_line, sampled_line};
 use crate::run_description::RunDescription;
+use crate::speedup::SpeedupStack;
 
 /// What a comparison needs of a run's `report.json`.
 #[derive(Clone, Debug, Deserialize)]
@@ -27,6 +28,9 @@ pub struct Run {
     /// The harts, if the run has several; only their number is used.
     #[serde(default)]
     pub(super) harts: Vec<IgnoredAny>,
+    /// What the time of all harts was spent on; a report of one hart does not have it ([`Run::with_stack_of`]).
+    #[serde(default)]
+    pub(super) speedup: Option<SpeedupStack>,
     /// What threads waited for, if the guest's kernel told.
     #[serde(default)]
     pub(super) waiting: Option<Waiting>,
@@ -103,6 +107,17 @@ impl Run {
     /// Sets the run's folder, and when it was run.
     pub fn titled(self, folder: &str, when: Option<String>) -> Self {
         Self { folder: folder.to_owned(), when, ..self }
+    }
+
+    /// Adds what the time of the run's only hart was spent on, by its evaluation.
+    pub fn with_stack_of(self, evaluation: &Evaluation) -> Self {
+        Self { speedup: Some(SpeedupStack::new(evaluation, 1)), ..self }
+    }
+
+    /// Returns whether the run is of one hart, another of several, and neither was sampled: how many times as fast it is can be told.
+    pub fn has_speedup_to(&self, several: &Self) -> bool {
+        let whole = [self, several].iter().all(|run| run.meta.sampled_words().is_none());
+        whole && self.harts() == 1 && several.speedup.is_some()
     }
 
     /// Returns the ratio of the region's cycles to the recorded cycles: more than 1 if the region was sampled.

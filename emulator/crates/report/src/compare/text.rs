@@ -58,6 +58,9 @@ impl Comparison {
                 margin / 1e6
             )?;
         }
+        if let Some(speedup) = &self.speedup {
+            speedup.write(out)?;
+        }
         if let Some(waiting) = &self.waiting {
             waiting.write(out, limit)?;
         }

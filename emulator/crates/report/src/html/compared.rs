@@ -1,5 +1,6 @@
 //! Two runs as a page: what got faster or slower, and a differential flame graph.
 
+use maud::html;
 use profile::CATEGORIES;
 use serde_json::json;
 
@@ -37,6 +38,11 @@ impl Comparison {
         });
         let page = filled(PAGE, |name| match name {
             "part" => part_notices(&self.parts, &self.sampled),
+            "speedup" => html! {
+                @if let Some(speedup) = &self.speedup {
+                    (speedup.page())
+                }
+            },
             "style" => style(),
             "policy" => policy(&[&SCRIPT.concat()]),
             "script" => script(&SCRIPT),

@@ -1,0 +1,109 @@
+use super::*;
+use crate::waits::{FUTEX_PRIVATE, FUTEX_SYSCALL, KernelEntry, SchedulerEvent};
+
+/// A thread of the program, and one of another program: the kernel's number, and the evaluation's.
+const MAIN: (u32, ThreadId) = (10, ThreadId(1));
+const OTHER: (u32, ThreadId) = (11, ThreadId(2));
+const STRANGER: (u32, ThreadId) = (12, ThreadId(3));
+const IDLE: Transition = Transition::Runs(0, ThreadId(9));
+
+fn runs((tid, thread): (u32, ThreadId)) -> Transition {
+    Transition::Runs(tid, thread)
+}
+
+fn waits(number: u16, argument: u32) -> SwitchOut {
+    SwitchOut::Waits(KernelEntry::Syscall { number, address: 0x5000, argument, pc: 0x104 })
+}
+
+fn idle(end: u64, events: &[(u64, u32, Transition)]) -> IdleHarts {
+    let event = |&(cycle, hart, change)| SchedulerEvent { cycle, hart, change, entry: None };
+    let region = std::iter::once(100..end).collect();
+    let log = SchedulerLog { events: events.iter().map(event).collect(), region };
+    log.idle_harts(|thread| thread != STRANGER.1).unwrap()
+}
+
+/// Two harts; the program's other thread leaves its hart in cycle 300, in this way, and nobody else comes.
+fn left(how: SwitchOut) -> IdleHarts {
+    let (tid, _) = OTHER;
+    let leaves = [(300, 1, Transition::Leaves(tid, how)), (300, 1, IDLE)];
+    idle(1100, &[&[(0, 0, runs(MAIN)), (0, 1, runs(OTHER))][..], &leaves].concat())
+}
+
+#[test]
+fn an_idle_hart_stands_for_a_thread_that_is_off_the_harts() {
+    let lock = waits(FUTEX_SYSCALL, FUTEX_PRIVATE);
+    assert_eq!(left(lock), IdleHarts { locks: 800, ..IdleHarts::default() });
+    assert_eq!(left(SwitchOut::Runnable), IdleHarts { ready: 800, ..IdleHarts::default() });
+    let read = waits(63, 0);
+    assert_eq!(left(read), IdleHarts { other: 800, ..IdleHarts::default() });
+    let nobody = IdleHarts { no_thread: 800, ..IdleHarts::default() };
+    // The end of others: pthread_join, wait4, and the thread's own end.
+    for how in [waits(FUTEX_SYSCALL, 0), waits(260, 0), SwitchOut::Ended] {
+        assert_eq!(left(how), nobody);
+    }
+}
+
+#[test]
+fn threads_that_are_ready_come_before_those_that_wait() {
+    let lock = waits(FUTEX_SYSCALL, FUTEX_PRIVATE);
+    let found = idle(
+        1000,
+        &[
+            (0, 0, runs(MAIN)),
+            (0, 1, runs(OTHER)),
+            (200, 1, Transition::Leaves(OTHER.0, lock)),
+            (200, 1, IDLE),
+            // Both harts are idle, and both threads wait.
+            (300, 0, Transition::Leaves(MAIN.0, waits(63, 0))),
+            (300, 0, IDLE),
+            (500, 0, Transition::Wakes(MAIN.0, None)),
+            (600, 0, runs(MAIN)),
+            // The hart of the thread that waits for the lock has others to run.
+            (700, 1, runs(STRANGER)),
+        ],
+    );
+    let expected = IdleHarts { ready: 100, locks: 500, other: 200, no_thread: 0 };
+    assert_eq!(found, expected);
+    assert_eq!(found.total(), 800);
+}
+
+#[test]
+fn a_new_thread_is_ready_and_a_wakeup_may_come_before_its_wait() {
+    let lock = waits(FUTEX_SYSCALL, FUTEX_PRIVATE);
+    let found = idle(
+        1000,
+        &[
+            (0, 0, runs(MAIN)),
+            (0, 1, IDLE),
+            (200, 0, Transition::Begins(OTHER.0)),
+            (250, 1, runs(OTHER)),
+            (300, 0, Transition::Wakes(OTHER.0, Some(MAIN.0))),
+            (301, 1, Transition::Leaves(OTHER.0, lock)),
+            (301, 1, IDLE),
+            (401, 1, runs(OTHER)),
+        ],
+    );
+    assert_eq!(found, IdleHarts { ready: 150, locks: 0, other: 0, no_thread: 100 });
+}
+
+#[test]
+fn threads_of_others_do_not_keep_harts_idle() {
+    let (tid, _) = STRANGER;
+    let found = idle(
+        1000,
+        &[
+            (0, 0, runs(MAIN)),
+            (0, 1, runs(STRANGER)),
+            (400, 1, Transition::Leaves(tid, waits(63, 0))),
+            (400, 1, IDLE),
+        ],
+    );
+    assert_eq!(found, IdleHarts { no_thread: 600, ..IdleHarts::default() });
+}
+
+#[test]
+fn a_kernel_that_does_not_tell_is_not_guessed_at() {
+    let events = vec![SchedulerEvent { cycle: 0, hart: 0, change: IDLE, entry: None }];
+    let log = SchedulerLog { events, region: std::iter::once(0..9).collect() };
+    assert_eq!(log.idle_harts(|_| true), None);
+}

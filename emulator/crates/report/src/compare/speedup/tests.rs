@@ -1,0 +1,63 @@
+use super::*;
+use crate::speedup::SpeedupRow;
+
+/// Returns the stack of so many harts with these cycles of the first components.
+fn stack(harts: usize, cycles: &[u64]) -> SpeedupStack {
+    let whole: u64 = cycles.iter().sum();
+    let given = cycles.iter().copied().chain(std::iter::repeat(0));
+    let components = SpeedupComponent::ALL.into_iter().zip(given).map(|(component, cycles)| {
+        SpeedupRow { component, cycles, share: cycles as f64 / whole.max(1) as f64 }
+    });
+    SpeedupStack { harts, cycles: whole, components: components.collect() }
+}
+
+#[test]
+fn the_sentence_names_what_takes_most() {
+    let one = stack(1, &[800_000, 50_000, 150_000]);
+    let four = stack(4, &[820_000, 0, 150_000, 220_000, 0, 10_000, 0, 400_000]);
+    let found = Speedup::new(&one, &four).unwrap();
+    assert_eq!(
+        found.verdict,
+        "4 harts are 2.50 times as fast as one: 1.00 is lost to waiting for locks, 0.55 to lines of other harts and 0.05 to user-mode work or \
+         spinning; 0.12 is gained in loads from the shared cache."
+    );
+    let mut text = String::new();
+    found.write(&mut text).unwrap();
+    assert!(text.lines().all(|line| line.chars().count() <= 120), "{text}");
+    let row = "waiting for locks                0.000       0.400      +0.400   +1.000";
+    assert!(text.contains(row), "{text}");
+    assert!(text.contains("speed-up: with what is lost, 4 harts"), "{text}");
+    assert!(found.page().into_string().contains("2.50 times as fast"));
+}
+
+#[test]
+fn only_one_hart_is_compared_with_several() {
+    let (one, four) = (stack(1, &[100]), stack(4, &[400]));
+    assert!(Speedup::new(&one, &four).is_some());
+    for (before, after) in [(&one, &one), (&four, &four), (&four, &one), (&stack(1, &[]), &four)] {
+        assert!(Speedup::new(before, after).is_none());
+    }
+    assert!(Speedup::new(&one, &stack(4, &[])).is_none());
+}
+
+#[test]
+fn the_speedup_and_what_is_lost_are_the_number_of_harts() {
+    let mut random = 0x2012_u64;
+    let mut cycles = || {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        random >> (24 + random % 32)
+    };
+    for harts in (2..9).cycle().take(200) {
+        let [one, several] =
+            [1, harts].map(|harts| stack(harts, &SpeedupComponent::ALL.map(|_| cycles())));
+        let found = Speedup::new(&one, &several).unwrap();
+        // In whole cycles, the parts add up exactly.
+        let more =
+            found.components.iter().map(|row| i128::from(row.after) - i128::from(row.before));
+        assert_eq!(i128::from(found.before) + more.sum::<i128>(), i128::from(several.cycles));
+        let lost: f64 = found.components.iter().map(|row| row.lost).sum();
+        let rounding = 1e-12 * (found.speedup + harts as f64);
+        assert!((lost - found.lost).abs() <= rounding, "{lost} {}", found.lost);
+        assert!((found.speedup + lost - harts as f64).abs() <= rounding, "{lost} {harts}");
+    }
+}

@@ -1,0 +1,183 @@
+//! The speed-up stack: what the time of all harts is spent on, each cycle of each hart in one component.
+
+pub(crate) mod rules;
+
+use std::fmt::Write;
+
+use maud::{Markup, html};
+use profile::{Evaluation, HartCycles, SpeedupComponent};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::model::Common;
+use super::options::Options;
+use super::section::Section;
+use super::widths::{count, percent};
+
+/// The section's content.
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
+pub struct SpeedupStack {
+    /// Number of harts.
+    pub harts: usize,
+    /// Cycles of all harts in the region of interest: its length times the number of harts, which is what the components add up to. Harts that sleep at
+    /// the region's start have more cycles in the totals of the report ([`profile::Evaluation::hart_cycles`]).
+    pub cycles: u64,
+    /// All components, in one order for all runs.
+    pub components: Vec<SpeedupRow>,
+}
+
+/// A component of the stack.
+#[derive(Clone, Debug, JsonSchema, Serialize, Deserialize)]
+pub struct SpeedupRow {
+    /// What the harts spend these cycles on.
+    pub component: SpeedupComponent,
+    /// Cycles of all harts.
+    pub cycles: u64,
+    /// Share of the cycles of all harts.
+    pub share: f64,
+}
+
+/// Returns what a component is called, in at most 26 columns.
+pub(crate) fn title(component: SpeedupComponent) -> &'static str {
+    match component {
+        SpeedupComponent::Base => "base",
+        SpeedupComponent::SharedCache => "shared cache",
+        SpeedupComponent::Memory => "memory",
+        SpeedupComponent::OtherHarts => "lines of other harts",
+        SpeedupComponent::Stores => "stores",
+        SpeedupComponent::Kernel => "kernel",
+        SpeedupComponent::Ready => "ready, not run",
+        SpeedupComponent::Locks => "waiting for locks",
+        SpeedupComponent::OtherWaits => "other waits",
+        SpeedupComponent::NoThread => "too few threads",
+        SpeedupComponent::Idle => "idle, not known why",
+    }
+}
+
+/// Returns what a component is, in a line.
+pub(crate) fn meaning(component: SpeedupComponent) -> &'static str {
+    match component {
+        SpeedupComponent::Base => "user mode but what follows, spinning included",
+        SpeedupComponent::SharedCache => "user mode, loads from the last-level cache",
+        SpeedupComponent::Memory => "user mode, loads from memory, its queues included",
+        SpeedupComponent::OtherHarts => {
+            "user mode, loads and atomics that other harts answer or permit"
+        }
+        SpeedupComponent::Stores => "user mode, full store queue: other harts, caches or memory",
+        SpeedupComponent::Kernel => "kernel and firmware, their own stalls and locks included",
+        SpeedupComponent::Ready => "idle hart, a thread could run",
+        SpeedupComponent::Locks => "idle hart, a thread waits for a lock, condition or barrier",
+        SpeedupComponent::OtherWaits => "idle hart, a thread sleeps or waits for input or output",
+        SpeedupComponent::NoThread => "idle hart: serial part, imbalance at the end, join",
+        SpeedupComponent::Idle => "idle hart, the guest's kernel does not tell",
+    }
+}
+
+impl SpeedupStack {
+    /// Returns the stack of all harts of a run; `evaluation` is of all of them together, also if there is one alone.
+    pub fn new(evaluation: &Evaluation, harts: usize) -> Self {
+        let cycles: HartCycles = evaluation.hart_cycles(harts);
+        let whole = cycles.iter().fold(0, |sum: u64, part| sum.saturating_add(*part));
+        let rows = SpeedupComponent::ALL.into_iter().zip(cycles);
+        Self {
+            harts,
+            cycles: whole,
+            components: rows
+                .map(|(component, cycles)| SpeedupRow {
+                    component,
+                    cycles,
+                    share: cycles as f64 / whole.max(1) as f64,
+                })
+                .collect(),
+        }
+    }
+
+    /// Returns the cycles of a component.
+    pub(crate) fn cycles_of(&self, component: SpeedupComponent) -> u64 {
+        let row = self.components.iter().find(|row| row.component == component);
+        row.map_or(0, |row| row.cycles)
+    }
+
+    /// Returns how many of the harts a component takes.
+    fn harts_of(&self, row: &SpeedupRow) -> f64 {
+        row.share * self.harts as f64
+    }
+
+    /// Returns the components that have any cycles.
+    fn shown(&self) -> impl Iterator<Item = &SpeedupRow> {
+        self.components.iter().filter(|row| row.cycles > 0)
+    }
+}
+
+impl Section for SpeedupStack {
+    fn write(&self, _: &Common, _: &Options, out: &mut String) -> std::fmt::Result {
+        writeln!(
+            out,
+            "\n{:<26}{:>16}{:>8}{:>7}  of {} harts",
+            "Speed-up stack", "hart-cycles", "%", "harts", self.harts
+        )?;
+        for row in self.shown() {
+            writeln!(
+                out,
+                "{:<26}{:>16}{:>8}{:>7.2}  {}",
+                title(row.component),
+                count(row.cycles as f64),
+                percent(row.share),
+                self.harts_of(row),
+                meaning(row.component),
+            )?;
+        }
+        writeln!(
+            out,
+            "{:<26}{:>16}{:>8}{:>7.2}",
+            "all",
+            count(self.cycles as f64),
+            percent(1.0),
+            self.harts as f64
+        )
+    }
+
+    /// Returns a table.
+    fn page(&self, _: &Common) -> Markup {
+        html! {
+            section id="speedup" aria-labelledby="speedup-title" {
+                h2 id="speedup-title" { "Speed-up stack" }
+                p {
+                    "What the cycles of all harts are spent on, each in one component. How much faster the program is than on one hart, and what takes the rest: "
+                    code { "tipsim report ONE-HART THIS" } "."
+                }
+                div class="scroll" {
+                    table {
+                        thead {
+                            tr {
+                                th { "component" }
+                                @for title in ["hart-cycles", "%", "harts"] {
+                                    th class="number" { (title) }
+                                }
+                                th { "what it is" }
+                            }
+                        }
+                        tbody {
+                            @for row in self.shown() {
+                                tr {
+                                    td { (title(row.component)) }
+                                    td class="number" { (count(row.cycles as f64)) }
+                                    td class="number" { (percent(row.share)) }
+                                    td class="number" { (format_args!("{:.2}", self.harts_of(row))) }
+                                    td { (meaning(row.component)) }
+                                }
+                            }
+                            tr {
+                                td { "all" }
+                                td class="number" { (count(self.cycles as f64)) }
+                                td class="number" { (percent(1.0)) }
+                                td class="number" { (format_args!("{:.2}", self.harts as f64)) }
+                                td {}
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+// Four threads, each pinned to a hart if there are as many, that lose their speed-up to what the argument says:
+// "imbalance": one thread has five times the work of the others; "lock": most of the work is done under one lock;
+// "line": each thread counts in a word of its own, all of them in one cache line; "none": nothing of this.
+
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "region.h"
+
+enum { THREADS = 4, WORK = 100000, HOLDS = 10, ADDITIONS = 20000 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Alignas(64) long counters[THREADS];
+static const char *cause;
+static long harts;
+
+__attribute__((noipa)) static void work(long times)
+{
+	for (volatile long n = 0; n < times; n++)
+		;
+}
+
+static void *thread(void *argument)
+{
+	long number = (long)argument;
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(number % harts, &set);
+	sched_setaffinity(0, sizeof(set), &set);
+	if (!strcmp(cause, "imbalance")) {
+		work(number == 0 ? 5 * WORK : WORK);
+	} else if (!strcmp(cause, "lock")) {
+		for (int n = 0; n < HOLDS; n++) {
+			pthread_mutex_lock(&lock);
+			work(WORK / HOLDS);
+			pthread_mutex_unlock(&lock);
+			work(WORK / HOLDS / 10);
+		}
+	} else if (!strcmp(cause, "line")) {
+		for (int n = 0; n < ADDITIONS; n++)
+			__atomic_fetch_add(&counters[number], 1, __ATOMIC_RELAXED);
+	} else {
+		work(WORK);
+	}
+	return NULL;
+}
+
+int main(int count, char **arguments)
+{
+	pthread_t others[THREADS];
+
+	cause = count > 1 ? arguments[1] : "none";
+	harts = sysconf(_SC_NPROCESSORS_ONLN);
+	TIPSIM_REGION_START();
+	for (long n = 1; n < THREADS; n++)
+		if (pthread_create(&others[n], NULL, thread, (void *)n))
+			return EXIT_FAILURE;
+	thread(NULL);
+	for (long n = 1; n < THREADS; n++)
+		pthread_join(others[n], NULL);
+	TIPSIM_REGION_STOP();
+	printf("%s: done\n", cause);
+	return 0;
+}
