@@ -42,10 +42,10 @@ fn largest(report: &Value) -> String {
     let rows = stack["components"].as_array().unwrap();
     let cycles = |row: &Value| row["cycles"].as_u64().unwrap();
     assert_eq!(rows.iter().map(cycles).sum::<u64>(), stack["cycles"].as_u64().unwrap());
-    // All harts have the region's time, to within the turns that they take.
+    // All harts have the region's time: a hart may be ahead of the one that executes a mark.
     let elapsed = report["totals"]["elapsed"]["cycles"].as_f64().unwrap();
     let difference = stack["cycles"].as_f64().unwrap() / HARTS as f64 - elapsed;
-    assert!(difference.abs() < 2_000.0, "{difference}");
+    assert!(difference.abs() < 0.002 * elapsed, "{difference}");
     assert_eq!(stack["harts"], HARTS);
     // The scheduler's records and the Oracle agree on what is idle.
     let unknown = number(&stack["components"], "idle", "share");

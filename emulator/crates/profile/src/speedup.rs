@@ -1,7 +1,7 @@
 //! Speed-up stacks: where the time of all harts goes, in hart-cycles (Eyerman, Du Bois and Eeckhout, "Speedup stacks", ISPASS 2012).
 //!
-//! The paper estimates its components by counters in hardware. Here they are the Oracle's cycles and the guest kernel's own records of its scheduler:
-//! each cycle of each hart is in one component, and what these sources do not tell apart is one component.
+//! The paper estimates its components by counters in hardware. Here they are the Oracle's cycles and the guest kernel's own records of
+//! its scheduler: each cycle of each hart is in one component, and what these sources do not tell apart is one component.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,8 @@ pub enum SpeedupComponent {
     OtherHarts,
     /// User mode, stalled on a store or by a full store queue. Whether stores wait for other harts, caches or memory is not told apart.
     Stores,
-    /// The kernel and the firmware, for whatever process: system calls, faults, interrupts, the scheduler, spin locks, and their own stalls.
+    /// The kernel and the firmware, for whatever process: system calls, faults, interrupts, the scheduler, spin locks, all with their
+    /// stalls.
     Kernel,
     /// The hart is idle, though a thread of the program is ready to run.
     Ready,
@@ -87,10 +88,10 @@ const NOTICEABLE: f64 = 0.05;
 impl Evaluation {
     /// Returns what the cycles of all harts were spent on. The evaluation has to be of all `harts` of the run ([`Evaluation::merged`]).
     ///
-    /// The components of a single hart add up to [`Evaluation::cycles`]. Those of several add up to the region's cycles times the number of harts: a hart
-    /// that sleeps at a mark has it where it fell asleep, so that the idle cycles of its own evaluation may be of before the region. Harts are
-    /// apart from each other by a few hundred cycles ([`commit_trace::Event::Region`] comes between the turns of harts): if all are busy all
-    /// the time, their own cycles may be a little more, and are the sum.
+    /// The components of a single hart add up to [`Evaluation::cycles`]. The components of several harts add up to the region's cycles
+    /// times the number of harts: a hart that sleeps at a mark has it where it fell asleep, so that idle cycles of its own evaluation
+    /// may be of before the region. A mark comes between the turns of harts, which are some hundred cycles apart: if all harts are busy
+    /// all the time, their own cycles may be a little more, and are the sum.
     pub fn hart_cycles(&self, harts: usize) -> HartCycles {
         let units_per_cycle = u128::from(self.oracle.units_per_cycle().max(1));
         let mut units = [0_u128; SpeedupComponent::COUNT];
@@ -120,7 +121,7 @@ impl Evaluation {
                 units[own as usize] += u128::from(stack[component]);
             }
         }
-        self.deal_idle(idle, units_per_cycle, &user, &mut units);
+        self.deal_idle(harts, idle, units_per_cycle, &user, &mut units);
         whole_cycles(&units, units_per_cycle)
     }
 
@@ -129,10 +130,11 @@ impl Evaluation {
         process.is_some_and(|process| process.pid == Some(IDLE_PID))
     }
 
-    /// Deals the idle harts' units out by what the scheduler's records say. These say when a hart switches to its idle thread and the Oracle says what
-    /// that takes; if the Oracle has more, the rest is not known, and if it has less, each part has as much less.
+    /// Deals the idle harts' units out by what the scheduler's records say. These say when a hart switches to its idle thread, and the
+    /// Oracle says what that takes; if the Oracle has more, the rest is not known, and if it has less, each part has as much less.
     fn deal_idle(
         &self,
+        harts: usize,
         idle: u128,
         units_per_cycle: u128,
         user: &[u128],
@@ -143,7 +145,7 @@ impl Evaluation {
             let thread = self.threads.get(thread.0 as usize);
             thread.is_some_and(|thread| own.get(thread.process.0 as usize) == Some(&true))
         };
-        let told = self.scheduler.idle_harts(is_own).unwrap_or_default();
+        let told = self.scheduler.idle_harts(harts, is_own).unwrap_or_default();
         let IdleHarts { ready, locks, other, no_thread } = told;
         let whole = u128::from(told.total()) * units_per_cycle;
         let mut left = idle;

@@ -298,8 +298,9 @@ impl SchedulerLog {
         merged
     }
 
-    /// Makes the region that of all harts, from that of another one. A mark that one hart executes is in the streams of all of them, in that of a hart
-    /// that sleeps where it fell asleep: the latest is where the mark was executed. A hart that slept through a stretch may not have it.
+    /// Makes the region that of all harts, from that of another one. A mark that one hart executes is in the streams of all of them, in
+    /// that of a hart that sleeps where it fell asleep: the latest is where the mark was executed. A hart that slept through a stretch
+    /// may not have it.
     fn add_region(&mut self, of_hart: &[Range<u64>]) {
         if of_hart.len() > self.region.len() {
             self.region = of_hart.to_vec();

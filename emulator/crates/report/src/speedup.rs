@@ -19,8 +19,8 @@ use super::widths::{count, percent};
 pub struct SpeedupStack {
     /// Number of harts.
     pub harts: usize,
-    /// Cycles of all harts in the region of interest: its length times the number of harts, which is what the components add up to. Harts that sleep at
-    /// the region's start have more cycles in the totals of the report ([`profile::Evaluation::hart_cycles`]).
+    /// Cycles of all harts in the region of interest: its length times the number of harts, which is what the components add up to.
+    /// Harts that sleep at the region's start have more cycles in the totals of the report ([`profile::Evaluation::hart_cycles`]).
     pub cycles: u64,
     /// All components, in one order for all runs.
     pub components: Vec<SpeedupRow>,
@@ -61,7 +61,7 @@ pub(crate) fn meaning(component: SpeedupComponent) -> &'static str {
         SpeedupComponent::SharedCache => "user mode, loads from the last-level cache",
         SpeedupComponent::Memory => "user mode, loads from memory, its queues included",
         SpeedupComponent::OtherHarts => {
-            "user mode, loads and atomics that other harts answer or permit"
+            "user mode, loads and atomics that other harts have to answer"
         }
         SpeedupComponent::Stores => "user mode, full store queue: other harts, caches or memory",
         SpeedupComponent::Kernel => "kernel and firmware, their own stalls and locks included",
@@ -143,7 +143,8 @@ impl Section for SpeedupStack {
             section id="speedup" aria-labelledby="speedup-title" {
                 h2 id="speedup-title" { "Speed-up stack" }
                 p {
-                    "What the cycles of all harts are spent on, each in one component. How much faster the program is than on one hart, and what takes the rest: "
+                    "What the cycles of all harts are spent on, each in one component. How many times as fast the program is as on one "
+                    "hart, and what takes the rest: "
                     code { "tipsim report ONE-HART THIS" } "."
                 }
                 div class="scroll" {

@@ -52,7 +52,7 @@ fn idle_harts_are_dealt_out_by_what_threads_wait_for() {
     let cycles = waiting_since(10_100).hart_cycles(2);
     assert_eq!(of(&cycles, SpeedupComponent::Locks), 400);
     assert_eq!(of(&cycles, SpeedupComponent::Idle), 600);
-    // Of more: there are no more idle cycles than the Oracle's.
+    // The scheduler tells of more idle time than the Oracle has: there is no more than the Oracle's.
     let cycles = waiting_since(500).hart_cycles(2);
     assert_eq!(of(&cycles, SpeedupComponent::Locks), 1_000);
     assert_eq!(cycles.iter().sum::<u64>(), 21_000);

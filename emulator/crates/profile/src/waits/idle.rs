@@ -8,10 +8,13 @@ use crate::ThreadId;
 /// Numbers of the system calls that wait for the end of a process, `waitid` and `wait4`, in the kernel's table for RISC-V.
 const CHILD_WAITS: [u16; 2] = [95, 260];
 
+/// The kernel's number of all harts' idle threads.
+const IDLE_TID: u32 = 0;
+
 /// Cycles of harts that run their idle thread, summed over the harts.
 ///
-/// An idle hart stands for one thread of the program that is off the harts. If there are more of these threads than idle harts, those that are
-/// ready come first, then those that wait for locks, then those with other waits.
+/// An idle hart stands for one thread of the program that is off the harts. If there are more of these threads than idle harts, those that
+/// are ready come first, then those that wait for locks, then those with other waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IdleHarts {
     /// Cycles in which a thread of the program is ready to run.
@@ -20,7 +23,7 @@ pub struct IdleHarts {
     pub locks: u64,
     /// Cycles in which a thread of the program waits for anything else but the end of other threads or processes.
     pub other: u64,
-    /// Cycles in which there is no such thread: the program has fewer threads than the machine has harts, or they wait for the end of others.
+    /// Cycles in which there is no such thread: the program has fewer threads than there are harts, or they wait for the end of others.
     pub no_thread: u64,
 }
 
@@ -72,14 +75,16 @@ struct Machine {
 
 impl SchedulerLog {
     /// Returns why harts had no thread to run in the region; `None` if the kernel does not tell. `is_own` says which threads are of the
-    /// program. The log has to be of all harts.
-    pub fn idle_harts(&self, is_own: impl Fn(ThreadId) -> bool) -> Option<IdleHarts> {
+    /// program. The log has to be of all `harts`.
+    ///
+    /// A hart runs its idle thread before its first record if that says that it leaves the idle thread, and all the time if it has no record.
+    pub fn idle_harts(&self, harts: usize, is_own: impl Fn(ThreadId) -> bool) -> Option<IdleHarts> {
         if !self.events.iter().any(|event| matches!(event.change, Transition::Leaves(..))) {
             return None;
         }
         let next_runs = self.next_runs();
         let region = Region::new(&self.region);
-        let mut machine = Machine::default();
+        let mut machine = Machine::new(self, harts);
         let mut found = IdleHarts::default();
         let mut since = 0;
         let events = self.events.iter().zip(&next_runs);
@@ -115,6 +120,19 @@ impl SchedulerLog {
 }
 
 impl Machine {
+    /// Returns the state before the first record: threads are not known, and some harts run their idle threads.
+    fn new(log: &SchedulerLog, harts: usize) -> Self {
+        let mut first: HashMap<u32, bool> = HashMap::new();
+        for event in &log.events {
+            let leaves_idle = matches!(event.change, Transition::Leaves(IDLE_TID, _));
+            first.entry(event.hart).or_insert(leaves_idle);
+        }
+        let harts = 0..u32::try_from(harts).unwrap_or(u32::MAX);
+        let idle = harts.filter(|hart| *first.get(hart).unwrap_or(&true));
+        let on_hart: HashMap<u32, u32> = idle.map(|hart| (hart, IDLE_TID)).collect();
+        Self { idle: on_hart.len() as u64, on_hart, ..Self::default() }
+    }
+
     /// Counts cycles in which no thread changes its state.
     fn spend(&self, cycles: u64, found: &mut IdleHarts) {
         let mut left = self.idle;
@@ -139,8 +157,8 @@ impl Machine {
             Transition::Begins(tid) => self.enter(tid, State::Off(Off::Ready), is_own),
             Transition::Runs(tid, _) => {
                 let before = self.on_hart.insert(hart, tid);
-                self.idle += u64::from(tid == 0);
-                self.idle -= u64::from(before == Some(0));
+                self.idle += u64::from(tid == IDLE_TID);
+                self.idle -= u64::from(before == Some(IDLE_TID));
                 // The thread before was not told to leave: what it does from here on is not known.
                 if let Some(before) = before
                     && before != tid
@@ -149,11 +167,12 @@ impl Machine {
                     let is_own = self.lives[&before].is_own;
                     self.enter(before, State::Apart, is_own);
                 }
-                // The idle thread is in no state: every hart has one of this number.
-                if tid != 0 {
+                if tid != IDLE_TID {
                     self.enter(tid, State::Running, is_own);
                 }
             }
+            // The idle thread is in no state: every hart has one of this number.
+            Transition::Leaves(IDLE_TID, _) => {}
             Transition::Leaves(tid, left) => {
                 // A thread that does not run again in the log is known by what it was.
                 let known = self.lives.get(&tid).copied();

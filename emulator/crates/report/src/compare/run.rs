@@ -114,7 +114,7 @@ impl Run {
         Self { speedup: Some(SpeedupStack::new(evaluation, 1)), ..self }
     }
 
-    /// Returns whether the run is of one hart, another of several, and neither was sampled: how many times as fast it is can be told.
+    /// Returns whether the run is of one hart, another of several, and neither was sampled: only then a speed-up can be told.
     pub fn has_speedup_to(&self, several: &Self) -> bool {
         let whole = [self, several].iter().all(|run| run.meta.sampled_words().is_none());
         whole && self.harts() == 1 && several.speedup.is_some()

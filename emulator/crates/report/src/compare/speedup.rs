@@ -1,7 +1,7 @@
 //! How many times as fast several harts are as one, and what takes the rest.
 //!
-//! With *T1* cycles of the region on one hart and *T* on each of *N* harts, the speed-up is *T1 / T*. Each component takes its cycles of all harts
-//! less those that it has on the one hart, over *T*. All parts together are *N*, as `N T = T1 + (N T - T1)`.
+//! With *T1* cycles of the region on one hart and *T* on each of *N* harts, the speed-up is *T1 / T*. Each component takes its cycles
+//! of all harts less those that it has on the one hart, over *T*. All parts together are *N*, as `N T = T1 + (N T - T1)`.
 
 use std::fmt::Write;
 
@@ -57,7 +57,8 @@ pub(super) fn speedup(before: &Run, after: &Run) -> Option<Speedup> {
 }
 
 impl Speedup {
-    /// Returns the speed-up from one stack to another; `None` if the first is not of one hart, the second not of several, or one is empty.
+    /// Returns the speed-up from one stack to another; `None` if the first is not of one hart, the second not of several, or one is
+    /// empty.
     fn new(one: &SpeedupStack, several: &SpeedupStack) -> Option<Self> {
         if one.harts != 1 || several.harts < 2 || one.cycles == 0 || several.cycles == 0 {
             return None;
@@ -119,13 +120,12 @@ impl Speedup {
         for row in self.shown() {
             writeln!(
                 out,
-                "{:<26}{:>12.3}{:>12.3}{:>+12.3}{:>+9.3}  {}",
+                "{:<26}{:>12.3}{:>12.3}{:>+12.3}{:>+9.3}",
                 title(row.component),
                 row.before as f64 / 1e6,
                 row.after as f64 / 1e6,
                 row.more() / 1e6,
                 row.lost,
-                meaning(row.component),
             )?;
         }
         let all = self.after * self.harts as f64;

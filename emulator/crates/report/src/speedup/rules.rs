@@ -2,8 +2,8 @@
 
 use crate::rule::{ReportPath, Rule, rule};
 
-const SPEEDUP: &str = "profile/src/speedup.rs, from the Oracle's cycle stacks; profile/src/waits/idle.rs, from the guest's side-band records \
-                       SWITCH, WAKE and FORK";
+const SPEEDUP: &str = "profile/src/speedup.rs, from the Oracle's cycle stacks; profile/src/waits/idle.rs, from the guest's side-band \
+                       records SWITCH, WAKE and FORK";
 const STACKS: &str = "Eyerman, Du Bois and Eeckhout, Speedup stacks (ISPASS 2012)";
 
 /// Returns the rule of a number of the stack; `below` is the field, and in the list of components entry and field.
@@ -12,12 +12,13 @@ pub(crate) fn rule_of(path: &ReportPath<'_>, below: &[&str]) -> Rule {
     match below {
         ["harts"] => of("Number of harts of the run.", "counted"),
         ["cycles"] => of(
-            "Cycles of all harts in the region of interest. Sleep of a hart that began before the region is not among them, as it is in totals.cycles.",
+            "Cycles of all harts in the region of interest. A hart's sleep from before the region is in totals.cycles, but not here.",
             "sum of components.cycles: cycles of the region * speedup.harts",
         ),
         ["components", _, "cycles"] => of(
-            "Cycles of all harts that are spent on this. Those of user mode and of the kernel are the Oracle's by privilege and by what the oldest \
-             instruction waits for; those in which a hart sleeps or runs its idle thread are split by what the program's threads do meanwhile.",
+            "Cycles of all harts that are spent on this. Those of user mode and of the kernel are the Oracle's by privilege and by what \
+             the oldest instruction waits for; those in which a hart sleeps or runs its idle thread are split by what the program's threads do \
+             meanwhile.",
             "sum over all harts",
         ),
         ["components", _, "share"] => {

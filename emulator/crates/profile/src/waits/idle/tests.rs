@@ -19,7 +19,7 @@ fn idle(end: u64, events: &[(u64, u32, Transition)]) -> IdleHarts {
     let event = |&(cycle, hart, change)| SchedulerEvent { cycle, hart, change, entry: None };
     let region = std::iter::once(100..end).collect();
     let log = SchedulerLog { events: events.iter().map(event).collect(), region };
-    log.idle_harts(|thread| thread != STRANGER.1).unwrap()
+    log.idle_harts(2, |thread| thread != STRANGER.1).unwrap()
 }
 
 /// Two harts; the program's other thread leaves its hart in cycle 300, in this way, and nobody else comes.
@@ -102,8 +102,27 @@ fn threads_of_others_do_not_keep_harts_idle() {
 }
 
 #[test]
+fn harts_are_idle_before_their_first_record_if_that_says_so() {
+    let lock = waits(FUTEX_SYSCALL, FUTEX_PRIVATE);
+    let main = [(0, 0, runs(MAIN)), (900, 0, Transition::Leaves(MAIN.0, lock)), (900, 0, IDLE)];
+    // The other hart is not heard of, leaves its idle thread, or another one.
+    let nobody = IdleHarts { no_thread: 900, locks: 100, ..IdleHarts::default() };
+    assert_eq!(idle(1000, &main), nobody);
+    let leaves =
+        |tid| [(600, 1, Transition::Leaves(tid, SwitchOut::Runnable)), (600, 1, runs(STRANGER))];
+    let idle_first = IdleHarts { no_thread: 500, locks: 100, ..IdleHarts::default() };
+    let sorted = |tid| {
+        let mut all = [&main[..1], &leaves(tid), &main[1..]].concat();
+        all.sort_by_key(|event| event.0);
+        idle(1000, &all)
+    };
+    assert_eq!(sorted(0), idle_first);
+    assert_eq!(sorted(STRANGER.0), IdleHarts { locks: 100, ..IdleHarts::default() });
+}
+
+#[test]
 fn a_kernel_that_does_not_tell_is_not_guessed_at() {
     let events = vec![SchedulerEvent { cycle: 0, hart: 0, change: IDLE, entry: None }];
     let log = SchedulerLog { events, region: std::iter::once(0..9).collect() };
-    assert_eq!(log.idle_harts(|_| true), None);
+    assert_eq!(log.idle_harts(2, |_| true), None);
 }
