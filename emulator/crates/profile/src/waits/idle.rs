@@ -77,7 +77,8 @@ impl SchedulerLog {
     /// Returns why harts had no thread to run in the region; `None` if the kernel does not tell. `is_own` says which threads are of the
     /// program. The log has to be of all `harts`.
     ///
-    /// A hart runs its idle thread before its first record if that says that it leaves the idle thread, and all the time if it has no record.
+    /// A switch tells who ran before, unless that was the idle thread. A hart whose first switch tells of nobody was idle until then, and so
+    /// was a hart without any switch all the time.
     pub fn idle_harts(&self, harts: usize, is_own: impl Fn(ThreadId) -> bool) -> Option<IdleHarts> {
         if !self.events.iter().any(|event| matches!(event.change, Transition::Leaves(..))) {
             return None;
@@ -122,13 +123,16 @@ impl SchedulerLog {
 impl Machine {
     /// Returns the state before the first record: threads are not known, and some harts run their idle threads.
     fn new(log: &SchedulerLog, harts: usize) -> Self {
-        let mut first: HashMap<u32, bool> = HashMap::new();
+        let mut was_idle: HashMap<u32, bool> = HashMap::new();
         for event in &log.events {
-            let leaves_idle = matches!(event.change, Transition::Leaves(IDLE_TID, _));
-            first.entry(event.hart).or_insert(leaves_idle);
+            match event.change {
+                Transition::Runs(..) => _ = was_idle.entry(event.hart).or_insert(true),
+                Transition::Leaves(..) => _ = was_idle.entry(event.hart).or_insert(false),
+                Transition::Begins(_) | Transition::Wakes(..) => {}
+            }
         }
         let harts = 0..u32::try_from(harts).unwrap_or(u32::MAX);
-        let idle = harts.filter(|hart| *first.get(hart).unwrap_or(&true));
+        let idle = harts.filter(|hart| *was_idle.get(hart).unwrap_or(&true));
         let on_hart: HashMap<u32, u32> = idle.map(|hart| (hart, IDLE_TID)).collect();
         Self { idle: on_hart.len() as u64, on_hart, ..Self::default() }
     }

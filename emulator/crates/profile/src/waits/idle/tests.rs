@@ -102,22 +102,18 @@ fn threads_of_others_do_not_keep_harts_idle() {
 }
 
 #[test]
-fn harts_are_idle_before_their_first_record_if_that_says_so() {
-    let lock = waits(FUTEX_SYSCALL, FUTEX_PRIVATE);
-    let main = [(0, 0, runs(MAIN)), (900, 0, Transition::Leaves(MAIN.0, lock)), (900, 0, IDLE)];
-    // The other hart is not heard of, leaves its idle thread, or another one.
-    let nobody = IdleHarts { no_thread: 900, locks: 100, ..IdleHarts::default() };
-    assert_eq!(idle(1000, &main), nobody);
-    let leaves =
-        |tid| [(600, 1, Transition::Leaves(tid, SwitchOut::Runnable)), (600, 1, runs(STRANGER))];
-    let idle_first = IdleHarts { no_thread: 500, locks: 100, ..IdleHarts::default() };
-    let sorted = |tid| {
-        let mut all = [&main[..1], &leaves(tid), &main[1..]].concat();
-        all.sort_by_key(|event| event.0);
-        idle(1000, &all)
+fn a_hart_whose_first_switch_tells_of_nobody_was_idle() {
+    let (tid, _) = STRANGER;
+    let left = Transition::Leaves(MAIN.0, SwitchOut::Runnable);
+    let found = |events: &[(u64, u32, Transition)]| {
+        let main = [(0, 0, runs(OTHER)), (400, 1, Transition::Wakes(tid, None))];
+        // A kernel that tells who leaves does so in the end.
+        let last = [(1000, 0, Transition::Leaves(OTHER.0, SwitchOut::Runnable))];
+        idle(1000, &[&main[..], events, &last].concat()).total()
     };
-    assert_eq!(sorted(0), idle_first);
-    assert_eq!(sorted(STRANGER.0), IdleHarts { locks: 100, ..IdleHarts::default() });
+    assert_eq!(found(&[]), 900);
+    assert_eq!(found(&[(600, 1, runs(STRANGER))]), 500);
+    assert_eq!(found(&[(600, 1, left), (600, 1, runs(STRANGER))]), 0);
 }
 
 #[test]
