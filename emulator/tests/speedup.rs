@@ -49,7 +49,7 @@ fn largest(report: &Value) -> String {
     assert_eq!(stack["harts"], HARTS);
     // The scheduler's records and the Oracle agree on what is idle.
     let unknown = number(&stack["components"], "idle", "share");
-    assert!(unknown < 0.02, "{stack}");
+    assert!(unknown < 0.01, "{stack}");
     let lost = rows.iter().filter(|row| row["component"] != "base");
     let most = lost.max_by_key(|row| cycles(row)).unwrap();
     most["component"].as_str().unwrap().to_owned()
