@@ -239,9 +239,10 @@ fn change() -> impl Strategy<Value = Transition> {
 fn the_region_of_all_harts_is_from_where_its_marks_were_executed() {
     let mut log = SchedulerLog::default();
     // The second hart slept at the first mark and at the last one, the third one slept through the second stretch.
-    for of_hart in [&[100..200, 300..380][..], &[20..210, 300..310], &[100..200]] {
+    for of_hart in [&[100..200, 300..380], &[20..210, 300..310]] {
         log.add_region(of_hart);
     }
+    log.add_region(&[100..200, 300..380][..1]);
     assert_eq!(log.region, [100..210, 300..380]);
     assert_eq!(log.region_cycles(), 190);
 }
