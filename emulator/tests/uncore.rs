@@ -64,7 +64,7 @@ fn program(others: bool, rounds: u64) -> String {
     format!(
         ".globl _start\n_start:\n csrr t0, mhartid\n beqz t0, first\n\
          la t2, word\n li t1, 1\nother: amoadd.d zero, t1, (t2)\n j other\n\
-         first: li s1, 0x10048000\n li s2, 0x10049000\n li s3, 0x81000000\n li s4, 0x82000000\n li s5, 0\n li s6, 0x10000000\n\
+         first: li s1, 0x10050000\n li s2, 0x10051000\n li s3, 0x81000000\n li s4, 0x82000000\n li s5, 0\n li s6, 0x10000000\n\
          {select}\n li t0, 0x1ff\n sd t0, 0x20(s1)\n sd t0, 0x20(s2)\n li t0, 4096\n\
          .align 6\n\
          pass: li t1, 1\n sd t1, 0x18(s1)\n sd t1, 0x18(s2)\n\
@@ -238,7 +238,7 @@ fn an_overflow_interrupts() {
     let dir = scratch("uncore-overflow");
     // Lookups, from 32 before the overflow; the PLIC's source 40 for machine mode of the first hart.
     let source = htif(
-        "la t0, handler\n csrw mtvec, t0\n li s1, 0x10048000\n li s3, 0x80400000\n li s4, 4096\n li s5, 0\n\
+        "la t0, handler\n csrw mtvec, t0\n li s1, 0x10050000\n li s3, 0x80400000\n li s4, 4096\n li s5, 0\n\
          li t0, 0xc000000\n li t1, 1\n sw t1, 160(t0)\n li t0, 0xc002000\n li t1, 0x100\n sw t1, 4(t0)\n\
          li t0, 0xc200000\n sw zero, (t0)\n li t0, 0x800\n csrs mie, t0\n csrsi mstatus, 8\n\
          li t0, 1\n sd t0, 0x40(s1)\n li t0, -32\n sd t0, 0x80(s1)\n li t0, 1\n sd t0, 0x28(s1)\n sd t0, 0x20(s1)\n sd t0, 0x18(s1)\n\
