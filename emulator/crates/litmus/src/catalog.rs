@@ -187,6 +187,9 @@ fn with_longer_parts() -> Vec<Program> {
             programs.push(program("MP", &[writer(fence), reader]));
         }
     }
+    // Another store between those two, whose value is known: rule 12 says nothing of it.
+    let overwritten = part(&[R, W, W, R, R], &[DATA, Edge::SAME_WORD, rfi, ADDR]);
+    programs.push(program("MP", &[writer(fence(Fence::W_W)), overwritten]));
     // Two loads of one word, of one store, are not ordered: rule 2.
     for fence in [RW_RW, fence(Fence::W_W)] {
         programs.push(program("MP", &[writer(fence), part(&[R, R, R, R], &[ADDR, pos, ADDR])]));
@@ -206,7 +209,7 @@ fn with_longer_parts() -> Vec<Program> {
     for first in [ADDR, DATA, CTRL] {
         let middle = if first == ADDR { R } else { W };
         let chain = part(&[R, middle, W], &[first, PO]);
-        programs.push(program("LB", &[chain, part(&[R, W], &[RW_RW])]));
+        programs.push(program("LB", &[part(&[R, W], &[RW_RW]), chain]));
     }
     for middle in [R, W] {
         let chain = part(&[R, middle, W], &[ADDR, PO]);

@@ -9,9 +9,9 @@ use crate::program::{Access, AccessKind, Fence, Field, Instruction, Location, Pr
 /// What an access of a cycle does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// It loads.
+    /// A load.
     R,
-    /// It stores.
+    /// A store.
     W,
 }
 

@@ -10,8 +10,8 @@ use crate::program::{Access, AccessKind, Fence, Field, Instruction, MAX_HARTS, P
 
 /// Bytes of memory.
 pub(crate) const MEMORY: u64 = 16 << 20;
-/// Iterations between two barriers.
-pub(crate) const BATCH: u32 = 32;
+/// Most iterations of a batch, for whose words and results there is room.
+const MOST_INSTANCES: i32 = 128;
 /// Bytes of code that each hart has.
 const CODE_SIZE: u64 = 0x1000;
 /// Distances in bytes between the words of two instances: a line, two lines, and a page and a line.
@@ -32,7 +32,7 @@ const INSTANCE_RESULTS: usize = MAX_HARTS * HART_RESULTS;
 /// Offset of the words: for each location, those of all instances.
 const WORDS: u32 = 0x4_0000;
 /// Bytes between the first words of two locations: pages, and some lines, so that caches have them in different sets.
-const LOCATION_SIZE: u32 = 0x8_0000 + 5 * 64;
+const LOCATION_SIZE: u32 = 0x9_0000 + 5 * 64;
 /// Offset of the histogram: a 32-bit count for each outcome.
 const HISTOGRAM: u32 = 0x30_0000;
 
@@ -65,10 +65,12 @@ const SEEN: X = 29;
 /// How harts begin an iteration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// They meet at a barrier before each, not only before each batch.
+    /// Harts meet at a barrier before each iteration, not only before each batch.
     pub(crate) meets: bool,
-    /// They wait for 1 up to so many steps of two instructions: a power of two.
+    /// Most steps, of two instructions each, for which a hart waits then: a power of two.
     pub(crate) delays: i32,
+    /// Iterations of a batch, at most [`MOST_INSTANCES`].
+    pub(crate) batch: i32,
 }
 
 /// The code of all harts for one test, and where the host finds what it needs.
@@ -79,6 +81,7 @@ pub(crate) struct Harness {
 impl Harness {
     /// Makes the code of a test.
     pub(crate) fn new(program: &Program, pace: Pace) -> Self {
+        assert!(pace.batch <= MOST_INSTANCES);
         let harts = 0..program.harts.len();
         let code_of = |hart| HartCode { program, pace, hart, asm: Assembler::default() }.make();
         Self { code: harts.map(code_of).collect() }
@@ -167,7 +170,7 @@ impl HartCode<'_> {
         }
         self.asm.li(T0, RESULTS + result);
         self.asm.operate(Operation::Add, RESULT, BASE, T0);
-        self.asm.addi(INSTANCES, 0, BATCH.cast_signed());
+        self.asm.addi(INSTANCES, 0, self.pace.batch);
     }
 
     /// Points the registers to the next instance, and goes on there unless this was the last.

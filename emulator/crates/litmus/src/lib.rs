@@ -27,5 +27,5 @@ pub use model::{Model, allowed_outcomes};
 pub use program::{
     Access, AccessKind, Fence, Field, Instruction, Location, Outcome, Program, Register, Value,
 };
-pub use run::{Histogram, Mode, run, whole_batches};
+pub use run::{Histogram, Mode, run};
 pub use tables::{Results, TestResult};

@@ -434,3 +434,7 @@ fn permutations(list: &[usize]) -> Vec<Vec<usize>> {
     };
     (0..list.len()).flat_map(begin_with).collect()
 }
+
+#[cfg(test)]
+#[path = "model_tests.rs"]
+mod tests;

@@ -1,6 +1,7 @@
 //! Runs a test on the machine: functional, interpreted or translated, or under timing cores.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use anyhow::{Context, ensure};
 use commit_trace::{Commit, CommitSink};
@@ -9,7 +10,7 @@ use fastrand::Rng;
 use machine::{Hart, Limit, RunExit, Translate, run_timed_together, run_together};
 use timing::{Core, Preset, SharedMemory};
 
-use crate::harness::{BATCH, Harness, MEMORY, Pace, STRIDES};
+use crate::harness::{Harness, MEMORY, Pace, STRIDES};
 use crate::program::{Outcome, Program};
 
 /// How the machine executes a test.
@@ -38,12 +39,13 @@ impl Mode {
     }
 
     /// Returns how harts begin an iteration. Timed harts would soon be far from each other without meeting, as caches serve one of them better, and
-    /// they do not leave the barrier in one cycle. Where turns are long, meeting would take a turn of each hart.
+    /// they do not leave the barrier in one cycle. Where turns are long, meeting would take a turn of each hart, and a batch has to be longer than a turn
+    /// for harts to be in it at once.
     fn pace(self) -> Pace {
         match self {
-            Self::Interpreted => Pace { meets: false, delays: 16 },
-            Self::Translated => Pace { meets: false, delays: 16 },
-            Self::Timing => Pace { meets: true, delays: 128 },
+            Self::Interpreted => Pace { meets: false, delays: 16, batch: 32 },
+            Self::Translated => Pace { meets: false, delays: 16, batch: 128 },
+            Self::Timing => Pace { meets: true, delays: 128, batch: 32 },
         }
     }
 }
@@ -55,8 +57,8 @@ pub type Histogram = BTreeMap<Outcome, u64>;
 const MOST_CYCLES: u64 = 5_000;
 /// Most instructions of a turn in functional mode, interpreted.
 const SHORT_TURN: u64 = 48;
-/// Most instructions of a turn in functional mode, translated.
-const LONG_TURN: u64 = 8192;
+/// Instructions of a turn in functional mode, translated: in the last 2048 of a turn translated code is not executed.
+const LONG_TURN: RangeInclusive<u64> = 2049..=2560;
 /// Cycles after which the host looks whether timed harts are done.
 const LOOK: u64 = 50_000;
 
@@ -67,12 +69,7 @@ impl CommitSink for IgnoredCommits {
     fn commit(&mut self, _: &Commit) {}
 }
 
-/// Returns the number of iterations that are made if so many are asked for: whole batches.
-pub fn whole_batches(iterations: u64) -> u64 {
-    iterations.div_ceil(BATCH.into()) * u64::from(BATCH)
-}
-
-/// Runs a test for at least so many iterations, and returns how often each outcome occurred. All depends on the seed alone.
+/// Runs a test for at least so many iterations, and returns how often each outcome occurred. All depends on the test and the seed alone.
 ///
 /// # Errors
 /// If the machine cannot be made, or the program does not end.
@@ -83,10 +80,14 @@ pub fn run(
     iterations: u64,
     seed: u64,
 ) -> anyhow::Result<Histogram> {
-    let iterations = whole_batches(iterations);
-    let batches = u32::try_from(iterations / u64::from(BATCH)).context("too many iterations")?;
-    let harness = Harness::new(program, mode.pace());
-    let mut random = Rng::with_seed(seed);
+    let pace = mode.pace();
+    let batch = u64::from(pace.batch.unsigned_abs());
+    let batches = u32::try_from(iterations.div_ceil(batch)).context("too many iterations")?;
+    let iterations = u64::from(batches) * batch;
+    let harness = Harness::new(program, pace);
+    // Tests differ in what is drawn for them.
+    let of_test = |seed: u64, byte: u8| seed.wrapping_mul(31).wrapping_add(byte.into());
+    let mut random = Rng::with_seed(program.name.bytes().fold(seed, of_test));
     let stride = STRIDES[random.usize(0..STRIDES.len())];
     let mut bus = Bus::new(MEMORY, program.harts.len(), Clock::default())?;
     let mut harts = Vec::new();
@@ -120,7 +121,7 @@ pub fn run(
         );
         cycle += match mode {
             Mode::Interpreted => random.u64(1..=SHORT_TURN),
-            Mode::Translated => random.u64(LONG_TURN / 2..=LONG_TURN),
+            Mode::Translated => random.u64(LONG_TURN),
             Mode::Timing => LOOK,
         };
         let exit = match mode {

@@ -136,7 +136,7 @@ impl Results {
         }
     }
 
-    /// Returns a Markdown table with a line for each family.
+    /// Returns a Markdown table with a line for each family, and sums.
     pub fn markdown(&self) -> String {
         let mut text = "| family | harts | tests | allowed outcomes | of them weak |".to_owned();
         for mode in &self.modes {
@@ -158,6 +158,8 @@ impl Results {
             self.write_markdown_line(&mut text, family, of_family().collect());
         }
         self.write_markdown_line(&mut text, "all", self.tests.iter().collect());
+        text.push('\n');
+        self.write_sums(&mut text);
         text
     }
 

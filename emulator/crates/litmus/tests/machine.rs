@@ -97,7 +97,7 @@ fn occurrences(name: &str, mode: Mode, hart: usize, change: Change) -> (u64, Ver
 #[test]
 fn a_machine_that_breaks_the_model_is_found_out() {
     const BOTH: &[Mode] = &[Mode::Interpreted, Mode::Timing];
-    // Timed, three harts' accesses would have to come between two of the fourth's, which are a miss apart.
+    // Timed, a hart executes accesses that are a few cycles apart in one turn, and others seldom come between.
     const INTERPRETED: &[Mode] = &[Mode::Interpreted];
     let faults: [(&str, &[Mode], usize, Change); 10] = [
         ("MP+fence.rw.rws", BOTH, 1, reverse),
@@ -108,8 +108,8 @@ fn a_machine_that_breaks_the_model_is_found_out() {
         ("WRC+fence.rw.rws", INTERPRETED, 2, reverse),
         ("IRIW+fence.rw.rws", INTERPRETED, 1, reverse),
         ("CoRR", INTERPRETED, 1, reverse),
-        ("lrsc+W", BOTH, 0, split),
-        ("amoadd+W", BOTH, 0, split),
+        ("lrsc+W", INTERPRETED, 0, split),
+        ("amoadd+W", INTERPRETED, 0, split),
     ];
     for (name, modes, hart, change) in faults {
         for &mode in modes {

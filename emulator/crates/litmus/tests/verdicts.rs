@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{Judged, Verdict, catalog};
 
-/// Verdicts on the outcome that each test is about. `true`: allowed.
+/// Verdicts on the outcome that each test is about, in three groups. `true`: allowed.
 ///
-/// Forbidden ones, but for the last group: the folder `tests/non-mixed-size/SAFE` of the repository `litmus-tests-riscv` (commit `dcb920f1`), whose
-/// configuration says of its tests that all should not be observed. Allowed ones, but for the last group: its folders `RELAX/…`, for the edges
-/// that the folder's name says are relaxed. Last group: the litmus tests of the unprivileged manual's appendix *RVWMO Explanatory Material*,
-/// with the outcomes that their captions permit and forbid.
+/// First: tests of the folder `tests/non-mixed-size/SAFE` of the repository `litmus-tests-riscv` (commit `dcb920f1`), whose configuration says that all
+/// of them should not be observed. Second: tests of its folders `RELAX/…`, each named after an edge that the model relaxes. Third: the litmus tests of
+/// the unprivileged manual's appendix *RVWMO Explanatory Material*, figures A.4 (of AMOs, too, by rule 3), A.5, A.6, A.14, A.15 and A.16, with the
+/// outcomes that captions and text permit and forbid, and what its text says of coherence, pairs and RCsc annotations.
 const PUBLISHED: &[(&str, bool)] = &[
     ("SB+fence.rw.rws", false),
     ("MP+fence.rw.rws", false),
@@ -55,7 +55,6 @@ const PUBLISHED: &[(&str, bool)] = &[
     ("Z6.5+fence.rw.rws", false),
     ("SB", true),
     ("SB+fence.rw.rw+po", true),
-    ("MP", true),
     ("MP+fence.rw.rw+po", true),
     ("MP+fence.w.w+po", true),
     ("MP+poprl+po", true),
@@ -63,17 +62,9 @@ const PUBLISHED: &[(&str, bool)] = &[
     ("MP+fence.w.w+ctrl", true),
     ("MP+po+poaqp", true),
     ("LB", true),
-    ("S", true),
     ("S+po+poaqp", true),
-    ("R", true),
     ("R+po+fence.rw.rw", true),
     ("2+2W", true),
-    ("IRIW", true),
-    ("WRC", true),
-    ("RWC", true),
-    ("ISA2", true),
-    ("3.SB", true),
-    ("Z6.5", true),
     ("CoRR", false),
     ("SB+rfi-fence.r.rs", true),
     ("SB+rfiap-addrs", false),
@@ -82,8 +73,8 @@ const PUBLISHED: &[(&str, bool)] = &[
     ("RDW", false),
     ("MP+fence.w.w+data-rfi-addr", false),
     ("MP+fence.w.w+addr-rfi-addr", false),
-    ("MP+fence.w.w+ctrl-rfi-addr", true),
-    ("LB+addr-pos", false),
+    ("MP+fence.w.w+data-wsi-rfi-addr", true),
+    ("LB+fence.rw.rw+addr-po", false),
     ("lrsc+W", false),
     ("SB+porlaqs", false),
 ];
@@ -107,6 +98,17 @@ fn the_model_says_what_is_published() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn plain_accesses_to_different_words_are_not_ordered() {
+    let tests = all();
+    for family in [
+        "MP", "SB", "LB", "S", "R", "2+2W", "WRC", "RWC", "WWC", "ISA2", "W+RWC", "3.SB", "3.LB",
+        "3.2W", "Z6.0", "Z6.3", "Z6.5", "IRIW", "IRRWIW", "IRWIW", "4.SB",
+    ] {
+        assert_eq!(tests[family].verdict_of_condition(), Verdict::Weak, "{family}");
+    }
 }
 
 #[test]
