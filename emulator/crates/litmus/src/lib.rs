@@ -1,5 +1,5 @@
-//! Litmus tests of RVWMO, the memory model of RISC-V: small programs of two to four harts that read and write shared words, all outcomes that the model
-//! allows of each, and how often the machine has each of them.
+//! Litmus tests of RVWMO, the memory model of RISC-V: small programs of two to four harts that read and write shared words, all outcomes
+//! that the model allows of each, and how often the machine has each of them.
 //!
 //! ```
 //! use litmus::{Model, allowed_outcomes, catalog};

@@ -1,4 +1,5 @@
-//! The axioms in the manual's words, against the relations without cycles in which the model has them: all global memory orders are enumerated.
+//! The axioms in the manual's words, against the relations without cycles in which the model has them: all global memory orders are
+//! enumerated.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,8 @@ fn outcomes_of_global_orders(program: &Program) -> BTreeSet<Outcome> {
     found
 }
 
-/// Puts another operation behind those of a global order that begins so, as far as preserved program order lets it, and judges complete orders.
+/// Puts another operation behind those of a global order that begins so, as far as preserved program order lets it, and judges complete
+/// orders.
 fn extend(
     events: &Events,
     program: &Program,

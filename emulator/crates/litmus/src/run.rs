@@ -18,8 +18,8 @@ use crate::program::{Outcome, Program};
 pub enum Mode {
     /// Interpreted, without timing. Harts take turns of a few instructions, of random number.
     Interpreted,
-    /// All code is translated to host code, without timing. Harts take turns of thousands of instructions, as translated code is not executed
-    /// near the end of a turn.
+    /// All code is translated to host code, without timing. Harts take turns of thousands of instructions, as translated code is not
+    /// executed near the end of a turn.
     Translated,
     /// Each hart under its timing core, which says when the hart has its turn; hot code is translated.
     Timing,
@@ -38,9 +38,9 @@ impl Mode {
         }
     }
 
-    /// Returns how harts begin an iteration. Timed harts would soon be far from each other without meeting, as caches serve one of them better, and
-    /// they do not leave the barrier in one cycle. Where turns are long, meeting would take a turn of each hart, and a batch has to be longer than a turn
-    /// for harts to be in it at once.
+    /// Returns how harts begin an iteration. Timed harts would soon be far from each other without meeting, as caches serve one of them
+    /// better, and they do not leave the barrier in one cycle. Where turns are long, meeting would take a turn of each hart, and a batch
+    /// has to be longer than a turn for harts to be in it at once.
     fn pace(self) -> Pace {
         match self {
             Self::Interpreted => Pace { meets: false, delays: 16, batch: 32 },

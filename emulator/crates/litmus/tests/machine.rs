@@ -82,7 +82,8 @@ fn split(instructions: Vec<Instruction>) -> Vec<Instruction> {
     instructions.into_iter().flat_map(plain).collect()
 }
 
-/// Runs what a machine with a fault would make of a test, and returns how often the test's own outcome occurred. The model of the test judges it.
+/// Runs what a machine with a fault would make of a test, and returns how often the test's own outcome occurred. The model of the test
+/// judges it.
 fn occurrences(name: &str, mode: Mode, hart: usize, change: Change) -> (u64, Verdict) {
     let program = catalog().into_iter().find(|program| program.name == name);
     let test = Judged::new(program.unwrap_or_else(|| panic!("{name} is not in the list")));

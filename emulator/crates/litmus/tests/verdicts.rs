@@ -6,10 +6,11 @@ use litmus::{Judged, Verdict, catalog};
 
 /// Verdicts on the outcome that each test is about, in three groups. `true`: allowed.
 ///
-/// First: tests of the folder `tests/non-mixed-size/SAFE` of the repository `litmus-tests-riscv` (commit `dcb920f1`), whose configuration says that all
-/// of them should not be observed. Second: tests of its folders `RELAX/…`, each named after an edge that the model relaxes. Third: the litmus tests of
-/// the unprivileged manual's appendix *RVWMO Explanatory Material*, figures A.4 (of AMOs, too, by rule 3), A.5, A.6, A.14, A.15 and A.16, with the
-/// outcomes that captions and text permit and forbid, and what its text says of coherence, pairs and RCsc annotations.
+/// First: tests of the folder `tests/non-mixed-size/SAFE` of the repository `litmus-tests-riscv` (commit `dcb920f1`), whose configuration says
+/// that all of them should not be observed. Second: tests of its folders `RELAX/…`, each named after an edge that the model relaxes. Third: the
+/// unprivileged manual's appendix *RVWMO Explanatory Material*, with the outcomes that the captions of its litmus tests permit and forbid (store
+/// buffer forwarding, PPOCA, fri-rfi, RSW, and three of rules 12 and 13), and what its text says of CoRR, RDW, forwarding from AMOs, pairs and
+/// RCsc annotations.
 const PUBLISHED: &[(&str, bool)] = &[
     ("SB+fence.rw.rws", false),
     ("MP+fence.rw.rws", false),
