@@ -252,3 +252,18 @@ fn a_fence_between_all_accesses_leaves_interleavings_only() {
         assert_eq!(test.allowed, test.sequential, "{}", test.program.name);
     }
 }
+
+#[test]
+fn a_forbidden_outcome_is_reported_in_every_form() {
+    use litmus::{Histogram, Mode, Results, TestResult};
+    let Some(test) = all().remove("SB+fence.rw.rws") else { panic!("it is in the list") };
+    // Both loads read zero three times; the other outcome is that of one hart after the other.
+    let histogram = Histogram::from([(0, 3), (1, 5)]);
+    let tests = vec![TestResult { test, histograms: vec![histogram] }];
+    let results = Results { modes: vec![Mode::Interpreted], tests, seconds: vec![1.0] };
+    assert_eq!(results.forbidden(), 3);
+    let line = "FORBIDDEN: SB+fence.rw.rws, interpreted: 0:r0=0 1:r0=0, 3 times";
+    assert!(results.text().lines().any(|text| text == line), "{}", results.text());
+    assert!(results.markdown().contains("| SB | 2 | 1 | 3 | 0 | 1 of 3 | 0 | 3 |"));
+    assert_eq!(results.json()["totals"]["interpreted"]["forbidden"], 3);
+}
