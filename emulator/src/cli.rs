@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use user_net::Forward;
 
 use crate::spec::epoch::Epoch;
-use crate::spec::{Mode, Net, Threads, Translator};
+use crate::spec::{HartOrder, Mode, Net, Threads, Translator};
 
 pub(crate) use format::{
     CoreFormat, EventsFormat, ExpandFormat, Format, ReportFormat, SamplesFormat, TablesFormat,
@@ -314,7 +314,7 @@ pub(crate) struct BootArgs {
     /// Memory.
     #[arg(long, default_value = "512M")]
     pub memory: String,
-    /// Number of harts, up to 8.
+    /// Number of harts, up to 16.
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub harts: u32,
     /// Functional (fast) or under the timing core.
@@ -326,6 +326,9 @@ pub(crate) struct BootArgs {
     /// Threads of the host that simulate one hart under the timing core; the results are the same.
     #[arg(long, value_enum, default_value = "auto")]
     pub threads: Threads,
+    /// How close to the order of simulated time several harts execute under the timing core.
+    #[arg(long, value_enum, default_value = "near")]
+    pub hart_order: HartOrder,
     /// Core preset: a name or a file. Without it boom-4w, or the core of what is restored.
     #[arg(long)]
     pub core: Option<String>,
@@ -365,7 +368,7 @@ pub(crate) struct ExecArgs {
     /// Bytes per line of the signature.
     #[arg(long, default_value = "4", value_name = "N")]
     pub signature_granularity: std::num::NonZeroUsize,
-    /// Number of harts, up to 8. All start at the entry point, with their number in a0.
+    /// Number of harts, up to 16. All start at the entry point, with their number in a0.
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub harts: u32,
     /// Give up after this many instructions of all harts (exit status 1).
@@ -383,6 +386,9 @@ pub(crate) struct ExecArgs {
     /// Threads of the host that simulate one hart under the timing core; the results are the same.
     #[arg(long, value_enum, default_value = "auto")]
     pub threads: Threads,
+    /// How close to the order of simulated time several harts execute under the timing core.
+    #[arg(long, value_enum, default_value = "near")]
+    pub hart_order: HartOrder,
     /// Record and profile the program, and write what `tipsim run` does: trace, profilers, report. Standard input is read to its end
     /// first, if it is a file or a pipe. The run spec is kept there as exec.toml, to change and to run again.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["signature", "stats", "counters"])]

@@ -457,6 +457,7 @@ fn machine_options(plan: &Plan, console: Output) -> MachineOptions<'_> {
         drives: &plan.drives,
         translator: plan.spec.run.translator,
         threads: plan.spec.run.threads,
+        hart_order: plan.spec.run.hart_order,
         epoch: plan.epoch,
         packages: plan.packages.as_ref().map(|packages| packages.root.as_path()),
         live: plan.spec.guest.net != Net::None,

@@ -28,7 +28,7 @@ pub(crate) use run::Run;
 use samplers::SamplerSpec;
 pub(crate) use set::{PROFILE_OPTIONS, Source, toml_message};
 use set::{apply, unfit};
-pub(crate) use simulation::{MAX_HARTS, Mode, Region, Threads, Translator};
+pub(crate) use simulation::{HartOrder, MAX_HARTS, Mode, Region, Threads, Translator};
 
 /// Bytes of a run spec that are read at most.
 const MAX_SPEC_BYTES: u64 = 16 << 20;

@@ -47,7 +47,7 @@ static void *work(void *argument) {
 int main(int argc, char **argv) {
     int threads = atoi(argv[1]);
     tasks = atoi(argv[2]);
-    pthread_t thread[8];
+    pthread_t thread[16];
     for (int i = 0; i < LOCKS; i++) pthread_mutex_init(&locks[i], NULL);
     for (long t = 0; t < threads; t++) pthread_create(&thread[t], NULL, work, (void *)t);
     for (int t = 0; t < threads; t++) pthread_join(thread[t], NULL);

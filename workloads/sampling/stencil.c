@@ -36,7 +36,7 @@ static void *work(void *argument) {
 }
 int main(int argc, char **argv) {
     threads = atoi(argv[1]), n = atoi(argv[2]), rounds = atoi(argv[3]);
-    pthread_t thread[8];
+    pthread_t thread[16];
     pthread_barrier_init(&barrier, NULL, threads);
     for (int g = 0; g < 2; g++) grid[g] = malloc(sizeof(double) * n * n);
     srand(1);

@@ -27,7 +27,7 @@ pub(crate) struct ProfileArgs {
     /// own are HOME, PATH and TERM.
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub env: Vec<String>,
-    /// Number of harts, up to 8.
+    /// Number of harts, up to 16.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_HARTS)))]
     pub harts: u32,
     /// Memory of the guest.

@@ -80,6 +80,7 @@ pub(crate) fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         drives: &args.drive,
         write_drives: true,
         threads: args.threads,
+        hart_order: args.hart_order,
         translator: args.translator,
         epoch: args.clock.seconds(),
         share: scripted.as_ref().map(Scripted::share).or(args.share.as_deref()),

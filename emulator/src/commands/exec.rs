@@ -19,7 +19,7 @@ use crate::gdb::{self, Debugger, UnderDebugger};
 use crate::guest_files::program::{Program, ProgramArguments, ProgramConsole};
 use crate::run_folder::EXEC_SPEC;
 use crate::spec::epoch::Epoch;
-use crate::spec::{Mode, Region, harts, parse_memory};
+use crate::spec::{HartOrder, Mode, Region, harts, parse_memory};
 
 /// Runs the ELF; the exit status is the test's.
 pub(crate) fn exec(args: &ExecArgs) -> anyhow::Result<u8> {
@@ -68,6 +68,9 @@ fn record(args: &ExecArgs, out: &Path) -> anyhow::Result<u8> {
     let most = i64::try_from(args.max_insts).unwrap_or(i64::MAX);
     let mut keys: Vec<(&str, toml::Value)> =
         vec![("region", toml::Value::try_from(region)?), ("max_instructions", most.into())];
+    if args.hart_order != HartOrder::default() {
+        keys.push(("hart_order", toml::Value::try_from(args.hart_order)?));
+    }
     if input.is_some() {
         keys.push(("input", MADE_INPUT.into()));
     }
@@ -112,6 +115,7 @@ fn execute(args: &ExecArgs) -> anyhow::Result<u8> {
         harts: harts(args.harts)?,
         console: Output::new(Box::new(std::io::stdout())),
         threads: args.threads,
+        hart_order: args.hart_order,
         translator: args.translator,
         epoch: Epoch::Fixed.seconds(),
         ..MachineOptions::new(memory, &preset)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use simulation::{Mode, Region, SamplingPlan, Threads, Translator};
+use simulation::{HartOrder, Mode, Region, SamplingPlan, Threads, Translator};
 
 use super::quantity::parse_duration;
 
@@ -21,6 +21,9 @@ pub(crate) struct Run {
     /// Threads of the host that simulate under the timing core. Not part of what a run is: results are the same.
     #[serde(skip_serializing)]
     pub threads: Threads,
+    /// How close to the order of simulated time several harts execute under timing cores.
+    #[serde(skip_serializing_if = "is_default_order")]
+    pub hart_order: HartOrder,
     /// A functional boot is done once: later runs go on from where its guest mounts the shared folder.
     pub checkpoint: bool,
     /// Shell command that the guest runs; none: the guest's own init decides.
@@ -71,6 +74,11 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_default_order(order: &HartOrder) -> bool {
+    *order == HartOrder::default()
+}
+
 fn is_default_max_idle(text: &str) -> bool {
     text == MAX_IDLE
 }
@@ -81,6 +89,7 @@ impl Default for Run {
             boot: Mode::default(),
             translator: Translator::default(),
             threads: Threads::default(),
+            hart_order: HartOrder::default(),
             checkpoint: true,
             command: None,
             files: Vec::new(),

@@ -15,7 +15,7 @@
 
 #define PAGE 4096
 #define BLOCKS 16
-#define HARTS 8
+#define HARTS 16
 
 static const char *way;
 static int times, harts, failures;

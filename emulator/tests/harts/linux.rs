@@ -91,7 +91,7 @@ fn harts_execute_what_files_and_memory_hold_and_locks_hold() {
         stress.as_ref().map_or(1, |often| often.parse().expect("TIPSIM_STRESS: expected a number"));
     let dir = scratch("harts-linux");
     prepare(&dir);
-    for harts in [2, 4, 8] {
+    for harts in [2, 4, 16] {
         for mode in MODES {
             if mode != "eager" || stress.is_some() {
                 run(&dir, harts, mode, often);

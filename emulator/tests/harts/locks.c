@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define THREADS 8
+#define THREADS 16
 
 static long times;
 static int harts;

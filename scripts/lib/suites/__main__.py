@@ -25,7 +25,7 @@ def parse() -> tuple[argparse.Namespace, list[str]]:
     one.add_argument("--spec-dir", type=pathlib.Path)
     one.add_argument("--parsec-dir", type=pathlib.Path)
     one.add_argument("--size")
-    one.add_argument("--threads", type=int, default=1, choices=range(1, 9))
+    one.add_argument("--threads", type=int, default=1, choices=range(1, 17))
     one.add_argument("--out", type=pathlib.Path)
     two = commands.add_parser("run")
     two.add_argument("folder", type=pathlib.Path)

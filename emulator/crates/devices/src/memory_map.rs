@@ -13,7 +13,7 @@ use crate::virtio::VIRTIO_SIZE;
 pub const RAM_BASE: u64 = 0x8000_0000;
 
 /// Harts of a machine at most: so many TIP units have a place.
-const HARTS: u32 = 8;
+const HARTS: u32 = 16;
 
 /// Place of a device, or of several of the same kind one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,10 +84,10 @@ pub const TIP_UNITS: Region = Region {
 /// Performance monitoring units of the last-level cache and of the memory controller.
 pub const UNCORE_PMUS: Region = Region {
     name: "PMUs of last-level cache and memory controller",
-    base: 0x1004_8000,
+    base: 0x1005_0000,
     size: 0x1000,
     count: 2,
-    first_source: Some(40),
+    first_source: Some(48),
 };
 
 /// All devices that have a place of their own, in order of address.

@@ -26,7 +26,7 @@ pub(crate) enum Rest {
 }
 
 /// The most harts that a machine has.
-pub(crate) const MAX_HARTS: usize = 8;
+pub(crate) const MAX_HARTS: usize = crate::MAX_HARTS as usize;
 
 /// How harts execute between units of a sampled region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use machine::{Hart, ResetState};
 use snapshot::{Archive, Snapshot};
 
 use crate::error::SimulationError;
-use crate::options::{Threads, Translator};
+use crate::options::{HartOrder, Threads, Translator};
 
 /// The harts, in order of their numbers. There is at least one.
 pub struct Harts {
@@ -43,6 +43,12 @@ impl Harts {
         };
         let harts = (0..count.max(1)).map(new_hart).collect::<Result<_, SimulationError>>()?;
         Ok(Self { harts, translator, apart })
+    }
+
+    /// Sets how close to the order of simulated time the harts execute under timing cores.
+    pub(crate) fn set_order(&mut self, order: HartOrder) {
+        let each = order == HartOrder::EachInstruction;
+        self.harts.iter_mut().for_each(|hart| hart.order_each_instruction(each));
     }
 
     /// Returns the first hart.

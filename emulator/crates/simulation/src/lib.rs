@@ -54,7 +54,7 @@ pub use engine::Engine;
 pub use error::SimulationError;
 pub use harts::Harts;
 pub use laps::{Lap, Laps};
-pub use options::{MAX_HARTS, MachineOptions, Mode, Region, Threads, Translator};
+pub use options::{HartOrder, MAX_HARTS, MachineOptions, Mode, Region, Threads, Translator};
 pub use recording::{Profilers, Recorded, Recording, RecordingError, TraceOutput};
 pub use region::{RegionState, RegionSummary, RunPosition, Stretch};
 pub use sampling::{

@@ -8,7 +8,7 @@ use timing::Preset;
 use user_net::UserNet;
 
 /// Most harts of a machine: what the guest's kernel is built for.
-pub const MAX_HARTS: u32 = 8;
+pub const MAX_HARTS: u32 = 16;
 
 /// What executes the guest's instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -71,6 +71,18 @@ impl Threads {
     }
 }
 
+/// How close to the order of simulated time several harts execute under timing cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum HartOrder {
+    /// Accesses to devices and to lines that harts contend for are in order to within some ten cycles, others to within some hundred.
+    #[default]
+    Near,
+    /// All instructions are in the order in which they are decoded. It takes many times as long.
+    EachInstruction,
+}
+
 /// What is profiled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -111,6 +123,8 @@ pub struct MachineOptions<'a> {
     pub translator: Translator,
     /// Threads that simulate under the timing core.
     pub threads: Threads,
+    /// How close to the order of simulated time several harts execute under timing cores.
+    pub hart_order: HartOrder,
     /// Unix time that the guest's clock shows at reset, in seconds.
     pub epoch: u64,
     /// Host folder for the guest, virtio-fs tag `out`.
@@ -140,6 +154,7 @@ impl<'a> MachineOptions<'a> {
             write_drives: false,
             translator: Translator::default(),
             threads: Threads::default(),
+            hart_order: HartOrder::default(),
             epoch: 0,
             share: None,
             packages: None,

@@ -147,7 +147,8 @@ impl System {
         }
 
         let extensions = options.preset.isa.extensions();
-        let harts = Harts::new(options.harts, extensions, options.translator, options.threads)?;
+        let mut harts = Harts::new(options.harts, extensions, options.translator, options.threads)?;
+        harts.set_order(options.hart_order);
         let width = options.preset.decode.width as usize;
         let unit = |_: &Hart| SharedTip::new(TipUnit::new(width, clock_hz));
         let tips: Vec<_> = harts.iter().map(unit).collect();

@@ -51,9 +51,11 @@
 #define UNCORE_SELECT_EVENT_SHIFT 0
 #define UNCORE_SELECT_EVENT_MASK 0xffULL /* number of the event; 0 counts nothing */
 #define UNCORE_SELECT_HARTS_SHIFT 8
-#define UNCORE_SELECT_HARTS_MASK 0xff00ULL /* a bit for each hart on whose behalf; 0: all */
+#define UNCORE_SELECT_HARTS_MASK 0xff00ULL /* a bit for each of harts 0 to 7 on whose behalf; with HARTS_HIGH 0: all harts */
 #define UNCORE_SELECT_ORIGINS_SHIFT 16
 #define UNCORE_SELECT_ORIGINS_MASK 0x3f0000ULL /* a bit for each origin; 0: all */
+#define UNCORE_SELECT_HARTS_HIGH_SHIFT 24
+#define UNCORE_SELECT_HARTS_HIGH_MASK 0xff000000ULL /* a bit for each of harts 8 to 15 */
 
 /* What a counter has counted, modulo 2^64. Of an event that is a level: how much there is now, and writes do nothing. (RW) */
 #define UNCORE_COUNT(n) (0x80 + 8 * (n))

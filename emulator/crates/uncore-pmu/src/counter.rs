@@ -5,8 +5,8 @@ use crate::{Event, Unit};
 /// Whose requests are counted: masks of which no bit or at least one is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestFilter {
-    /// A bit per hart; 0: all.
-    pub harts: u8,
+    /// A bit for each of 16 harts; 0: all.
+    pub harts: u16,
     /// A bit for each of [`crate::ORIGINS`]; 0: all.
     pub origins: u8,
 }
@@ -40,8 +40,8 @@ impl Counter {
     }
 
     pub(crate) fn selection(&self) -> RequestFilter {
-        let [_, harts, origins, _] = self.select.to_le_bytes();
-        RequestFilter { harts, origins }
+        let [_, low, origins, high] = self.select.to_le_bytes();
+        RequestFilter { harts: u16::from_le_bytes([low, high]), origins }
     }
 
     pub(crate) fn start(&mut self, total: u64) {

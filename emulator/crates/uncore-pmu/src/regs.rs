@@ -22,8 +22,9 @@ register_table::registers! {
     Cycles "CYCLES" 0x38 "RW" "Core cycles counted." [];
     Select "SELECT" 0x40 * 8 "RW" "What a counter counts." select [
         EVENT 7:0 "number of the event; 0 counts nothing",
-        HARTS 15:8 "a bit for each hart on whose behalf; 0: all",
+        HARTS 15:8 "a bit for each of harts 0 to 7 on whose behalf; with HARTS_HIGH 0: all harts",
         ORIGINS 21:16 "a bit for each origin; 0: all",
+        HARTS_HIGH 31:24 "a bit for each of harts 8 to 15",
     ];
     Count "COUNT" 0x80 * 8 "RW" "What a counter has counted, modulo 2^64. Of an event that is a level: how much there is now, and writes do nothing." [];
 }

@@ -205,8 +205,12 @@ impl Contention {
         line.is_lock() || conflicts
     }
 
-    /// Notes that a hart has to wait for its turn to access the line that holds a byte.
+    /// Notes that a hart has to wait for its turn to access the line that holds a byte. A hart that polls the line says nothing by that of whether others
+    /// will write to it.
     pub(super) fn waits(&mut self, hart: usize, at: usize, writes: bool) {
+        if self.last.get(hart) == Some(&(at >> LINE_BITS)) {
+            return;
+        }
         let line = self.lines.get_mut(at >> LINE_BITS);
         let Some(line) = line.filter(|line| LineState(**line).is_contended()) else { return };
         let after = LineState(*line).after_wait(hart, writes);
@@ -293,6 +297,11 @@ mod tests {
         let mut contention = contention();
         atomic(&mut contention, 0);
         atomic(&mut contention, 1);
+        contention.accessed_last(1, LOCK);
+        contention.waits(1, LOCK, true);
+        contention.waits(1, LOCK, true);
+        assert!(contention.must_wait(1, LOCK, true), "it polls");
+        contention.accessed_last(1, DATA);
         let waits = |contention: &mut Contention| {
             let wait = |_: &usize| {
                 contention.waits(1, LOCK, true);

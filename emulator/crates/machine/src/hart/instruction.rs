@@ -65,6 +65,8 @@ pub(crate) struct Turns {
     pub awaits_turn: bool,
     /// Physical address of that instruction's access, if it is not to a device, and whether it is a store.
     pub awaited_line: Option<(u64, bool)>,
+    /// Each instruction has its turn ([`Hart::order_each_instruction`](super::Hart::order_each_instruction)).
+    pub order_each: bool,
 }
 
 // How the hart was set up, and what one run works out, stay as they are.
@@ -75,5 +77,6 @@ snapshot::snapshot!(Turns { reached } keeps {
     next_is_in_order,
     run_is_in_order,
     awaits_turn,
-    awaited_line
+    awaited_line,
+    order_each
 });

@@ -128,12 +128,15 @@ impl Hart {
         }
     }
 
-    /// Returns whether an instruction of a run has to wait for the hart's turn before it accesses RAM at a physical address.
-    fn must_wait(&mut self, bus: &mut Bus, pa: u64, kind: MemKind) -> bool {
+    /// Returns whether an instruction of a run has to wait for the hart's turn before it accesses RAM at a physical address. `count`: number of instructions
+    /// that the hart has executed before.
+    fn must_wait(&mut self, bus: &mut Bus, pa: u64, kind: MemKind, count: u64) -> bool {
         let in_run = self.instruction.run.is_none();
+        // When a run begins is known, and not when its later instructions are decoded.
+        let is_in_order = self.turns.run_is_in_order && count == self.progress.count;
         let must_wait = in_run
             && self.turns.in_turns
-            && !self.turns.run_is_in_order
+            && !is_in_order
             && bus.ram.must_wait(self.id, pa, kind == MemKind::Store);
         if must_wait {
             self.turns.awaits_turn = true;
@@ -144,9 +147,9 @@ impl Hart {
 
     /// Returns whether an instruction of a run has to wait for the hart's turn before it accesses a place in RAM. An access to a device waits outside the
     /// run.
-    fn must_wait_for(&mut self, bus: &mut Bus, place: Place, kind: MemKind) -> bool {
+    fn must_wait_for(&mut self, bus: &mut Bus, place: Place, kind: MemKind, count: u64) -> bool {
         self.turns.awaits_turn |= self.turns.in_turns && !place.ram;
-        place.ram && self.must_wait(bus, place.pa, kind)
+        place.ram && self.must_wait(bus, place.pa, kind, count)
     }
 
     /// Notes the first accesses that the timing model got last: which lines they are to, if the hart takes turns with others. `is_atomic`: they are those of
@@ -192,7 +195,7 @@ impl Hart {
             && env.bus.ram.has_contended_lines(self.host.physical(host))
         {
             let pa = self.host.physical(host);
-            if self.must_wait(env.bus, pa, MemKind::Load) {
+            if self.must_wait(env.bus, pa, MemKind::Load, count) {
                 return Err(fault);
             }
             self.note(va, host, size.into(), MemKind::Load);
@@ -202,7 +205,7 @@ impl Hart {
         let (place, second) = self.places(env, va, size, Access::Load)?;
         *self.instruction.accesses.current() =
             MemAccess::new(MemKind::Load, va, place.pa, size, !place.ram);
-        if T::TIMED && self.must_wait_for(env.bus, place, MemKind::Load) {
+        if T::TIMED && self.must_wait_for(env.bus, place, MemKind::Load, count) {
             return Err(fault);
         }
         if T::WARMS && place.ram {
@@ -254,7 +257,7 @@ impl Hart {
             && env.bus.ram.page_flags(self.host.physical(host)) & Ram::WATCHED == 0
         {
             let pa = self.host.physical(host);
-            if self.must_wait(env.bus, pa, MemKind::Store) {
+            if self.must_wait(env.bus, pa, MemKind::Store, count) {
                 return Err(fault);
             }
             self.note(va, host, size.into(), MemKind::Store);
@@ -265,7 +268,7 @@ impl Hart {
         let (place, second) = self.places(env, va, size, Access::Store)?;
         *self.instruction.accesses.current() =
             MemAccess::new(MemKind::Store, va, place.pa, size, !place.ram);
-        if T::TIMED && self.must_wait_for(env.bus, place, MemKind::Store) {
+        if T::TIMED && self.must_wait_for(env.bus, place, MemKind::Store, count) {
             return Err(fault);
         }
         if self.instruction.run.is_none() {

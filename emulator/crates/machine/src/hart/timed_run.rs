@@ -65,7 +65,11 @@ impl Hart {
         (hart.turns.awaits_turn, hart.turns.awaited_line) = (false, None);
         let is_long =
             !hart.turns.run_is_in_order && hart.instruction.decoded_at.saturating_add(SOON) < due;
-        let most = if is_long { RUN_STEPS } else { STEPS_BEFORE_DUE };
+        let most = match (hart.turns.order_each, is_long) {
+            (true, _) => 1,
+            (false, true) => RUN_STEPS,
+            (false, false) => STEPS_BEFORE_DUE,
+        };
         let most = usize::try_from(left).map_or(most, |left| left.min(most));
         let mut length = RunLength::default();
         hart.instruction.accesses.begin();

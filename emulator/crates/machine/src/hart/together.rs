@@ -10,14 +10,28 @@ use super::{Env, Hart, Limit, RunExit};
 /// of a turn.
 const UNTIMED_TURN: u64 = 8192;
 
-/// Cycles by which contended accesses and those to devices may be out of order, beside a run of 32 instructions that begins within them: a hart goes on for at
-/// least so much from where no other hart is behind it.
+/// Cycles by which contended accesses and those to devices may be out of order: a hart goes on for at least so much from where no other hart is behind it.
 const ORDER_SLACK: u64 = 16;
 
 /// Cycles by which a hart under a timing model may go ahead of the others as long as it accesses no contended line and no device, beside a run of 128
-/// instructions; twice as many ahead of a hart that the hart wakes. Interrupts of other harts, and what a hart writes to a line that was not contended
-/// before, come to others at most that much too late or too early.
+/// instructions. Interrupts of other harts, and what a hart writes to a line that was not contended before, come to others at most that much too late or
+/// too early.
 const MOST_AHEAD: u64 = 512;
+
+/// How far from the order of simulated time harts may execute under timing models, in cycles.
+#[derive(Clone, Copy)]
+struct Order {
+    /// See [`ORDER_SLACK`].
+    slack: u64,
+    /// See [`MOST_AHEAD`].
+    most_ahead: u64,
+}
+
+impl Order {
+    const NEAR: Self = Self { slack: ORDER_SLACK, most_ahead: MOST_AHEAD };
+    /// The hart that is furthest behind executes an instruction.
+    const EACH_INSTRUCTION: Self = Self { slack: 1, most_ahead: 1 };
+}
 
 /// Length in cycles of a turn of harts that execute without timing at the pace of a model: short enough that harts hand over locks about as they do
 /// under timing models.
@@ -109,6 +123,8 @@ fn take_timed_turns<T: TimingModel>(
         hart.turns.in_turns = true;
         hart.enter(&mut Env { bus, timing: *timing });
     }
+    let each = harts.iter().any(|(hart, _)| hart.turns.order_each);
+    let Order { slack, most_ahead } = if each { Order::EACH_INSTRUCTION } else { Order::NEAR };
     let executed = |harts: &[(&mut Hart, &mut T)]| -> u64 {
         let counts = harts.iter().map(|(hart, _)| hart.progress.count);
         counts.fold(0, u64::wrapping_add)
@@ -136,10 +152,13 @@ fn take_timed_turns<T: TimingModel>(
         timing.other_harts_executed();
         bus.ram.pass(now);
         let in_order_until =
-            others.clamp(now.saturating_add(ORDER_SLACK), now.saturating_add(MOST_AHEAD));
+            others.clamp(now.saturating_add(slack), now.saturating_add(most_ahead));
         (hart.turns.in_order_until, hart.turns.next_is_in_order) = (in_order_until, true);
+        // A hart that all others are far ahead of, or asleep, has enough to do that is in order.
+        let is_far_behind = in_order_until == now.saturating_add(most_ahead);
+        let ahead = if each || is_far_behind { 0 } else { most_ahead };
+        let until = in_order_until.saturating_add(ahead);
         // What a device does next, it does in order, too.
-        let until = in_order_until.saturating_add(MOST_AHEAD);
         let until = Limit::cycle(until.min(bus.next_event().max(in_order_until)));
         let exit = hart.go_on(&mut Env { bus, timing: *timing }, until);
         if exit != RunExit::Limit {
@@ -225,6 +244,12 @@ fn take_paced_turns<T: TimingModel>(
 }
 
 impl Hart {
+    /// Sets whether, of several harts under timing models, the one that is furthest behind executes a single instruction before it is looked again which one
+    /// that is, whatever the instruction accesses. Cycles of other turns are judged by those of such turns, which take many times as long.
+    pub fn order_each_instruction(&mut self, on: bool) {
+        self.turns.order_each = on;
+    }
+
     /// Lets the timing model of a sleeping hart sleep at least up to `cycle`, as if the hart had been looked at then; does nothing to a hart that is
     /// awake. Only between runs under timing models.
     pub fn pass_sleep<T: TimingModel>(&mut self, timing: &mut T, cycle: u64) {

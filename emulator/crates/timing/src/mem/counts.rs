@@ -8,7 +8,7 @@ use snapshot::{Archive, Snapshot};
 use super::origin::Origin;
 
 /// Harts that share a memory, at most.
-const HARTS: usize = 8;
+const HARTS: usize = 16;
 
 /// What is counted of the last-level cache and memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,12 +73,12 @@ impl Snapshot for UncoreCounts {
 
 impl UncoreCounts {
     /// Returns the sum over harts and origins, a bit each; no bit: all.
-    pub fn sum(&self, kind: UncoreCount, harts: u8, origins: u8) -> u64 {
-        let wanted = |mask: u8, bit: usize| mask == 0 || mask >> bit & 1 != 0;
+    pub fn sum(&self, kind: UncoreCount, harts: u16, origins: u8) -> u64 {
+        let wanted = |mask: u16, bit: usize| mask == 0 || mask >> bit & 1 != 0;
         let mut sum = 0u64;
         for hart in (0..HARTS).filter(|&hart| wanted(harts, hart)) {
             for origin in Origin::ALL {
-                if wanted(origins, origin as usize) {
+                if wanted(origins.into(), origin as usize) {
                     sum = sum.wrapping_add(self.of(hart, origin).get(kind));
                 }
             }
@@ -211,11 +211,11 @@ mod tests {
     fn a_line_belongs_to_who_brought_it() {
         let counts = UncoreCounts::default();
         let mut owners = LineOwners::new(4);
-        owners.fill(3, 7, Origin::WriteBack, &counts);
+        owners.fill(3, 15, Origin::WriteBack, &counts);
         owners.fill(2, 0, Origin::Fetch, &counts);
         owners.fill(3, 0, Origin::Fetch, &counts);
         let lines = |harts| counts.sum(UncoreCount::Lines, harts, 0);
-        assert_eq!((lines(1), lines(1 << 7)), (2, 0));
+        assert_eq!((lines(1), lines(1 << 15)), (2, 0));
         counts.clear_lines();
         assert_eq!(lines(0), 0);
         owners.recount(&counts);

@@ -11,7 +11,7 @@ use crate::Preset;
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
     /// Harts whose caches hold the line; a bit each.
-    holders: u8,
+    holders: u16,
     /// The one holder may write without asking (MESI: exclusive, or modified).
     alone: bool,
     /// The one holder has written (MESI: modified).

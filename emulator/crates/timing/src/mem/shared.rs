@@ -19,12 +19,12 @@ use crate::Preset;
 pub struct SharedMemory(Arc<Mutex<Shared>>);
 
 impl SharedMemory {
-    /// Returns the memory of `harts` harts, at most 8, with an empty last-level cache.
+    /// Returns the memory of `harts` harts, at most 16, with an empty last-level cache.
     pub fn new(preset: &Preset, harts: usize) -> Self {
         Self::counting(preset, harts, UncoreCounts::default())
     }
 
-    /// Returns the memory of `harts` harts, at most 8, with an empty last-level cache; it adds what it does to
+    /// Returns the memory of `harts` harts, at most 16, with an empty last-level cache; it adds what it does to
     /// `counts`.
     pub fn counting(preset: &Preset, harts: usize, counts: UncoreCounts) -> Self {
         let llc = &preset.llc;

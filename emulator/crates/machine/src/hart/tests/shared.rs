@@ -71,7 +71,7 @@ fn overwritten_loop(
     machine.bus.add_device(0x5000_0000, 0x1000, None, Box::new(writer)).unwrap();
     for n in 0..=TIMES {
         // Before it is written again, whatever a hart is ahead, and some turns after it was.
-        assert_eq!(run(&mut machine, (n + 1) * PERIOD - 1100), RunExit::Limit);
+        assert_eq!(run(&mut machine, (n + 1) * PERIOD - 700), RunExit::Limit);
         for hart in &machine.harts {
             assert_eq!(hart.reg(3), n, "{translate:?}, hart {} of {harts}", hart.id());
         }
