@@ -11,7 +11,7 @@ fn bash_completes_commands_options_and_values() {
     std::fs::write(&script, text).unwrap();
     for (words, expected) in [
         ("tipsim rep", "report"),
-        ("tipsim boot --hart", "--harts"),
+        ("tipsim boot --mem", "--memory"),
         ("tipsim boot --mode ti", "timing"),
     ] {
         let (before, last) = words.rsplit_once(' ').unwrap();

@@ -388,7 +388,7 @@ fn a_mistake_in_an_option_leaves_the_results() {
     let text = read(dir.join("out/profile.toml"));
     let memory = profile(&["--memory", "nonsense"]);
     assert_error(&memory, 2, &["memory", "nonsense"]);
-    assert_eq!(profile(&["--harts", "9"]).status.code(), Some(2));
+    assert_eq!(profile(&["--harts", "17"]).status.code(), Some(2));
     assert_eq!(read(dir.join("out/profile.toml")), text);
     assert_eq!(report(&dir.join("out"), &[]).status.code(), Some(0));
     assert!(!dir.join("out.old").exists());
