@@ -85,7 +85,7 @@ fn errors_of_what_is_set_blame_the_option() {
         ("guest.memroy=1G", "--set guest.memroy=1G: unknown field `memroy`"),
         ("guest.memroy=1G", "did you mean `memory`?"),
         ("run.boot=slow", "--set run.boot=slow: unknown variant `slow`"),
-        ("guest.harts=9", "--set guest.harts=9: guest.harts: expected 1 to 8, found 9"),
+        ("guest.harts=17", "--set guest.harts=17: guest.harts: expected 1 to 16, found 17"),
         ("guest.memory=lots", "--set guest.memory=lots: guest.memory: expected a size"),
         ("record.level=0", "--set record.level=0: record.level:"),
         ("guest.harts.x=1", "--set guest.harts.x=1: harts is not a table"),
@@ -104,8 +104,8 @@ fn errors_of_what_is_set_blame_the_option() {
         assert!(!error.contains("base.toml"), "{set}: {error}");
     }
     // What another option sets, or nothing does, is not blamed on this one.
-    let error = load(&["guest.harts=9", "guest.memory=1G"]).unwrap_err();
-    assert!(error.starts_with("--set guest.harts=9:"), "{error}");
+    let error = load(&["guest.harts=17", "guest.memory=1G"]).unwrap_err();
+    assert!(error.starts_with("--set guest.harts=17:"), "{error}");
     let error = load(&["run.warm=true", "guest.harts=2"]).unwrap_err();
     assert!(error.contains("run.warm: expected guest.harts = 1 with it, found 2"), "{error}");
     let stores = [
@@ -119,7 +119,7 @@ fn errors_of_what_is_set_blame_the_option() {
     assert!(load(&stores[..3]).unwrap().run.warm);
     assert_eq!(load(&["run.command='false'"]).unwrap().run.command.unwrap(), "false");
     assert_eq!(load(&["run.command=echo 1=2"]).unwrap().run.command.unwrap(), "echo 1=2");
-    std::fs::write(&path, "[guest]\nharts = 9\n").unwrap();
+    std::fs::write(&path, "[guest]\nharts = 17\n").unwrap();
     let error = load(&["guest.memory=1G"]).unwrap_err();
     assert!(error.contains("base.toml: guest.harts"), "{error}");
     std::fs::write(&path, "[run]\ncommand = false\n").unwrap();
