@@ -326,7 +326,8 @@ pub(crate) struct BootArgs {
     /// Threads of the host that simulate one hart under the timing core; the results are the same.
     #[arg(long, value_enum, default_value = "auto")]
     pub threads: Threads,
-    /// How close to the order of simulated time several harts execute under the timing core.
+    /// How close to the order of simulated time several harts execute under the timing core: accesses to devices and to lines that harts contend for to
+    /// within 16 cycles, and others to within 512; or each instruction by itself, which takes up to five times as long.
     #[arg(long, value_enum, default_value = "near")]
     pub hart_order: HartOrder,
     /// Core preset: a name or a file. Without it boom-4w, or the core of what is restored.
@@ -386,7 +387,8 @@ pub(crate) struct ExecArgs {
     /// Threads of the host that simulate one hart under the timing core; the results are the same.
     #[arg(long, value_enum, default_value = "auto")]
     pub threads: Threads,
-    /// How close to the order of simulated time several harts execute under the timing core.
+    /// How close to the order of simulated time several harts execute under the timing core: accesses to devices and to lines that harts contend for to
+    /// within 16 cycles, and others to within 512; or each instruction by itself, which takes up to five times as long.
     #[arg(long, value_enum, default_value = "near")]
     pub hart_order: HartOrder,
     /// Record and profile the program, and write what `tipsim run` does: trace, profilers, report. Standard input is read to its end

@@ -243,6 +243,9 @@ impl Spec {
                 self.guest.harts
             ));
         }
+        if self.run.hart_order != HartOrder::default() && self.guest.harts == 1 {
+            return Err("run.hart_order: expected guest.harts of 2 or more with it, found 1".into());
+        }
         check_names(&self.guest.packages)?;
         parse_duration(&self.run.max_idle).map_err(|e| format!("run.max_idle: {e}"))?;
         for name in self.run.env.keys() {

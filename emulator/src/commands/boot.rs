@@ -20,7 +20,7 @@ use crate::gdb::{self, Debugger, UnderDebugger};
 use crate::guest_files::images::GuestFiles;
 use crate::host::signals::{self, SessionEnd};
 use crate::host::terminal::Terminal;
-use crate::spec::{self, Mode, Net, harts, parse_memory};
+use crate::spec::{self, HartOrder, Mode, Net, harts, parse_memory};
 use console::Console;
 use scripted::Scripted;
 
@@ -61,6 +61,9 @@ pub(crate) fn boot(args: &BootArgs) -> anyhow::Result<u8> {
         }
     }
     crate::commands::core::apply(&mut preset, &args.set)?;
+    if args.hart_order != HartOrder::default() && args.mode != Mode::Timing {
+        return Err(BadInput("--hart-order: expected --mode timing".to_owned()).into());
+    }
     let memory = memory.map_err(|e| BadInput(format!("--memory: {e}")))?;
     crate::host::memory::check("--memory", memory)?;
     let variables = command::variables(&args.env)?;

@@ -111,6 +111,9 @@ fn execute(args: &ExecArgs) -> anyhow::Result<u8> {
     if args.counters.is_some() && mode != Mode::Timing {
         return Err(BadInput("--counters: expected --mode timing".to_owned()).into());
     }
+    if args.hart_order != HartOrder::default() && mode != Mode::Timing {
+        return Err(BadInput("--hart-order: expected --mode timing".to_owned()).into());
+    }
     let mut system = System::new(MachineOptions {
         harts: harts(args.harts)?,
         console: Output::new(Box::new(std::io::stdout())),

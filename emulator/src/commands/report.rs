@@ -511,17 +511,26 @@ fn compare(args: &ReportArgs) -> anyhow::Result<u8> {
         anyhow::Ok(report.titled(&dir.display().to_string(), when(run)))
     };
     let mut reports: Vec<Run> = dirs.iter().zip(&runs).map(read).collect::<Result<_, _>>()?;
-    if let [one, several] = &mut reports[..]
-        && args.one_hart.is_none()
-        && one.has_speedup_to(several)
-    {
-        match evaluation::kept(&runs[0], None) {
-            Ok(evaluation) => *one = one.clone().with_stack_of(&evaluation),
-            Err(error) => eprintln!(
-                "tipsim: {}: {}: {error}: no speed-up stack (tipsim report --rebuild makes the file of the run's trace)",
-                dirs[0].display(),
-                evaluation::EVALUATION,
-            ),
+    if args.one_hart.is_none() && Run::differ_in_harts(&reports) {
+        let reason = match &mut reports[..] {
+            [one, several] => match one.no_speedup_to(several) {
+                None => match evaluation::kept(&runs[0], None) {
+                    Ok(evaluation) => {
+                        *one = one.clone().with_stack_of(&evaluation);
+                        None
+                    }
+                    Err(error) => Some(format!(
+                        "{}: the evaluation of its trace ({}, which tipsim report --rebuild makes of trace.tip) cannot be read: {error}",
+                        dirs[0].display(),
+                        evaluation::EVALUATION,
+                    )),
+                },
+                reason => reason,
+            },
+            _ => Some("expected two runs, the first on one hart".to_owned()),
+        };
+        if let Some(reason) = reason {
+            eprintln!("tipsim: no speed-up is told: {reason}");
         }
     }
     if let [before, after] = &reports[..] {

@@ -85,6 +85,10 @@ fn errors_of_what_is_set_blame_the_option() {
         ("guest.memroy=1G", "--set guest.memroy=1G: unknown field `memroy`"),
         ("guest.memroy=1G", "did you mean `memory`?"),
         ("run.boot=slow", "--set run.boot=slow: unknown variant `slow`"),
+        (
+            "run.hart_order=each-instruction",
+            "run.hart_order: expected guest.harts of 2 or more with it, found 1",
+        ),
         ("guest.harts=17", "--set guest.harts=17: guest.harts: expected 1 to 16, found 17"),
         ("guest.memory=lots", "--set guest.memory=lots: guest.memory: expected a size"),
         ("record.level=0", "--set record.level=0: record.level:"),

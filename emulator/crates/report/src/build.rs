@@ -141,7 +141,8 @@ impl Report {
             speedup: (inputs.of_all_harts
                 && inputs.harts.len() > 1
                 && common.meta.sampled_words().is_none())
-            .then(|| SpeedupStack::new(evaluation, inputs.harts.len())),
+            .then(|| SpeedupStack::new(evaluation, inputs.harts.len()))
+            .filter(SpeedupStack::has_user_mode),
             harts: harts::harts(&common, inputs.harts),
             sensitivity: sensitivity::sensitivity(&common),
             precise: samples

@@ -92,6 +92,20 @@ impl SpeedupStack {
         }
     }
 
+    /// Returns whether anything was executed in user mode. The stack says nothing of a bare-metal program, all of which is machine mode.
+    pub(crate) fn has_user_mode(&self) -> bool {
+        use SpeedupComponent as Of;
+        let of_user = [Of::Base, Of::SharedCache, Of::Memory, Of::OtherHarts, Of::Stores];
+        of_user.into_iter().any(|component| self.cycles_of(component) != 0)
+    }
+
+    /// Returns whether each component is there once, and all together are the stack's cycles, as in no stack from a damaged file.
+    pub(crate) fn is_sound(&self) -> bool {
+        let are_there = self.components.iter().map(|row| row.component).eq(SpeedupComponent::ALL);
+        let cycles = self.components.iter().map(|row| u128::from(row.cycles));
+        are_there && cycles.sum::<u128>() == u128::from(self.cycles)
+    }
+
     /// Returns the cycles of a component.
     pub(crate) fn cycles_of(&self, component: SpeedupComponent) -> u64 {
         let row = self.components.iter().find(|row| row.component == component);

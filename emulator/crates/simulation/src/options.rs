@@ -76,10 +76,10 @@ impl Threads {
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum HartOrder {
-    /// Accesses to devices and to lines that harts contend for are in order to within some ten cycles, others to within some hundred.
+    /// Accesses to devices and to lines that harts contend for are in order to within 16 cycles, others to within 512.
     #[default]
     Near,
-    /// All instructions are in the order in which they are decoded. It takes many times as long.
+    /// Each instruction of the hart that is furthest behind has its turn.
     EachInstruction,
 }
 

@@ -114,10 +114,33 @@ impl Run {
         Self { speedup: Some(SpeedupStack::new(evaluation, 1)), ..self }
     }
 
-    /// Returns whether the run is of one hart, another of several, and neither was sampled: only then a speed-up can be told.
-    pub fn has_speedup_to(&self, several: &Self) -> bool {
-        let whole = [self, several].iter().all(|run| run.meta.sampled_words().is_none());
-        whole && self.harts() == 1 && several.speedup.is_some()
+    /// Returns why no speed-up can be told from this run to another one, for which this one has to be of one hart, and the other of several.
+    pub fn no_speedup_to(&self, several: &Self) -> Option<String> {
+        let runs = [self, several];
+        if let Some(run) = runs.iter().find(|run| run.meta.failure().is_some()) {
+            return Some(format!("{} failed", run.folder));
+        }
+        if let Some(run) = runs.iter().find(|run| run.part().is_some()) {
+            return Some(format!("{} is not whole", run.folder));
+        }
+        if let Some(run) = runs.iter().find(|run| run.meta.sampled_words().is_some()) {
+            return Some(format!("{} was sampled", run.folder));
+        }
+        let [here, there] = runs.map(|run| run.meta.core_name().unwrap_or("not known"));
+        if here != there {
+            return Some(format!("the cores differ: {here}, {there}"));
+        }
+        match (self.harts(), several.harts()) {
+            (1, 2..) if several.speedup.is_some() => None,
+            (1, 2..) => Some(format!("the report of {} has no speed-up stack", several.folder)),
+            (_, 1) => Some("the run on one hart has to be named first".to_owned()),
+            _ => Some("the first run has to be on one hart".to_owned()),
+        }
+    }
+
+    /// Returns whether runs are on different numbers of harts.
+    pub fn differ_in_harts(runs: &[Self]) -> bool {
+        runs.windows(2).any(|two| two[0].harts() != two[1].harts())
     }
 
     /// Returns the ratio of the region's cycles to the recorded cycles: more than 1 if the region was sampled.

@@ -63,6 +63,9 @@ impl Speedup {
         if one.harts != 1 || several.harts < 2 || one.cycles == 0 || several.cycles == 0 {
             return None;
         }
+        if !one.is_sound() || !several.is_sound() {
+            return None;
+        }
         let harts = several.harts as f64;
         let elapsed = several.cycles as f64 / harts;
         let components = SpeedupComponent::ALL.map(|component| {
@@ -92,7 +95,8 @@ impl Speedup {
             let named = named.enumerate().map(|(at, part)| {
                 let verb = if at == 0 { verb } else { "" };
                 let name = in_sentence(part.component);
-                format!("{:.2}{verb} {preposition} {name}", part.lost.abs())
+                let of = if at == 0 { format!(" of the {}", self.harts) } else { String::new() };
+                format!("{:.2}{of}{verb} {preposition} {name}", part.lost.abs())
             });
             listed(&named.collect::<Vec<_>>())
         };

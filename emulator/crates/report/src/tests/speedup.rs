@@ -54,14 +54,21 @@ fn one_hart_is_compared_with_two() {
     use crate::{Comparison, Run};
     let run = |report: &Report| -> Run { serde_json::from_value(report.json()).unwrap() };
     let (one, two) = (run(&report_of(&evaluation(), None)), run(&report()));
-    assert!(one.has_speedup_to(&two) && !two.has_speedup_to(&one) && !one.has_speedup_to(&one));
+    assert_eq!(one.no_speedup_to(&two), None);
+    assert!(two.no_speedup_to(&one).unwrap().contains("named first"));
+    assert!(!Run::differ_in_harts(&[one.clone(), one.clone()]));
+    assert!(Run::differ_in_harts(&[one.clone(), two.clone()]));
     let without = Comparison::new(&one, &two, &[]).unwrap();
     assert!(without.speedup.is_none() && !without.text(9).contains("times as fast"));
     let comparison = Comparison::new(&one.with_stack_of(&evaluation()), &two, &[]).unwrap();
     let speedup = comparison.speedup.as_ref().unwrap();
     // Both harts do what the one did: nothing is gained.
     assert_eq!((speedup.harts, speedup.speedup, speedup.lost), (2, 1.0, 1.0));
-    assert!(comparison.text(9).contains("2 harts are 1.00 times as fast as one: 0.48 is lost to"));
+    assert!(
+        comparison
+            .text(9)
+            .contains("2 harts are 1.00 times as fast as one: 0.48 of the 2 is lost to")
+    );
     let flame = &report_of(&evaluation(), None).common.flame;
     let page = comparison.html(flame, flame, &[]);
     assert!(page.contains("id=\"speedup\""));

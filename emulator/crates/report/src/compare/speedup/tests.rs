@@ -18,8 +18,8 @@ fn the_sentence_names_what_takes_most() {
     let found = Speedup::new(&one, &four).unwrap();
     assert_eq!(
         found.verdict,
-        "4 harts are 2.50 times as fast as one: 1.00 is lost to waiting for locks, 0.55 to lines of other harts and 0.05 to user-mode work \
-         or spinning; 0.12 is gained in loads from the shared cache."
+        "4 harts are 2.50 times as fast as one: 1.00 of the 4 is lost to waiting for locks, 0.55 to lines of other harts and 0.05 to user-mode work \
+         or spinning; 0.12 of the 4 is gained in loads from the shared cache."
     );
     let mut text = String::new();
     found.write(&mut text).unwrap();
