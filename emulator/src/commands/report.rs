@@ -1,16 +1,18 @@
 //! `tipsim report`, and the report's files of a run.
 
+mod compare;
+
 use std::borrow::Cow;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use commit_trace::TraceEnd;
 use critical_path::Excerpts;
 use profile::{Evaluation, Evaluator};
 use report::stored::StoredError;
 use report::{
-    Compared, Comparison, CounterInputs, FlameFile, Options, Report, ReportInputs, Run,
-    TruthInputs, UnitInputs, explain, part_line,
+    CounterInputs, FlameFile, Options, Report, ReportInputs, TruthInputs, UnitInputs, explain,
+    part_line,
 };
 use serde_json::Value;
 use simulation::{Sampled, SampledUnits, SamplingPlan};
@@ -27,7 +29,6 @@ use crate::run_folder::sampled_events::metric;
 use crate::run_folder::{RUN, Results, TRACE, UNITS};
 use crate::run_folder::{evaluation, guest_counts, guest_profiles, report_files, truth};
 use crate::spec::MAX_HARTS;
-use crate::spec::epoch::Epoch;
 use crate::symbol_sources::names::{SymbolPaths, disassemble, symbol_paths};
 
 /// A report for the terminal.
@@ -344,7 +345,7 @@ pub(crate) fn status(dir: &Path, part: Option<&str>) -> u8 {
 /// run was whole.
 pub(crate) fn report(args: &ReportArgs) -> anyhow::Result<u8> {
     if !args.after.is_empty() {
-        return compare(args);
+        return compare::compare(args);
     }
     if !args.map.is_empty() {
         return Err(BadInput("--map: expected two runs to compare, found one".into()).into());
@@ -473,105 +474,6 @@ fn put(args: &ReportArgs, text: &str) -> anyhow::Result<()> {
         None => print!("{text}"),
     }
     Ok(())
-}
-
-/// `tipsim report BEFORE AFTER`, or with more runs, each of which is compared with the first.
-fn compare(args: &ReportArgs) -> anyhow::Result<u8> {
-    const ROWS: usize = 20;
-    let renamed = |pair: &String| match pair.split_once('=') {
-        Some((before, after)) if !before.is_empty() && !after.is_empty() => {
-            Ok((before.to_owned(), after.to_owned()))
-        }
-        _ => Err(BadInput(format!(
-            "--map: expected BEFORE=AFTER, two names of processes, found \"{pair}\""
-        ))),
-    };
-    let map: Vec<_> = args.map.iter().map(renamed).collect::<Result<_, _>>()?;
-    let count = 1 + args.after.len();
-    let only_one = [
-        ("--level", args.level.is_some()),
-        ("--profiler", !args.profiler.is_empty()),
-        ("--rebuild", args.rebuild),
-        ("--explain", args.explain.is_some()),
-    ];
-    if let Some((option, _)) = only_one.iter().find(|(_, given)| *given) {
-        let error = format!("{option}: expected one run, found {count} to compare");
-        return Err(BadInput(error).into());
-    }
-    if count > 2 && !map.is_empty() {
-        let error = format!("--map: expected two runs to compare, found {count}");
-        return Err(BadInput(error).into());
-    }
-    let dirs: Vec<&Path> =
-        std::iter::once(&args.dir).chain(&args.after).map(PathBuf::as_path).collect();
-    let runs: Vec<Results> = dirs.iter().map(|dir| Results::open(dir)).collect::<Result<_, _>>()?;
-    let read = |(dir, run): (&&Path, &Results)| {
-        check_hart(args, run)?;
-        let report = report_files::part_of_report::<Run>(run, one_of_several(args, run))?;
-        anyhow::Ok(report.titled(&dir.display().to_string(), when(run)))
-    };
-    let mut reports: Vec<Run> = dirs.iter().zip(&runs).map(read).collect::<Result<_, _>>()?;
-    if args.one_hart.is_none() && Run::differ_in_harts(&reports) {
-        let reason = match &mut reports[..] {
-            [one, several] => match one.no_speedup_to(several) {
-                None => match evaluation::kept(&runs[0], None) {
-                    Ok(evaluation) => {
-                        *one = one.clone().with_stack_of(&evaluation);
-                        None
-                    }
-                    Err(error) => Some(format!(
-                        "{}: the evaluation of its trace ({}, which tipsim report --rebuild makes of trace.tip) cannot be read: {error}",
-                        dirs[0].display(),
-                        evaluation::EVALUATION,
-                    )),
-                },
-                reason => reason,
-            },
-            _ => Some("expected two runs, the first on one hart".to_owned()),
-        };
-        if let Some(reason) = reason {
-            eprintln!("tipsim: no speed-up is told: {reason}");
-        }
-    }
-    if let [before, after] = &reports[..] {
-        let comparison =
-            Comparison::new(before, after, &map).map_err(|e| BadInput(format!("--map: {e}")))?;
-        match args.format {
-            ReportFormat::Text => put(args, &comparison.text(ROWS))?,
-            ReportFormat::Json => put(args, &(serde_json::to_string_pretty(&comparison)? + "\n"))?,
-            ReportFormat::Html => {
-                let flame = |run| report_files::flame(run, one_of_several(args, run));
-                let (before, after) = (flame(&runs[0])?, flame(&runs[1])?);
-                put(args, &comparison.html(&before, &after, &map))?;
-            }
-            _ => return Err(no_format("two runs").into()),
-        }
-    } else {
-        let compared = Compared::new(&reports);
-        match args.format {
-            ReportFormat::Text => put(args, &compared.text(ROWS))?,
-            ReportFormat::Json => put(args, &(serde_json::to_string_pretty(&compared)? + "\n"))?,
-            ReportFormat::Html => put(args, &compared.html())?,
-            _ => return Err(no_format("runs").into()),
-        }
-    }
-    let statuses = runs.iter().zip(&reports).map(|(run, report)| status(run.path(), report.part()));
-    Ok(statuses.max().unwrap_or(0))
-}
-
-fn no_format(what: &str) -> BadInput {
-    BadInput(format!("--format: expected text, json or html to compare {what}"))
-}
-
-/// Returns when a run ended, in UTC and without fractions of seconds; of a run that does not say it, when its run.json was written.
-fn when(run: &Results) -> Option<String> {
-    let ended = RunJson::read(run).ok().and_then(|how| how.ended_at?.parse().ok());
-    if let Some(ended @ Epoch::At(_)) = ended {
-        return Some(ended.to_string());
-    }
-    let written = std::fs::metadata(run.path().join(RUN)).ok()?.modified().ok()?;
-    let since = written.duration_since(std::time::UNIX_EPOCH).ok()?;
-    Some(Epoch::At(since.as_secs()).to_string())
 }
 
 fn one_level(errors: &Value, level: Level, format: ReportFormat) -> anyhow::Result<String> {

@@ -11,7 +11,7 @@ use crate::program::{Access, AccessKind, Fence, Field, Instruction, MAX_HARTS, P
 /// Bytes of memory.
 pub(crate) const MEMORY: u64 = 16 << 20;
 /// Most iterations of a batch, for whose words and results there is room.
-const MOST_INSTANCES: i32 = 128;
+const MAX_INSTANCES: i32 = 128;
 /// Bytes of code that each hart has.
 const CODE_SIZE: u64 = 0x1000;
 /// Distances in bytes between the words of two instances: a line, two lines, and a page and a line.
@@ -22,7 +22,7 @@ const CONTROL: u64 = RAM_BASE + 0x2_0000;
 /// Offset from [`CONTROL`] of the word that is 1 once all batches are done.
 const DONE: i32 = 64;
 /// Offset from [`CONTROL`] of the number of iterations in which some value had more than 2 bits.
-const STRANGE: i32 = 128;
+const OVERSIZED_VALUES: i32 = 128;
 /// Offset of the results of a batch: for each instance and each hart, eight registers.
 const RESULTS: u32 = 0x1_0000;
 /// Bytes of the results of one hart in one instance.
@@ -69,7 +69,7 @@ pub(crate) struct Pace {
     pub(crate) meets: bool,
     /// Most steps, of two instructions each, for which a hart waits then: a power of two.
     pub(crate) delays: i32,
-    /// Iterations of a batch, at most [`MOST_INSTANCES`].
+    /// Iterations of a batch, at most [`MAX_INSTANCES`].
     pub(crate) batch: i32,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Harness {
 impl Harness {
     /// Makes the code of a test.
     pub(crate) fn new(program: &Program, pace: Pace) -> Self {
-        assert!(pace.batch <= MOST_INSTANCES);
+        assert!(pace.batch <= MAX_INSTANCES);
         let harts = 0..program.harts.len();
         let code_of = |hart| HartCode { program, pace, hart, asm: Assembler::default() }.make();
         Self { code: harts.map(code_of).collect() }
@@ -113,8 +113,8 @@ impl Harness {
     }
 
     /// Returns the address of the number of iterations in which some value had more than 2 bits.
-    pub(crate) fn strange() -> u64 {
-        CONTROL.wrapping_add_signed(STRANGE.into())
+    pub(crate) fn oversized_values() -> u64 {
+        CONTROL.wrapping_add_signed(OVERSIZED_VALUES.into())
     }
 
     /// Returns the address of the histogram.
@@ -294,7 +294,7 @@ impl HartCode<'_> {
         self.asm.srli(SEEN, SEEN, 2);
         let counter = self.asm.here() + 2;
         self.asm.branch(Condition::Equal, SEEN, 0, counter);
-        self.asm.addi(OUTCOME, BASE, STRANGE);
+        self.asm.addi(OUTCOME, BASE, OVERSIZED_VALUES);
         self.asm.lw(T0, OUTCOME, 0);
         self.asm.addi(T0, T0, 1);
         self.asm.sw(T0, OUTCOME, 0);

@@ -60,7 +60,7 @@ const SHORT_TURN: u64 = 48;
 /// Instructions of a turn in functional mode, translated: in the last 2048 of a turn translated code is not executed.
 const LONG_TURN: RangeInclusive<u64> = 2049..=2560;
 /// Cycles after which the host looks whether timed harts are done.
-const LOOK: u64 = 50_000;
+const CYCLES_BETWEEN_LOOKS: u64 = 50_000;
 
 /// A sink that ignores a timing core's commits.
 struct IgnoredCommits;
@@ -122,7 +122,7 @@ pub fn run(
         cycle += match mode {
             Mode::Interpreted => random.u64(1..=SHORT_TURN),
             Mode::Translated => random.u64(LONG_TURN),
-            Mode::Timing => LOOK,
+            Mode::Timing => CYCLES_BETWEEN_LOOKS,
         };
         let exit = match mode {
             Mode::Timing => {
@@ -141,10 +141,10 @@ pub fn run(
 
 /// Reads the histogram that the guest made.
 fn read(program: &Program, bus: &Bus, iterations: u64) -> anyhow::Result<Histogram> {
-    let strange = bus.ram.load(Harness::strange(), 4);
+    let oversized = bus.ram.load(Harness::oversized_values(), 4);
     ensure!(
-        strange == Some(0),
-        "{}: values that no hart writes, in {strange:?} iterations",
+        oversized == Some(0),
+        "{}: values that no hart writes, in {oversized:?} iterations",
         program.name
     );
     let mut histogram = Histogram::new();

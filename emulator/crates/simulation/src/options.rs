@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use devices::memory_map::TIP_UNITS;
 use devices::{Input, Output};
 use serde::{Deserialize, Serialize};
 use timing::Preset;
 use user_net::UserNet;
 
-/// Most harts of a machine: what the guest's kernel is built for.
-pub const MAX_HARTS: u32 = 16;
+/// Most harts of a machine: as many as have a place for their TIP unit. The guest's kernel is built for so many.
+pub const MAX_HARTS: u32 = TIP_UNITS.count;
 
 /// What executes the guest's instructions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]

@@ -53,7 +53,7 @@ enum State {
 }
 
 #[derive(Clone, Copy)]
-struct Life {
+struct LivingThread {
     state: State,
     /// Whether the thread is of the program.
     is_own: bool,
@@ -62,9 +62,9 @@ struct Life {
 }
 
 #[derive(Default)]
-struct Machine {
+struct SchedulerState {
     /// The living threads by the kernel's number.
-    lives: HashMap<u32, Life>,
+    threads: HashMap<u32, LivingThread>,
     /// The kernel's number of the thread that runs on each hart.
     on_hart: HashMap<u32, u32>,
     /// Number of harts that run their idle thread.
@@ -85,17 +85,17 @@ impl SchedulerLog {
         }
         let next_runs = self.next_runs();
         let region = Region::new(&self.region);
-        let mut machine = Machine::new(self, harts);
+        let mut scheduler = SchedulerState::new(self, harts);
         let mut found = IdleHarts::default();
         let mut since = 0;
         let events = self.events.iter().zip(&next_runs);
         for (event, next) in events.take_while(|(event, _)| event.cycle < region.end()) {
-            machine.spend(region.cycles(since, event.cycle), &mut found);
+            scheduler.spend(region.cycles(since, event.cycle), &mut found);
             since = event.cycle;
             let is_own = next.is_some_and(&is_own);
-            machine.change(event.hart, event.change, is_own);
+            scheduler.change(event.hart, event.change, is_own);
         }
-        machine.spend(region.cycles(since, region.end()), &mut found);
+        scheduler.spend(region.cycles(since, region.end()), &mut found);
         Some(found)
     }
 
@@ -120,7 +120,7 @@ impl SchedulerLog {
     }
 }
 
-impl Machine {
+impl SchedulerState {
     /// Returns the state before the first record: threads are not known, and some harts run their idle threads.
     fn new(log: &SchedulerLog, harts: usize) -> Self {
         let mut was_idle: HashMap<u32, bool> = HashMap::new();
@@ -166,9 +166,12 @@ impl Machine {
                 // The thread before was not told to leave: what it does from here on is not known.
                 if let Some(before) = before
                     && before != tid
-                    && self.lives.get(&before).is_some_and(|life| life.state == State::Running)
+                    && self
+                        .threads
+                        .get(&before)
+                        .is_some_and(|thread| thread.state == State::Running)
                 {
-                    let is_own = self.lives[&before].is_own;
+                    let is_own = self.threads[&before].is_own;
                     self.enter(before, State::Apart, is_own);
                 }
                 if tid != IDLE_TID {
@@ -179,9 +182,9 @@ impl Machine {
             Transition::Leaves(IDLE_TID, _) => {}
             Transition::Leaves(tid, left) => {
                 // A thread that does not run again in the log is known by what it was.
-                let known = self.lives.get(&tid).copied();
-                let is_own = known.map_or(is_own, |life| life.is_own);
-                let is_woken = known.is_some_and(|life| life.is_woken);
+                let known = self.threads.get(&tid).copied();
+                let is_own = known.map_or(is_own, |thread| thread.is_own);
+                let is_woken = known.is_some_and(|thread| thread.is_woken);
                 let state = match left {
                     SwitchOut::Runnable => State::Off(Off::Ready),
                     SwitchOut::Waits(_) if is_woken => State::Off(Off::Ready),
@@ -197,13 +200,13 @@ impl Machine {
                 };
                 self.enter(tid, state, is_own);
                 if left == SwitchOut::Ended {
-                    self.lives.remove(&tid);
+                    self.threads.remove(&tid);
                 }
             }
-            Transition::Wakes(tid, _) => match self.lives.get_mut(&tid) {
-                Some(life) if life.state == State::Running => life.is_woken = true,
+            Transition::Wakes(tid, _) => match self.threads.get_mut(&tid) {
+                Some(thread) if thread.state == State::Running => thread.is_woken = true,
                 known => {
-                    let is_own = known.map_or(is_own, |life| life.is_own || is_own);
+                    let is_own = known.map_or(is_own, |thread| thread.is_own || is_own);
                     self.enter(tid, State::Off(Off::Ready), is_own);
                 }
             },
@@ -212,9 +215,9 @@ impl Machine {
 
     /// Brings a thread into a state.
     fn enter(&mut self, tid: u32, state: State, is_own: bool) {
-        let life = Life { state, is_own, is_woken: false };
-        let before = self.lives.insert(tid, life);
-        if let Some(Life { state: State::Off(off), is_own: true, .. }) = before {
+        let thread = LivingThread { state, is_own, is_woken: false };
+        let before = self.threads.insert(tid, thread);
+        if let Some(LivingThread { state: State::Off(off), is_own: true, .. }) = before {
             self.off[off as usize] -= 1;
         }
         if let (State::Off(off), true) = (state, is_own) {
