@@ -24,7 +24,7 @@ def entry(number: int, name: str, mode: int, content: bytes, when: int) -> bytes
 
 
 def archive(root: pathlib.Path, out: BinaryIO) -> None:
-    """Appends all folders, files and symbolic links below `root`; other kinds are left out. A file of several names becomes several files."""
+    """Appends all folders, files and symbolic links below `root`, and nothing else. A file of several names becomes several files."""
     number = 0
     for folder, folders, files in os.walk(root):
         links = [name for name in folders if (pathlib.Path(folder) / name).is_symlink()]

@@ -47,10 +47,10 @@ class Soaked:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/bench soak", description=__doc__, epilog="""
-A round compiles by make -j, serves four clients and a benchmark by redis, runs stress-ng's checks of itself, and compresses in threads
-(workloads/soak/soak.sh). After so many minutes the guest ends with the round that it is in. Then QEMU runs as many rounds with the same
-kernel, and each line that the programs print has to be the same. It fails if a line differs, if a check fails, if the guest or the simulator
-ends otherwise than it should, or if the guest prints nothing for long (--stall), which is a hang.
+A round assembles and links by make -j, serves four clients and a benchmark by redis, runs stress-ng's checks of itself, and compresses in
+threads (workloads/soak/soak.sh). After so many minutes the guest ends with the round that it is in. Then QEMU runs as many rounds with
+the same kernel, and each line that the programs print has to be the same. It fails if a line differs, if a check fails, if the guest or
+the simulator ends otherwise than it should, or if the guest prints nothing for long (--stall), which is a hang.
 Example: scripts/bench soak --minutes 10 --mode timing --harts 8""", formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30, metavar="N", help="of the host's time, for each mode (default: 30)")
     parser.add_argument("--mode", metavar="NAME,…", default=",".join(MODES), help="these of functional, timing (default: both)")
@@ -72,8 +72,9 @@ def lines_of(console: pathlib.Path) -> list[str]:
     return [line[line.index(MARK) + len(MARK):] for line in whole.splitlines() if MARK in line]
 
 
-def wait(child: subprocess.Popen[bytes], console: pathlib.Path, stall: float, minutes: float | None, stop: pathlib.Path | None) -> str | None:
-    """Waits for a guest's end, asks for it after so many minutes by the file `stop`, and returns what is wrong if the guest stands still."""
+def wait(child: subprocess.Popen[bytes], console: pathlib.Path, stall: float, minutes: float | None = None,
+         stop: pathlib.Path | None = None) -> str | None:
+    """Waits for a guest's end, asks for it after so many minutes by the file `stop`, and returns what is wrong if it stands still."""
     began = last = time.monotonic()
     seen = 0
     while child.poll() is None:
@@ -159,7 +160,7 @@ def reference(args: argparse.Namespace, rounds: int) -> Soaked:
     began = time.monotonic()
     with open(console, "wb") as screen, open(args.out / "qemu.log", "wb") as log:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=screen, stderr=log)
-        hang = wait(child, console, args.stall, None, None)
+        hang = wait(child, console, args.stall)
     initrd.unlink()
     soaked = told(Soaked("qemu", (time.monotonic() - began) / 60), lines_of(console))
     soaked.faults += [hang] if hang else []

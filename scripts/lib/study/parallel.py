@@ -1,4 +1,4 @@
-"""Programs with threads on 1, 2, 4 and 8 harts: how they scale, what takes the rest, and whether profilers err more (scripts/study parallel)."""
+"""Programs with threads on 1, 2, 4 and 8 harts: how they scale, what takes the rest, and how far profilers err (scripts/study parallel)."""
 
 import argparse
 import json
@@ -18,9 +18,9 @@ SPECS = REPO / "workloads/study/parallel"
 HARTS = [1, 2, 4, 8]
 # A change below this is not told: of speed-ups and errors as shares, and of cycles and instructions in proportion.
 POINTS, SHARE = 0.005, 0.005
-DESCRIPTION = """Runs the programs of workloads/study/parallel on 1, 2, 4 and 8 harts, one thread for each hart and the same work on any number, and
-tells how they scale, what takes the rest of the harts (speed-up stacks), and how large every profiler's error is by number of harts:
-parallel.txt, parallel.html, parallel.json.
+DESCRIPTION = """Runs the programs of workloads/study/parallel on 1, 2, 4 and 8 harts, one thread for each hart and the same work
+on any number. It tells how they scale, what takes the rest of the harts (speed-up stacks), and how large every profiler's error is by
+number of harts: parallel.txt, parallel.html, parallel.json.
 
 It goes on where it stopped: a run whose results are whole is not run again.
 """
@@ -62,7 +62,7 @@ def task(name: str, harts: int) -> str:
 
 def compared(tipsim: pathlib.Path, one: pathlib.Path, several: pathlib.Path) -> dict[str, Any]:
     """Returns the speed-up of a run on one hart to one on several, with what takes the rest, as `tipsim report ONE SEVERAL` tells it."""
-    command = [tipsim, "report", one, several, "--format", "json"]
+    command: list[str | pathlib.Path] = [tipsim, "report", one, several, "--format", "json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     found: dict[str, Any] | None = json.loads(done.stdout).get("speedup") if done.returncode == 0 else None
     if found is None:
@@ -138,8 +138,8 @@ def main() -> int:
     args.harts = sorted({HARTS[0], *args.harts})
     if args.list:
         about = {name: read(found[name])["about"] for name in names}
-        print(json.dumps(about, indent=2) if args.format == "json" else
-              "".join(f"{name:12}{about[name]['shape']:30}{about[name]['work']}\n" for name in names), end="\n" if args.format == "json" else "")
+        lines = [f"{name:12}{about[name]['shape']:30}{about[name]['work']}" for name in names]
+        print(json.dumps(about, indent=2) if args.format == "json" else "\n".join(lines))
         return 0
     only = [task(name, number) for name in names for number in args.harts]
     good = args.report or run(args, found.values(), args.out, only, f"guest.harts={','.join(map(str, HARTS))}")

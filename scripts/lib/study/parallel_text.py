@@ -109,8 +109,8 @@ def words(study: dict[str, Any]) -> dict[str, str]:
         name = max(change, key=lambda name: change[name])
         grew = sum(value > GROWN for value in change.values())
         fell = sum(value < -GROWN for value in change.values())
-        parts.append(f"{PROFILER_NAMES[who]} {100 * statistics.fmean(change.values()):+.1f} points in the mean (more in {grew}, less in {fell}"
-                     f" of {len(change)} programs by over a point; the most {100 * change[name]:+.1f}, {name})")
+        parts.append(f"{PROFILER_NAMES[who]} {100 * statistics.fmean(change.values()):+.1f} points in the mean (more by over a point in "
+                     f"{grew} of {len(change)} programs, less in {fell}; the most {100 * change[name]:+.1f}, {name})")
     errors = f"From one hart to {most}, the error by instruction changes: " + "; ".join(parts) + "."
     return {"scaling": scaling, "errors": errors}
 
