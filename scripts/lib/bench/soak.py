@@ -26,6 +26,8 @@ NO_END = 1_000_000
 MARK = "soak: "
 # Seconds between looks at a guest.
 LOOK = 1.0
+# A guest may take so many times --stall of the clock's time where others keep the host's processors busy.
+PATIENCE = 4
 # Seconds that tipsim has to write what it found, and QEMU to end.
 GRACE = 60
 
@@ -55,7 +57,8 @@ Example: scripts/bench soak --minutes 10 --mode timing --harts 8""", formatter_c
     parser.add_argument("--minutes", type=float, default=30, metavar="N", help="of the host's time, for each mode (default: 30)")
     parser.add_argument("--mode", metavar="NAME,…", default=",".join(MODES), help="these of functional, timing (default: both)")
     parser.add_argument("--harts", type=int, default=4, metavar="N", help="1 to 16 (default: 4)")
-    parser.add_argument("--stall", type=float, default=15, metavar="N", help="minutes without a line that are a hang (default: 15)")
+    parser.add_argument("--stall", type=float, default=15, metavar="N",
+                        help="minutes of a processor's time without a line that are a hang (default: 15)")
     parser.add_argument("--core", help="core preset (default: boom-4w)")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="json: the last line is everything as JSON")
     add_paths(parser, "tipsim", "guest", "out")
@@ -72,11 +75,21 @@ def lines_of(console: pathlib.Path) -> list[str]:
     return [line[line.index(MARK) + len(MARK):] for line in whole.splitlines() if MARK in line]
 
 
+def on_processor(pid: int) -> float:
+    """Returns the seconds that a process has had of processors; 0 if it is gone."""
+    try:
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    # Fields 14 and 15 of proc(5), of which the first two are the number and the name.
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def wait(child: subprocess.Popen[bytes], console: pathlib.Path, stall: float, minutes: float | None = None,
          stop: pathlib.Path | None = None) -> str | None:
     """Waits for a guest's end, asks for it after so many minutes by the file `stop`, and returns what is wrong if it stands still."""
     began = last = time.monotonic()
-    seen = 0
+    used, seen = 0.0, 0
     while child.poll() is None:
         time.sleep(LOOK)
         now = time.monotonic()
@@ -84,8 +97,9 @@ def wait(child: subprocess.Popen[bytes], console: pathlib.Path, stall: float, mi
             stop.touch()
         found = len(lines_of(console))
         if found > seen:
-            seen, last = found, now
-        elif now - last > 60 * stall:
+            seen, last, used = found, now, on_processor(child.pid)
+        elif on_processor(child.pid) - used > 60 * stall or now - last > PATIENCE * 60 * stall:
+            last_line = (lines_of(console) or ["none"])[-1]
             # tipsim ends in order, and says what was executed until then.
             child.send_signal(signal.SIGINT)
             try:
@@ -93,7 +107,7 @@ def wait(child: subprocess.Popen[bytes], console: pathlib.Path, stall: float, mi
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
-            return f"hang: no line for {stall:g} minutes, the last: {(lines_of(console) or ['none'])[-1]}"
+            return f"hang: no line for {(now - last) / 60:.0f} minutes, the last: {last_line}"
     return None
 
 
