@@ -42,6 +42,8 @@ def several(study: dict[str, Any]) -> list[int]:
 def same_result(program: dict[str, Any]) -> str:
     """Returns whether the program wrote the same on all numbers of harts."""
     first = program["runs"]["1"]["result"]
+    if first is None:
+        return "none"
     other = [number for number, run in program["runs"].items() if run["result"] != first]
     return "the same" if not other else "differs: " + ", ".join(other)
 
@@ -126,7 +128,7 @@ def blocks(study: dict[str, Any]) -> list[list[str]]:
     found += [stack_table(study, number) for number in several(study)]
     found += [error_table(study, level) for level in LEVELS] + [sentence("errors"), program_error_table(study)]
     if study["missing"]:
-        found.append(textwrap.wrap("Not run, or its run failed (scripts/fleet status has the reason): " + ", ".join(study["missing"]), 138))
+        found.append(textwrap.wrap("Not run, or failed (scripts/fleet status has the reason): " + ", ".join(study["missing"]), 138))
     return [block for block in found if block]
 
 
