@@ -25,8 +25,8 @@ from suites.common import read_table
 from suites.spec import joined
 
 # Scripts that are called by their users, each with what asks it for help.
-SCRIPTS = [["fleet"], ["study"], ["run-spec"], ["profile"], ["dev"], ["test"], ["fuzz"], ["fuzz-input"], ["bench"], ["bench", "functional"],
-           ["bench", "programs"], ["bench", "samplers"], ["bench", "timing"]]
+SCRIPTS = [["fleet"], ["study"], ["study", "parallel"], ["run-spec"], ["profile"], ["dev"], ["test"], ["fuzz"], ["fuzz-input"], ["bench"],
+           ["bench", "functional"], ["bench", "programs"], ["bench", "samplers"], ["bench", "soak"], ["bench", "timing"]]
 # Modules that are programs, and that only other programs and tests call.
 PROGRAMS = ["bench.sampling", "bench.what_if", "fleet.test", "suites", "suites.test"]
 

@@ -2,15 +2,13 @@
 
 import argparse
 import json
-import os
 import pathlib
-import subprocess
 import sys
-from collections.abc import Iterable
 
 from places import REPO, guest_built_last
 from study import data, overhead, page, qemu, readme, results, text
 from study.data import Study
+from study.runs import add_options, run
 
 SPECS = REPO / "workloads/study"
 DESCRIPTION = """Runs the programs of workloads/study, judges every profiler by the Oracle on each, and puts the figures of the
@@ -27,6 +25,7 @@ EXAMPLES = """Examples:
   scripts/study --qemu                     also compare what the programs write with QEMU user mode
   scripts/study --compare                  what moved since the results that the repository keeps
   scripts/study --keep                     keep these results in the repository
+  scripts/study parallel --help            programs with threads, on 1, 2, 4 and 8 harts
   scripts/study --engine slurm             on a cluster; scripts/fleet --help has the options
 """
 
@@ -36,7 +35,6 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="scripts/study", description=DESCRIPTION, epilog=EXAMPLES, formatter_class=raw)
     top.add_argument("names", nargs="*", metavar="NAME", help="programs (default: all)")
     top.add_argument("--out", type=pathlib.Path, default=REPO / "out/study", metavar="DIR", help="default: out/study")
-    top.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a key of all specs, as of tipsim run")
     top.add_argument("--format", choices=["text", "json"], default="text", help="of what is printed at the end")
     top.add_argument("--list", action="store_true", help="the programs; nothing is run")
     top.add_argument("--report", action="store_true", help="run nothing: the report of what is there")
@@ -44,10 +42,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--overhead", action="store_true", help="run each program under perf record -e tip, too, and say what that costs")
     top.add_argument("--compare", action="store_true", help="also say what moved since the kept results")
     top.add_argument("--keep", action="store_true", help="write these results to workloads/study/results, and the tables of its README")
-    top.add_argument("--engine", choices=["local", "slurm"], default="local", help="this machine (the default), or a cluster")
-    top.add_argument("--jobs", type=int, metavar="N", help="programs at once at most")
-    top.add_argument("--tipsim", type=pathlib.Path, metavar="FILE", help="this simulator: build nothing")
-    top.add_argument("--guest-dir", type=pathlib.Path, metavar="DIR", help="this guest, with --tipsim")
+    add_options(top)
     top.add_argument("--specs", type=pathlib.Path, default=SPECS, metavar="DIR", help=argparse.SUPPRESS)
     return top
 
@@ -66,25 +61,6 @@ def print_list(found: dict[str, pathlib.Path], as_json: bool) -> None:
     print(f"{'program':14}{'stands for':18}{'group':16}{'fit':20}packages")
     for row in rows:
         print(f"{row['name']:14}{row['stands_for']:18}{row['group']:16}{row['fit']:20}{' '.join(row['packages'])}")
-
-
-def run(args: argparse.Namespace, specs: Iterable[pathlib.Path], out: pathlib.Path, only: list[str] | None = None) -> bool:
-    """Runs the specs, or those of the names `only`, as far as that is not done yet; true if all went well."""
-    command = [REPO / "scripts/fleet", "run", *specs, "--out", out, "--engine", args.engine]
-    if only:
-        command += ["--only", ",".join(only)]
-    for option in ["jobs", "tipsim", "guest_dir"]:
-        value = getattr(args, option)
-        if value is not None:
-            command += [f"--{option.replace('_', '-')}", str(value)]
-    for assignment in args.set:
-        command += ["--set", assignment]
-    # Figures need no names from elsewhere.
-    environment = {"TIPSIM_DEBUG_MIRROR": "none", **os.environ}
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, env=environment, check=False)
-    if done.returncode in [2, 130]:
-        sys.exit(done.returncode)
-    return done.returncode == 0
 
 
 def gather(args: argparse.Namespace, found: dict[str, pathlib.Path]) -> Study:

@@ -152,7 +152,8 @@ def program(folder: pathlib.Path) -> Program:
         "peak_memory_mb": run["peak_memory_mb"],
         "trace_bytes": run["trace"] and run["trace"]["bytes"],
         "commit": (json.loads(fleet.read_text()) if (fleet := folder / "result.json").exists() else {}).get("commit"),
-        "result": result_text(folder),
+        # What the command left in its working folder.
+        "result": result_text(folder / "files"),
     }
 
 

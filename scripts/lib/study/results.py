@@ -29,8 +29,14 @@ def rounded(value: object) -> object:
     return round(value, 5) if isinstance(value, float) else value
 
 
+def write(specs: pathlib.Path, name: str, content: dict[str, Any]) -> None:
+    """Writes what is kept of a program, with a line for each innermost table."""
+    path(specs, name).parent.mkdir(exist_ok=True)
+    text = json.dumps(rounded(content), indent=1)
+    path(specs, name).write_text(re.sub(r"\{[^{}]*\}", lambda table: re.sub(r"\s+", " ", table[0]), text) + "\n")
+
+
 def keep(specs: pathlib.Path, study: Study) -> None:
-    (specs / "results").mkdir(exist_ok=True)
     for program in study["programs"]:
         errors = {who: {level: {mode: {key: entry[key] for key in ["error", "noise", "bias", "published_length"]}
                                 for mode, entry in modes.items()}
@@ -42,10 +48,7 @@ def keep(specs: pathlib.Path, study: Study) -> None:
             output = kept(specs, program["name"]).get("output")
         if output:
             kept_keys["output"] = output
-        text = json.dumps(rounded({**kept_keys, "errors": errors}), indent=1)
-        # A line for each innermost table.
-        text = re.sub(r"\{[^{}]*\}", lambda table: re.sub(r"\s+", " ", table[0]), text)
-        path(specs, program["name"]).write_text(text + "\n")
+        write(specs, program["name"], {**kept_keys, "errors": errors})
 
 
 def moved(specs: pathlib.Path, study: Study) -> str:
