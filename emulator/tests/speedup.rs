@@ -81,10 +81,10 @@ fn check_elapsed(report: &Value, cause: &str) {
         shared / own
     };
     match cause {
-        // One hart is busy, and then all are.
+        // One hart is busy, but for what the kernel does on others, and then all are.
         "serial" => {
             let [serial, parallel] = ["serial_work", "work"].map(part);
-            assert!((0.98..1.02).contains(&serial), "{serial}");
+            assert!((0.95..1.01).contains(&serial), "{serial}");
             assert!((0.24..0.35).contains(&parallel), "{parallel}");
         }
         // All are busy for a fifth of the time, and then one is.

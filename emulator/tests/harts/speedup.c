@@ -76,7 +76,7 @@ static void *thread(void *argument)
 		}
 	} else if (!strcmp(cause, "barrier")) {
 		for (int n = 0; n < PHASES; n++) {
-			work(n % THREADS == number ? WORK / PHASES : WORK / PHASES / 10);
+			work(n % THREADS == number ? WORK / 4 : WORK / 40);
 			spin_barrier();
 		}
 	} else if (!strcmp(cause, "line")) {

@@ -18,7 +18,7 @@ use super::section::Section;
 use super::widths::{count, fit, fit_name, percent};
 
 /// Functions that a report keeps.
-const MAX_FUNCTIONS: usize = 1_000;
+const MAX_FUNCTIONS: usize = 10_000;
 
 /// The section's content.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
@@ -31,7 +31,7 @@ pub struct ElapsedProfile {
     pub idle: u64,
     /// Cycles in which so many harts are busy, from one on.
     pub busy: Vec<u64>,
-    /// Functions by elapsed time, the most first; at most a thousand.
+    /// Functions by elapsed time, the most first; at most ten thousand.
     pub functions: Vec<ElapsedFunction>,
     /// Threads by elapsed time, the most first; threads of a process that have the same name are one row.
     pub threads: Vec<ElapsedThread>,
