@@ -55,17 +55,77 @@ fn largest(report: &Value) -> String {
     most["component"].as_str().unwrap().to_owned()
 }
 
+/// Checks that functions and threads share all of the elapsed time, and that a serial part weighs as much as all harts.
+fn check_elapsed(report: &Value, cause: &str) {
+    let found = &report["elapsed_profile"];
+    let number = |value: &Value| value.as_f64().unwrap();
+    let sum = |list: &str, key: &str| {
+        found[list].as_array().unwrap().iter().map(|row| number(&row[key])).sum::<f64>()
+    };
+    let busy: f64 = found["busy"].as_array().unwrap().iter().map(number).sum();
+    let elapsed = number(&report["totals"]["elapsed"]["cycles"]);
+    assert_eq!(number(&found["cycles"]), number(&found["idle"]) + busy);
+    assert!((number(&found["cycles"]) - elapsed).abs() < 0.002 * elapsed, "{cause}: {elapsed}");
+    for list in ["functions", "threads"] {
+        assert!((sum(list, "cycles") - busy).abs() < 1e-6 * busy, "{cause}: {list}");
+        assert!((sum(list, "of_busy") - 1.0).abs() < 0.001, "{cause}: {list}");
+    }
+    // What the functions' cycles are on all harts, which the report has, too.
+    let part = |name: &str| {
+        let rows = found["functions"].as_array().unwrap().iter();
+        let shared: f64 =
+            rows.filter(|row| row["name"] == name).map(|row| number(&row["cycles"])).sum();
+        let rows = report["functions"].as_array().unwrap().iter();
+        let own: f64 =
+            rows.filter(|row| row["name"] == name).map(|row| number(&row["cycles"])).sum();
+        shared / own
+    };
+    match cause {
+        // One hart is busy, but for what the kernel does on others, and then all are.
+        "serial" => {
+            let [serial, parallel] = ["serial_work", "work"].map(part);
+            assert!((0.95..1.01).contains(&serial), "{serial}");
+            assert!((0.24..0.35).contains(&parallel), "{parallel}");
+        }
+        // All are busy for a fifth of the time, and then one is.
+        "imbalance" => {
+            let parallel = part("work");
+            assert!((0.58..0.70).contains(&parallel), "{parallel}");
+        }
+        _ => {}
+    }
+}
+
 #[test]
 fn what_a_program_loses_its_speedup_to_is_named() {
     let mut four = PathBuf::new();
-    for (cause, component) in
-        [("imbalance", "no-thread"), ("line", "other-harts"), ("lock", "locks")]
-    {
+    for (cause, component) in [
+        ("serial", "serial"),
+        ("imbalance", "imbalance"),
+        ("spinlock", "spinning"),
+        ("barrier", "spinning"),
+        ("line", "other-harts"),
+        ("lock", "locks"),
+    ] {
         four = run(cause, HARTS);
         let report = json(&four.join("report.json"));
         assert_eq!(largest(&report), component, "{cause}: {}", report["speedup"]);
-        let share = number(&report["speedup"]["components"], component, "share");
-        assert!(share > 0.4, "{cause}: {share}");
+        let share = |component| number(&report["speedup"]["components"], component, "share");
+        assert!(share(component) > 0.4, "{cause}: {}", report["speedup"]);
+        check_elapsed(&report, cause);
+        // What does not wait in loops is not taken for it.
+        let spins = component == "spinning";
+        assert!(spins || share("spinning") < 0.01, "{cause}: {}", report["speedup"]);
+    }
+    // The trace says what the run itself said.
+    let live = json(&four.join("report.json"));
+    for hart in 0..HARTS {
+        std::fs::remove_file(four.join(format!("hart{hart}/evaluation.zst"))).unwrap();
+    }
+    succeed(tipsim().arg("report").arg(&four).arg("--rebuild"));
+    let again = json(&four.join("report.json"));
+    for section in ["speedup", "elapsed_profile"] {
+        assert_eq!(again[section], live[section]);
     }
     // The last one beside the run on one hart.
     let one = run("lock", 1);
@@ -82,6 +142,10 @@ fn what_a_program_loses_its_speedup_to_is_named() {
     // Ten elevenths of the work are done by one thread at a time.
     assert!((0.9..1.3).contains(&fast), "{speedup}");
     assert!(number(&speedup["components"], "locks", "lost") > 0.6 * lost, "{speedup}");
+    let waits = speedup["memory_wait"].as_array().unwrap();
+    let memory = &live["speedup"]["memory"];
+    let [loads, waited] = ["loads", "waited"].map(|key| memory[key].as_f64().unwrap());
+    assert!(loads > 100.0 && (waits[1].as_f64().unwrap() - waited / loads).abs() < 1e-9);
     let text = compare("text");
     assert!(text.contains("is lost to waiting for locks"), "{text}");
     assert!(compare("html").contains("id=\"speedup\""));

@@ -225,6 +225,15 @@ impl Evaluation {
         expect(total == expected, || format!("oracle: expected {expected} units, found {total}"))?;
         let stacks = &self.stacks.by_process;
         known.by_process("stacks", stacks, COMPONENT_BITS, Component::COUNT)?;
+        let spinning = &self.spinning.by_process;
+        known.by_process("spinning", spinning, COMPONENT_BITS, Component::COUNT)?;
+        let shared = self
+            .shared
+            .iter()
+            .try_fold(0, |sum, shared| added("shared", sum, known.profile("shared", shared)?))?;
+        expect(shared <= total, || {
+            format!("shared: expected at most {total} units, found {shared}")
+        })?;
         self.check_subsamples(known)?;
         known.weights("by_context", &self.by_context)?;
         if let Some(marked) = &self.marked {

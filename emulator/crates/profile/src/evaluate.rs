@@ -24,11 +24,12 @@ use crate::calls::Calls;
 use crate::inactive::InactiveProcesses;
 use crate::oracle::Oracle;
 use crate::scripts::ScriptSamples;
+use crate::spinning::SpinLoops;
 use crate::view::{ExecutionContext, StreamState, View};
 use crate::waits::SchedulerLog;
 use crate::{
-    ContextWeights, Contexts, CycleStacks, Evaluation, GuestContext, ProcessId, Profile, Sampler,
-    SamplerResult,
+    BusyHarts, ContextWeights, Contexts, CycleStacks, Evaluation, GuestContext, ProcessId, Profile,
+    Sampler, SamplerResult,
 };
 use details::{CallStacks, Details};
 use marked::MarkedIntervals;
@@ -101,6 +102,8 @@ impl Evaluator {
             privileges: Vec::new(),
             first_use: Vec::new(),
             details: None,
+            busy: BusyHarts(1),
+            spin_loops: None,
             stacks: None,
         };
         run.enter();
@@ -118,6 +121,7 @@ impl Evaluator {
     /// a cycle), time by event, and what the first sampler of each profiler misplaces. It takes longer.
     pub fn in_detail(mut self, width: u32) -> Self {
         self.run.details = Some(Box::new(Details::new(width)));
+        self.run.spin_loops = Some(Box::default());
         self.run.oracle.count_commits();
         self.run.context.keep_scheduled();
         for view in &mut self.run.views {
@@ -353,6 +357,10 @@ struct Run {
     privileges: Vec<u8>,
     first_use: Vec<u64>,
     details: Option<Box<Details>>,
+    /// Number of harts that are busy; one, if nobody tells.
+    busy: BusyHarts,
+    /// Loops that only wait, if [`Details::spinning`] is counted.
+    spin_loops: Option<Box<SpinLoops>>,
     stacks: Option<Box<CallStacks>>,
 }
 

@@ -22,6 +22,13 @@ pub struct Evaluation {
     pub oracle: Profile,
     /// The Oracle's cycle stacks: the same units by component.
     pub stacks: CycleStacks,
+    /// The part of [`Self::stacks`] in loops that only wait ([`crate::spinning`]), if [`crate::Evaluator::in_detail`] asked for it.
+    #[serde(default, skip_serializing_if = "CycleStacks::is_empty")]
+    pub spinning: CycleStacks,
+    /// The parts of [`Self::oracle`] in the cycles in which so many harts were busy, two at index 0, if
+    /// [`crate::Evaluator::in_detail`] asked for it and there are several ([`crate::BusyHarts`]).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<Profile>,
     /// The Oracle's cycle stacks in parts of a sampled region, if [`crate::Evaluator::of_sampled_region`] asked for them. All parts add up
     /// to [`Self::stacks`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

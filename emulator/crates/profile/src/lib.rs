@@ -16,6 +16,7 @@
 //! ```
 
 mod block;
+mod busy_harts;
 mod calls;
 mod check;
 mod clock;
@@ -42,6 +43,7 @@ mod regression;
 mod sampler;
 mod scripts;
 mod speedup;
+pub mod spinning;
 mod stack;
 mod stacks;
 mod stalls;
@@ -55,6 +57,7 @@ pub mod topdown;
 mod view;
 pub mod waits;
 
+pub use busy_harts::BusyHarts;
 pub use calls::{Context, ContextId, ContextWeights, Contexts, fold};
 pub use clock::SamplingClock;
 pub use error::{

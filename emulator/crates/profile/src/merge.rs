@@ -164,6 +164,12 @@ impl Evaluation {
         }
         let stacks = parts.iter().map(|(hart, n)| (&*hart.stacks.by_process, *n));
         merged.stacks.by_process = packed(stacks, COMPONENT_BITS);
+        let spinning = parts.iter().map(|(hart, n)| (&*hart.spinning.by_process, *n));
+        merged.spinning.by_process = packed(spinning, COMPONENT_BITS);
+        let busy = parts.iter().map(|(hart, _)| hart.shared.len()).max().unwrap_or(0);
+        let of_busy =
+            |at| parts.iter().filter_map(move |(hart, n)| Some((hart.shared.get(at)?, *n)));
+        merged.shared = (0..busy).map(|at| profile(of_busy(at))).collect();
         merged.subsamples = subsamples(parts);
         merged.by_context = contexts(parts.iter().map(|(hart, n)| (&hart.by_context, *n)));
         merged.signatures = first

@@ -1,10 +1,12 @@
 //! Speed-up stacks: where the time of all harts goes, in hart-cycles (Eyerman, Du Bois and Eeckhout, "Speedup stacks", ISPASS 2012).
 //!
-//! The paper estimates its components by counters in hardware. Here they are the Oracle's cycles and the guest kernel's own records of
-//! its scheduler: each cycle of each hart is in one component, and what these sources do not tell apart is one component.
+//! The paper estimates its components by counters in hardware. Here they are the Oracle's cycles, the loops that only wait
+//! ([`crate::spinning`]), and the guest kernel's own records of its scheduler: each cycle of each hart is in one component, and what these
+//! sources do not tell apart is one component.
 
 use std::collections::HashMap;
 
+use commit_trace::InstId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +20,7 @@ use crate::{Component, Evaluation, ProcessId, ThreadId, command_name};
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum SpeedupComponent {
-    /// User mode: instructions that commit, and all stalls but those below. Spinning in user mode is not told apart from other work.
+    /// User mode: instructions that commit, and all stalls but those below.
     Base = 0,
     /// User mode, stalled on a load that the last-level cache serves.
     SharedCache,
@@ -28,17 +30,26 @@ pub enum SpeedupComponent {
     OtherHarts,
     /// User mode, stalled on a store or by a full store queue. Whether stores wait for other harts, caches or memory is not told apart.
     Stores,
-    /// The kernel and the firmware, for whatever process: system calls, faults, interrupts, the scheduler, spin locks, all with their
-    /// stalls.
+    /// User mode, in a loop that does nothing but wait for what another hart writes: a spin lock, a flag, a barrier. All stalls in the loop
+    /// are here, also those on the line that another hart writes.
+    Spinning,
+    /// The kernel and the firmware, for whatever process: system calls, faults, interrupts, the scheduler, all with their stalls.
     Kernel,
+    /// The kernel and the firmware, in a loop that does nothing but wait: spin locks, answers of other harts, registers of devices.
+    KernelSpinning,
     /// The hart is idle, though a thread of the program is ready to run.
     Ready,
     /// The hart is idle, and a thread of the program waits for a lock, a condition or a barrier (a futex of the program).
     Locks,
     /// The hart is idle, and a thread of the program waits for anything else: sleep, input and output, a page.
     OtherWaits,
-    /// The hart is idle for want of threads: the program has fewer than there are harts, or they wait for the end of others. Serial parts
-    /// and imbalance at the end are not told apart.
+    /// The hart is idle for want of threads, and the program is in a serial part: one of its threads runs alone
+    /// ([`IdleHarts::serial`]).
+    Serial,
+    /// The hart is idle for want of threads, and the program's threads have uneven shares of the work: fewer run than there are harts, or
+    /// one runs for whose end others wait ([`IdleHarts::imbalance`]).
+    Imbalance,
+    /// The hart is idle for want of threads, and whether in a serial part or by imbalance is not known ([`IdleHarts::no_thread`]).
     NoThread,
     /// The hart is idle, and the guest's kernel does not tell why.
     Idle,
@@ -49,16 +60,20 @@ impl SpeedupComponent {
     pub const COUNT: usize = Self::ALL.len();
 
     /// All components, in numeric order.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 15] = [
         Self::Base,
         Self::SharedCache,
         Self::Memory,
         Self::OtherHarts,
         Self::Stores,
+        Self::Spinning,
         Self::Kernel,
+        Self::KernelSpinning,
         Self::Ready,
         Self::Locks,
         Self::OtherWaits,
+        Self::Serial,
+        Self::Imbalance,
         Self::NoThread,
         Self::Idle,
     ];
@@ -103,13 +118,15 @@ impl Evaluation {
             }
         };
         let mut user = vec![0_u128; self.processes.len()];
+        let is_user = |inst: InstId| {
+            self.static_info.get(inst.0 as usize).is_some_and(|info| info.privilege == USER)
+        };
         for (process, inst, stack) in self.stacks.iter() {
             if self.is_idle_thread(process) {
                 idle += u128::from(stack.total());
                 continue;
             }
-            let privilege = self.static_info.get(inst.0 as usize).map(|info| info.privilege);
-            if privilege != Some(USER) {
+            if !is_user(inst) {
                 units[SpeedupComponent::Kernel as usize] += u128::from(stack.total());
                 continue;
             }
@@ -121,11 +138,27 @@ impl Evaluation {
                 units[own as usize] += u128::from(stack[component]);
             }
         }
+        for (process, inst, stack) in self.spinning.iter() {
+            if self.is_idle_thread(process) {
+                continue;
+            }
+            for component in Component::ALL {
+                let (from, to) = match is_user(inst) {
+                    true => (SpeedupComponent::of_user(component), SpeedupComponent::Spinning),
+                    false => (SpeedupComponent::Kernel, SpeedupComponent::KernelSpinning),
+                };
+                // Only a damaged evaluation spins longer than it takes.
+                let spun = u128::from(stack[component]).min(units[from as usize]);
+                units[from as usize] -= spun;
+                units[to as usize] += spun;
+            }
+        }
         self.deal_idle(harts, idle, units_per_cycle, &user, &mut units);
         whole_cycles(&units, units_per_cycle)
     }
 
-    fn is_idle_thread(&self, process: ProcessId) -> bool {
+    /// Returns whether a process is that of the idle threads.
+    pub(crate) fn is_idle_thread(&self, process: ProcessId) -> bool {
         let process = self.processes.get(process.0 as usize);
         process.is_some_and(|process| process.pid == Some(IDLE_PID))
     }
@@ -146,13 +179,15 @@ impl Evaluation {
             thread.is_some_and(|thread| own.get(thread.process.0 as usize) == Some(&true))
         };
         let told = self.scheduler.idle_harts(harts, is_own).unwrap_or_default();
-        let IdleHarts { ready, locks, other, no_thread } = told;
+        let IdleHarts { ready, locks, other, serial, imbalance, no_thread } = told;
         let whole = u128::from(told.total()) * units_per_cycle;
         let mut left = idle;
         for (component, cycles) in [
             (SpeedupComponent::Ready, ready),
             (SpeedupComponent::Locks, locks),
             (SpeedupComponent::OtherWaits, other),
+            (SpeedupComponent::Serial, serial),
+            (SpeedupComponent::Imbalance, imbalance),
             (SpeedupComponent::NoThread, no_thread),
         ] {
             let own = u128::from(cycles) * units_per_cycle;

@@ -41,6 +41,11 @@ pub(crate) fn unpacked(stacks: &Packed) -> impl Iterator<Item = (InstId, CycleSt
 }
 
 impl CycleStacks {
+    /// Returns whether there are no stacks at all.
+    pub fn is_empty(&self) -> bool {
+        self.by_process.iter().all(Packed::is_empty)
+    }
+
     /// Sets the stacks of a process.
     pub(crate) fn set(&mut self, process: ProcessId, stacks: Packed) {
         put(&mut self.by_process, process.0 as usize, stacks);

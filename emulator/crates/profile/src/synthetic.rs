@@ -198,6 +198,8 @@ pub fn evaluation() -> Evaluation {
     Evaluation {
         oracle: profile(&TRUTH),
         stacks: packed,
+        spinning: CycleStacks::default(),
+        shared: Vec::new(),
         contexts: None,
         by_context: Vec::new(),
         marked: None,

@@ -3,6 +3,7 @@
 mod follow;
 mod idle;
 mod region;
+mod sharing;
 
 use std::ops::Range;
 
@@ -12,6 +13,7 @@ use crate::merge::MergedNumbers;
 use crate::{ContextId, ProcessId, ThreadId};
 pub use idle::IdleHarts;
 use region::Region;
+pub use sharing::{ElapsedByThread, ThreadElapsed};
 
 /// What the kernel told of its scheduler, in order of time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -48,6 +50,13 @@ pub enum Transition {
     Leaves(u32, SwitchOut),
     /// The thread need not wait any longer: the other thread woke it; `None`: an interrupt did.
     Wakes(u32, Option<u32>),
+}
+
+impl Transition {
+    /// Returns whether a switch tells who ran before.
+    fn tells_who_left(self) -> bool {
+        matches!(self, Self::Leaves(..))
+    }
 }
 
 /// Why a thread does not run any longer.

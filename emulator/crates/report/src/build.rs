@@ -10,6 +10,7 @@ use super::columns::{Column, Levels};
 use super::contended;
 use super::counters;
 use super::disagreements::{self, Disagreement};
+use super::elapsed_profile::ElapsedProfile;
 use super::flame::{Flame, FlameBuilder, Placed};
 use super::gather::Gathered;
 use super::guest::{self, Matched};
@@ -141,8 +142,15 @@ impl Report {
             speedup: (inputs.of_all_harts
                 && inputs.harts.len() > 1
                 && common.meta.sampled_words().is_none())
-            .then(|| SpeedupStack::new(evaluation, inputs.harts.len()))
+            .then(|| {
+                SpeedupStack::new(evaluation, inputs.harts.len(), common.meta.memory_traffic())
+            })
             .filter(SpeedupStack::has_user_mode),
+            elapsed_profile: (inputs.of_all_harts
+                && inputs.harts.len() > 1
+                && common.meta.sampled_words().is_none())
+            .then(|| ElapsedProfile::new(evaluation, &gathered, inputs.harts.len()))
+            .flatten(),
             harts: harts::harts(&common, inputs.harts),
             sensitivity: sensitivity::sensitivity(&common),
             precise: samples

@@ -28,6 +28,7 @@ mod contended;
 mod counters;
 mod disagreements;
 mod elapsed;
+mod elapsed_profile;
 mod explain;
 mod flame;
 mod format;
@@ -84,6 +85,7 @@ pub use counters::{
 };
 pub use disagreements::{Disagreement, Named};
 pub use elapsed::Elapsed;
+pub use elapsed_profile::{ElapsedFunction, ElapsedProfile, ElapsedThread};
 pub use explain::{Answer, Explanation, explain};
 pub use flame::{Flame, FlameNode, FrameKind};
 pub use format::{FLAME_FORMAT, REPORT_FORMAT, UnknownFormat, check_format};
@@ -106,7 +108,7 @@ pub use report::Report;
 pub use run_description::RunDescription;
 pub use sections::Sections;
 pub use sensitivity::{Curve, CurvePoint, Sensitivity};
-pub use speedup::{SpeedupRow, SpeedupStack};
+pub use speedup::{MemoryTraffic, SpeedupRow, SpeedupStack};
 pub use tables::{
     CommandRow, FunctionRow, InstructionRow, Listing, ListingRow, ModuleRow, ProcessReport,
     SourceLine, StaleSource,

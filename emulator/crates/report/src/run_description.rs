@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::elapsed::Elapsed;
+use crate::speedup::MemoryTraffic;
 
 /// A run's description (run.json, or the metadata of a trace), with its facts. It is written as it was read.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -38,8 +39,25 @@ struct RunFacts {
     spec: SpecSettings,
     #[serde(deserialize_with = "if_readable")]
     sampling: SamplingFacts,
+    #[serde(deserialize_with = "if_readable")]
+    uncore: UncoreFacts,
     /// What `tipsim what-if` has found, as it stands there.
     what_if: Value,
+}
+
+/// What was counted of last-level cache and memory in the region.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct UncoreFacts {
+    #[serde(deserialize_with = "if_readable")]
+    memory_controller: Option<ControllerFacts>,
+}
+
+/// What was counted of memory: by event, and by hart, origin of the request and event.
+#[derive(Clone, Debug, Deserialize)]
+struct ControllerFacts {
+    all: BTreeMap<String, u64>,
+    harts: Vec<BTreeMap<String, BTreeMap<String, u64>>>,
 }
 
 /// What was profiled.
@@ -204,6 +222,21 @@ impl RunDescription {
     /// Returns what `tipsim what-if` has found, as it stands there.
     pub(crate) fn what_if(&self) -> &Value {
         &self.facts.what_if
+    }
+
+    /// Returns what was counted of memory in the region; `None` if nothing was.
+    pub(crate) fn memory_traffic(&self) -> Option<MemoryTraffic> {
+        let ControllerFacts { all, harts } = self.facts.uncore.memory_controller.as_ref()?;
+        let of = |counts: &BTreeMap<String, u64>, event: &str| counts.get(event).copied();
+        let of_loads = |event: &str| {
+            let mut loads = harts.iter().map(|hart| of(hart.get("load")?, event));
+            loads.try_fold(0_u64, |sum, count| sum.checked_add(count?))
+        };
+        Some(MemoryTraffic {
+            bytes: of(all, "read_bytes")?.checked_add(of(all, "write_bytes")?)?,
+            loads: of_loads("reads")?,
+            waited: of_loads("queue_occupancy")?,
+        })
     }
 
     /// Returns the simulated time of the region; `None` if the description is of an older version, or of a trace alone.

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::contended::{self, ContendedReport};
 use crate::counters::{self, CounterReport};
+use crate::elapsed_profile::{self, ElapsedProfile};
 use crate::harts::{self, HartRow};
 use crate::in_guest::{self, InGuest};
 use crate::interpreted::{self, InterpretedProcess};
@@ -45,6 +46,9 @@ pub struct Sections {
     /// What the time of all harts is spent on, if the report is of several and their region was not sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup: Option<SpeedupStack>,
+    /// Where the elapsed time of several harts goes, if the guest's kernel told who runs and their region was not sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elapsed_profile: Option<ElapsedProfile>,
     /// Harts by number, if the report is of several.
     pub harts: Vec<HartRow>,
     /// Top-down: where the commit slots went, if that was counted. The text has it after what is said of single processes.
@@ -76,7 +80,7 @@ pub(crate) struct SectionRow {
 }
 
 /// All sections that text and page show at a place of their own, in the order of both.
-pub(crate) const SECTIONS: [SectionRow; 14] = [
+pub(crate) const SECTIONS: [SectionRow; 15] = [
     SectionRow {
         key: "verdict",
         place: TextPosition::First,
@@ -118,6 +122,12 @@ pub(crate) const SECTIONS: [SectionRow; 14] = [
         place: TextPosition::Head,
         content: |sections| &sections.speedup,
         rule: speedup::rules::rule_of,
+    },
+    SectionRow {
+        key: "elapsed_profile",
+        place: TextPosition::Head,
+        content: |sections| &sections.elapsed_profile,
+        rule: elapsed_profile::rules::rule_of,
     },
     SectionRow {
         key: "harts",

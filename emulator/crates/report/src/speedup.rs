@@ -24,6 +24,28 @@ pub struct SpeedupStack {
     pub cycles: u64,
     /// All components, in one order for all runs.
     pub components: Vec<SpeedupRow>,
+    /// How long memory lets loads wait, if that was counted. It is a part of the component `memory`, but not of each of its cycles: what a
+    /// load waits in memory may pass while older instructions stall.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryTraffic>,
+}
+
+/// What memory did in the region for all harts.
+#[derive(Clone, Copy, Debug, PartialEq, JsonSchema, Serialize, Deserialize)]
+pub struct MemoryTraffic {
+    /// Bytes read and written, for whatever request.
+    pub bytes: u64,
+    /// Lines that were read for loads.
+    pub loads: u64,
+    /// Cycles that these reads waited for a refresh, their bank or the bus, before memory's own latency.
+    pub waited: u64,
+}
+
+impl MemoryTraffic {
+    /// Returns how many cycles a line that a load reads waits in the mean.
+    pub(crate) fn mean_wait(&self) -> f64 {
+        self.waited as f64 / self.loads.max(1) as f64
+    }
 }
 
 /// A component of the stack.
@@ -45,10 +67,14 @@ pub(crate) fn title(component: SpeedupComponent) -> &'static str {
         SpeedupComponent::Memory => "memory",
         SpeedupComponent::OtherHarts => "lines of other harts",
         SpeedupComponent::Stores => "stores",
+        SpeedupComponent::Spinning => "spinning",
         SpeedupComponent::Kernel => "kernel",
+        SpeedupComponent::KernelSpinning => "spinning in the kernel",
         SpeedupComponent::Ready => "ready, not run",
         SpeedupComponent::Locks => "waiting for locks",
         SpeedupComponent::OtherWaits => "other waits",
+        SpeedupComponent::Serial => "serial part",
+        SpeedupComponent::Imbalance => "imbalance",
         SpeedupComponent::NoThread => "too few threads",
         SpeedupComponent::Idle => "idle, not known why",
     }
@@ -57,25 +83,32 @@ pub(crate) fn title(component: SpeedupComponent) -> &'static str {
 /// Returns what a component is, in a line.
 pub(crate) fn meaning(component: SpeedupComponent) -> &'static str {
     match component {
-        SpeedupComponent::Base => "user mode but what follows, spinning included",
+        SpeedupComponent::Base => "user mode but what follows",
         SpeedupComponent::SharedCache => "user mode, loads from the last-level cache",
         SpeedupComponent::Memory => "user mode, loads from memory, its queues included",
         SpeedupComponent::OtherHarts => {
             "user mode, loads and atomics that other harts have to answer"
         }
         SpeedupComponent::Stores => "user mode, full store queue: other harts, caches or memory",
-        SpeedupComponent::Kernel => "kernel and firmware, their own stalls and locks included",
+        SpeedupComponent::Spinning => "user mode, loops that wait for what other harts write",
+        SpeedupComponent::Kernel => "kernel and firmware, their own stalls included",
+        SpeedupComponent::KernelSpinning => {
+            "kernel and firmware, loops that wait for harts or devices"
+        }
         SpeedupComponent::Ready => "idle hart, a thread could run",
         SpeedupComponent::Locks => "idle hart, a thread waits for a lock, condition or barrier",
         SpeedupComponent::OtherWaits => "idle hart, a thread sleeps or waits for input or output",
-        SpeedupComponent::NoThread => "idle hart: serial part, imbalance at the end, join",
+        SpeedupComponent::Serial => "idle hart, one thread runs alone",
+        SpeedupComponent::Imbalance => "idle hart, some threads run, or one that others wait for",
+        SpeedupComponent::NoThread => "idle hart: serial part or imbalance, or no thread runs",
         SpeedupComponent::Idle => "idle hart, the guest's kernel does not tell",
     }
 }
 
 impl SpeedupStack {
-    /// Returns the stack of all harts of a run; `evaluation` is of all of them together, also if there is one alone.
-    pub fn new(evaluation: &Evaluation, harts: usize) -> Self {
+    /// Returns the stack of all harts of a run, and what was counted of memory meanwhile; `evaluation` is of all of them together, also if
+    /// there is one alone.
+    pub fn new(evaluation: &Evaluation, harts: usize, memory: Option<MemoryTraffic>) -> Self {
         let cycles: HartCycles = evaluation.hart_cycles(harts);
         let whole = cycles.iter().fold(0, |sum: u64, part| sum.saturating_add(*part));
         let rows = SpeedupComponent::ALL.into_iter().zip(cycles);
@@ -89,21 +122,40 @@ impl SpeedupStack {
                     share: cycles as f64 / whole.max(1) as f64,
                 })
                 .collect(),
+            memory,
         }
+    }
+
+    /// Returns what memory did, in words.
+    fn memory_in_words(&self) -> Option<String> {
+        let memory = self.memory?;
+        let elapsed = self.cycles as f64 / self.harts.max(1) as f64;
+        Some(format!(
+            "memory: {} lines for loads, each {:.1} cycles in the mean in its queues; {:.2} bytes per cycle",
+            count(memory.loads as f64),
+            memory.mean_wait(),
+            memory.bytes as f64 / elapsed.max(1.0)
+        ))
     }
 
     /// Returns whether anything was executed in user mode. The stack says nothing of a bare-metal program, all of which is machine mode.
     pub(crate) fn has_user_mode(&self) -> bool {
         use SpeedupComponent as Of;
-        let of_user = [Of::Base, Of::SharedCache, Of::Memory, Of::OtherHarts, Of::Stores];
+        let of_user =
+            [Of::Base, Of::SharedCache, Of::Memory, Of::OtherHarts, Of::Stores, Of::Spinning];
         of_user.into_iter().any(|component| self.cycles_of(component) != 0)
     }
 
-    /// Returns whether each component is there once, and all together are the stack's cycles, as in no stack from a damaged file.
+    /// Returns whether each component is there once, as in no stack of an older version, and all together are the stack's cycles, as in no
+    /// stack from a damaged file.
     pub(crate) fn is_sound(&self) -> bool {
-        let are_there = self.components.iter().map(|row| row.component).eq(SpeedupComponent::ALL);
         let cycles = self.components.iter().map(|row| u128::from(row.cycles));
-        are_there && cycles.sum::<u128>() == u128::from(self.cycles)
+        self.has_all_components() && cycles.sum::<u128>() == u128::from(self.cycles)
+    }
+
+    /// Returns whether each component is there once. A report of an older version tells fewer apart.
+    pub(crate) fn has_all_components(&self) -> bool {
+        self.components.iter().map(|row| row.component).eq(SpeedupComponent::ALL)
     }
 
     /// Returns the cycles of a component.
@@ -148,7 +200,11 @@ impl Section for SpeedupStack {
             count(self.cycles as f64),
             percent(1.0),
             self.harts as f64
-        )
+        )?;
+        match self.memory_in_words() {
+            Some(words) => writeln!(out, "{words}"),
+            None => Ok(()),
+        }
     }
 
     /// Returns a table.
@@ -191,6 +247,9 @@ impl Section for SpeedupStack {
                             }
                         }
                     }
+                }
+                @if let Some(words) = self.memory_in_words() {
+                    p class="muted" { (words) }
                 }
             }
         }

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use super::*;
 
 mod detail;
+mod elapsed;
 mod flame;
 pub(crate) mod page;
 mod speedup;

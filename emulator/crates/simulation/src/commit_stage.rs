@@ -73,6 +73,12 @@ impl TipPort {
         self.side_band.push(record);
     }
 
+    /// Takes a record of how many harts are busy. It is in the place of one that has not been delivered yet, if nothing came after that.
+    pub fn push_busy(&mut self, record: SideBandRecord) {
+        self.side_band.pop_if(|last| last.kind == record.kind);
+        self.side_band.push(record);
+    }
+
     /// Returns the last cycle in which no commit concerns the unit or the side band.
     fn due(&self) -> u64 {
         if !self.side_band.is_empty() || self.unit.needs_every_commit() {

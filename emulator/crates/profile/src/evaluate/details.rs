@@ -4,12 +4,13 @@ use commit_trace::{Seq, Span, State, StaticInfo, group_spans};
 
 use super::Evaluator;
 use crate::block::{Block, ForEachSpan};
+use crate::busy_harts::SharedCycles;
 use crate::calls::{Calls, ContextTally, fold, sum_up};
 use crate::events::CycleSignatures;
-use crate::oracle::{SHARE, Stalled, UNITS_PER_CYCLE};
+use crate::oracle::{Oracle, SHARE, Stalled, UNITS_PER_CYCLE};
 use crate::over_time::OracleOverTime;
 use crate::topdown::Counter;
-use crate::{ContextId, ContextWeights, Contexts, ProcessId};
+use crate::{BusyHarts, ContextId, ContextWeights, Contexts, ProcessId};
 
 /// Sums by context and instruction that the Oracle gathers before the smallest contexts are [`fold`]ed. Most contexts have next
 /// to no time: those of a minute would take gigabytes.
@@ -172,6 +173,10 @@ pub(super) struct Details {
     pub slots: Counter,
     pub signatures: CycleSignatures,
     pub over_time: OracleOverTime,
+    /// What the Oracle charged in loops that only wait.
+    pub spinning: Oracle,
+    /// What the Oracle charged while several harts were busy.
+    pub shared: SharedCycles,
 }
 
 impl Details {
@@ -181,13 +186,17 @@ impl Details {
             slots: Counter::new(width),
             signatures: CycleSignatures::new(),
             over_time: OracleOverTime::default(),
+            spinning: Oracle::new(),
+            shared: SharedCycles::default(),
         }
     }
 
-    /// A process runs from here on.
-    pub(super) fn select(&mut self, process: ProcessId) {
+    /// A process runs from here on while so many harts are busy.
+    pub(super) fn select(&mut self, process: ProcessId, busy: BusyHarts) {
         self.slots.select(process);
         self.signatures.select(process);
+        self.spinning.select(process, false);
+        self.shared.select(process, busy);
     }
 
     /// Packs the counts of inactive processes.
@@ -199,12 +208,15 @@ impl Details {
         self.slots.pack_cold(newly, is_cold);
         self.signatures.pack_cold(newly, is_cold);
         self.over_time.pack_cold(newly, is_cold);
+        self.spinning.pack_cold(newly, is_cold);
+        self.shared.pack_cold(newly, is_cold);
     }
 
     /// Counts a profiled span; true if a bin of [`Self::over_time`] ended before it.
     #[inline(never)]
     pub(super) fn span(&mut self, span: &Span<'_>, static_info: &[StaticInfo]) -> bool {
         self.signatures.span(span);
+        self.shared.span(span);
         self.slots.span(span, static_info) && self.over_time.end_window()
     }
 
@@ -218,6 +230,7 @@ impl Details {
         static_info: &[StaticInfo],
     ) {
         self.signatures.block(block);
+        self.shared.block(block);
         if self.slots.takes_blocks() {
             self.slots.block(block, stalled);
             return;

@@ -86,7 +86,7 @@ impl Run {
         if let Some(width) = self.requested.width {
             self.oracle.count_commits();
             let mut details = Details::new(width);
-            details.select(self.process);
+            details.select(self.process, self.busy);
             self.details = Some(Box::new(details));
         }
         if let Some(stacks) = &mut self.stacks {

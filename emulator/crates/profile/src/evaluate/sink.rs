@@ -20,6 +20,11 @@ impl SpanSink for Run {
         if self.by_privilege && !self.is_of_one_privilege(&block) {
             return Take::Spans(block.records.len());
         }
+        if let Some(spin_loops) = &mut self.spin_loops
+            && spin_loops.may_spin(block.records)
+        {
+            return Take::Spans(block.records.len());
+        }
         if let Some(details) = &self.details
             && !details.slots.is_in_window(&block)
         {
@@ -65,6 +70,11 @@ impl SpanSink for Run {
                 && details.span(span, &self.static_info)
             {
                 self.end_bin();
+            }
+            if let (Some(spin_loops), Some(details)) = (&mut self.spin_loops, &mut self.details)
+                && spin_loops.is_spinning(span)
+            {
+                details.spinning.span(span);
             }
             self.oracle.span(span);
             self.parts.span(span);
@@ -119,9 +129,21 @@ impl SpanSink for Run {
         self.static_info.push(*static_info);
         self.privileges.push(static_info.privilege);
         self.first_use.push(cycle);
+        if let Some(spin_loops) = &mut self.spin_loops {
+            spin_loops.define(static_info);
+        }
     }
 
     fn event(&mut self, cycle: u64, event: &Event) {
+        if let Event::SideBand { kind, bytes } = event
+            && let Some(busy) = BusyHarts::parse(*kind, bytes)
+        {
+            self.busy = busy;
+            if let Some(details) = &mut self.details {
+                details.shared.select(self.process, busy);
+            }
+            return;
+        }
         match event {
             Event::SideBand { kind, bytes } if *kind >= MIN_KIND => {
                 let profiled = self
@@ -161,7 +183,7 @@ impl SpanSink for Run {
                     }
                 }
                 if let Some(details) = &mut self.details {
-                    details.select(self.process);
+                    details.select(self.process, self.busy);
                 }
             }
             Event::RegionAnew => {

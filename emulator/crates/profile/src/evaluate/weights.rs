@@ -51,7 +51,7 @@ impl Run {
         self.others.push((self.weight, counts));
         self.weight = weight;
         if let Some(details) = &mut self.details {
-            details.select(self.process);
+            details.select(self.process, self.busy);
         }
     }
 
@@ -145,11 +145,12 @@ impl WeightCounts {
             }
             None => (Vec::new(), Vec::new()),
         };
-        let (slots, signatures, over_time) = match details {
+        let (mut spinning, mut shared) = Default::default();
+        let (slots, signatures, over_time) = match details.map(|details| *details) {
             Some(details) => {
-                let details = *details;
-                let (slots, signatures) = (Some(details.slots), Some(details.signatures));
-                (slots, signatures, Some(details.over_time))
+                spinning = details.spinning.finish().stacks;
+                shared = details.shared.finish();
+                (Some(details.slots), Some(details.signatures), Some(details.over_time))
             }
             None => (None, None, None),
         };
@@ -170,6 +171,8 @@ impl WeightCounts {
         Evaluation {
             oracle: profile,
             stacks,
+            spinning,
+            shared,
             subsamples: subsamples.map_or_else(Vec::new, |subsamples| subsamples.finish()),
             by_context,
             marked,
@@ -238,6 +241,7 @@ impl Evaluation {
             return;
         }
         self.oracle = self.oracle.times(weight);
+        self.shared.iter_mut().for_each(|shared| *shared = shared.times(weight));
         self.marked = self.marked.take().map(|marked| marked.times(weight));
         for part in self.by_thread.values_mut() {
             (part.whole, part.marked) = (part.whole.times(weight), part.marked.times(weight));
@@ -250,7 +254,8 @@ impl Evaluation {
             }
             &mut subsample.stacks
         });
-        let stacks = stacks.chain([&mut self.stacks]).flat_map(|stacks| &mut stacks.by_process);
+        let of_region = [&mut self.stacks, &mut self.spinning];
+        let stacks = stacks.chain(of_region).flat_map(|stacks| &mut stacks.by_process);
         let top_down = self.top_down.iter_mut().flat_map(|top_down| &mut top_down.by_process);
         let signatures = self.signatures.iter_mut().flat_map(|of| &mut of.by_process);
         stacks.chain(top_down).chain(signatures).for_each(|packed| *packed = packed.times(weight));

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use crate::Mapping;
 use crate::waits::{KernelEntry, SwitchOut};
+use crate::{BusyHarts, Mapping};
 
 pub(super) enum SideBand {
     Switch {
@@ -49,6 +49,9 @@ pub(super) enum SideBand {
 
 /// Returns what a side-band record says, in a line.
 pub fn describe_side_band(kind: u8, bytes: &[u8]) -> String {
+    if let Some(BusyHarts(harts)) = BusyHarts::parse(kind, bytes) {
+        return format!("side band: {harts} harts are busy");
+    }
     let Some(record) = parse(kind, bytes) else {
         return format!("side band of type {kind}, {} bytes", bytes.len());
     };

@@ -9,12 +9,13 @@ use crate::ThreadId;
 const CHILD_WAITS: [u16; 2] = [95, 260];
 
 /// The kernel's number of all harts' idle threads.
-const IDLE_TID: u32 = 0;
+pub(super) const IDLE_TID: u32 = 0;
 
 /// Cycles of harts that run their idle thread, summed over the harts.
 ///
 /// An idle hart stands for one thread of the program that is off the harts. If there are more of these threads than idle harts, those that
-/// are ready come first, then those that wait for locks, then those with other waits.
+/// are ready come first, then those that wait for locks, then those with other waits. Harts that stand for none are idle for want of
+/// threads; threads that wait for the end of others are not counted then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IdleHarts {
     /// Cycles in which a thread of the program is ready to run.
@@ -23,14 +24,19 @@ pub struct IdleHarts {
     pub locks: u64,
     /// Cycles in which a thread of the program waits for anything else but the end of other threads or processes.
     pub other: u64,
-    /// Cycles in which there is no such thread: the program has fewer threads than there are harts, or they wait for the end of others.
+    /// Cycles for want of threads in which one thread of the program runs alone, and no other one waits for its end or has ended beside it.
+    pub serial: u64,
+    /// Cycles for want of threads in which two threads of the program or more run, or one runs and another one waits for its end.
+    pub imbalance: u64,
+    /// Cycles for want of threads in any other case. No thread of the program runs; or one does, and since threads last began or were
+    /// waited for, others have ended beside it: it may be the last one of an uneven parallel part, or have begun a serial part.
     pub no_thread: u64,
 }
 
 impl IdleHarts {
     /// Returns the cycles of all harts that are idle.
     pub fn total(&self) -> u64 {
-        let parts = [self.locks, self.other, self.no_thread];
+        let parts = [self.locks, self.other, self.serial, self.imbalance, self.no_thread];
         parts.into_iter().fold(self.ready, u64::saturating_add)
     }
 }
@@ -48,8 +54,10 @@ enum Off {
 enum State {
     Running,
     Off(Off),
-    /// The thread waits for the end of others, or nothing is known of it.
-    Apart,
+    /// The thread waits for the end of others.
+    Joins,
+    /// Nothing is known of the thread.
+    Unknown,
 }
 
 #[derive(Clone, Copy)]
@@ -59,6 +67,8 @@ struct LivingThread {
     is_own: bool,
     /// Whether the thread was woken while it still ran: the record of its switch, on another hart, comes later.
     is_woken: bool,
+    /// Whether the thread woke one that waited for its end.
+    is_joined: bool,
 }
 
 #[derive(Default)]
@@ -71,6 +81,12 @@ struct SchedulerState {
     idle: u64,
     /// Number of the program's threads in each state of [`Off`].
     off: [u64; 3],
+    /// Number of the program's threads that run.
+    running: u64,
+    /// Number of the program's threads that wait for the end of others.
+    joining: u64,
+    /// Whether a thread of the program has ended that none waited for, since one last began or ceased to wait for the end of others.
+    has_ended: bool,
 }
 
 impl SchedulerLog {
@@ -99,8 +115,19 @@ impl SchedulerLog {
         Some(found)
     }
 
+    /// Returns for each hart that switches the place of the first record of a switch in the log.
+    pub(super) fn first_changes(&self) -> HashMap<u32, usize> {
+        let mut first = HashMap::new();
+        for (at, event) in self.events.iter().enumerate() {
+            if matches!(event.change, Transition::Runs(..) | Transition::Leaves(..)) {
+                first.entry(event.hart).or_insert(at);
+            }
+        }
+        first
+    }
+
     /// Returns for each event which thread its kernel's number stands for: the one that runs under that number in this event or next.
-    fn next_runs(&self) -> Vec<Option<ThreadId>> {
+    pub(super) fn next_runs(&self) -> Vec<Option<ThreadId>> {
         let mut next: HashMap<u32, ThreadId> = HashMap::new();
         let mut found: Vec<Option<ThreadId>> = self
             .events
@@ -123,16 +150,11 @@ impl SchedulerLog {
 impl SchedulerState {
     /// Returns the state before the first record: threads are not known, and some harts run their idle threads.
     fn new(log: &SchedulerLog, harts: usize) -> Self {
-        let mut was_idle: HashMap<u32, bool> = HashMap::new();
-        for event in &log.events {
-            match event.change {
-                Transition::Runs(..) => _ = was_idle.entry(event.hart).or_insert(true),
-                Transition::Leaves(..) => _ = was_idle.entry(event.hart).or_insert(false),
-                Transition::Begins(_) | Transition::Wakes(..) => {}
-            }
-        }
+        let first = log.first_changes();
         let harts = 0..u32::try_from(harts).unwrap_or(u32::MAX);
-        let idle = harts.filter(|hart| *was_idle.get(hart).unwrap_or(&true));
+        let leaves =
+            |hart: &u32| first.get(hart).is_some_and(|at| log.events[*at].change.tells_who_left());
+        let idle = harts.filter(|hart| !leaves(hart));
         let on_hart: HashMap<u32, u32> = idle.map(|hart| (hart, IDLE_TID)).collect();
         Self { idle: on_hart.len() as u64, on_hart, ..Self::default() }
     }
@@ -146,11 +168,17 @@ impl SchedulerState {
             harts.saturating_mul(cycles)
         };
         let [ready, locks, other] = self.off.map(&mut take);
+        let for_want_of_threads = match (self.running, self.joining) {
+            (0, _) => &mut found.no_thread,
+            (1, 0) if self.has_ended => &mut found.no_thread,
+            (1, 0) => &mut found.serial,
+            _ => &mut found.imbalance,
+        };
         for (sum, cycles) in [
+            (for_want_of_threads, left.saturating_mul(cycles)),
             (&mut found.ready, ready),
             (&mut found.locks, locks),
             (&mut found.other, other),
-            (&mut found.no_thread, left.saturating_mul(cycles)),
         ] {
             *sum = sum.saturating_add(cycles);
         }
@@ -158,7 +186,10 @@ impl SchedulerState {
 
     fn change(&mut self, hart: u32, change: Transition, is_own: bool) {
         match change {
-            Transition::Begins(tid) => self.enter(tid, State::Off(Off::Ready), is_own),
+            Transition::Begins(tid) => {
+                self.has_ended &= !is_own;
+                self.enter(tid, State::Off(Off::Ready), is_own);
+            }
             Transition::Runs(tid, _) => {
                 let before = self.on_hart.insert(hart, tid);
                 self.idle += u64::from(tid == IDLE_TID);
@@ -172,7 +203,7 @@ impl SchedulerState {
                         .is_some_and(|thread| thread.state == State::Running)
                 {
                     let is_own = self.threads[&before].is_own;
-                    self.enter(before, State::Apart, is_own);
+                    self.enter(before, State::Unknown, is_own);
                 }
                 if tid != IDLE_TID {
                     self.enter(tid, State::Running, is_own);
@@ -185,29 +216,39 @@ impl SchedulerState {
                 let known = self.threads.get(&tid).copied();
                 let is_own = known.map_or(is_own, |thread| thread.is_own);
                 let is_woken = known.is_some_and(|thread| thread.is_woken);
+                let is_joined = known.is_some_and(|thread| thread.is_joined);
                 let state = match left {
                     SwitchOut::Runnable => State::Off(Off::Ready),
                     SwitchOut::Waits(_) if is_woken => State::Off(Off::Ready),
                     SwitchOut::Waits(entry) => match entry.reason(WaitUse::Program) {
                         WaitReason::Futex => State::Off(Off::Lock),
-                        WaitReason::SharedFutex => State::Apart,
+                        WaitReason::SharedFutex => State::Joins,
                         WaitReason::Syscall(number) if CHILD_WAITS.contains(&number) => {
-                            State::Apart
+                            State::Joins
                         }
                         _ => State::Off(Off::Other),
                     },
-                    SwitchOut::Ended => State::Apart,
+                    SwitchOut::Ended => State::Unknown,
                 };
                 self.enter(tid, state, is_own);
                 if left == SwitchOut::Ended {
+                    self.has_ended |= is_own && !is_joined;
                     self.threads.remove(&tid);
                 }
             }
-            Transition::Wakes(tid, _) => match self.threads.get_mut(&tid) {
+            Transition::Wakes(tid, waker) => match self.threads.get_mut(&tid) {
                 Some(thread) if thread.state == State::Running => thread.is_woken = true,
                 known => {
+                    let known = known.copied();
                     let is_own = known.map_or(is_own, |thread| thread.is_own || is_own);
+                    let has_joined = known.is_some_and(|thread| thread.state == State::Joins);
                     self.enter(tid, State::Off(Off::Ready), is_own);
+                    if is_own && has_joined {
+                        self.has_ended = false;
+                        // The thread that ends does so after it has woken who waits for that.
+                        let waker = waker.and_then(|waker| self.threads.get_mut(&waker));
+                        waker.into_iter().for_each(|waker| waker.is_joined = true);
+                    }
                 }
             },
         }
@@ -215,13 +256,25 @@ impl SchedulerState {
 
     /// Brings a thread into a state.
     fn enter(&mut self, tid: u32, state: State, is_own: bool) {
-        let thread = LivingThread { state, is_own, is_woken: false };
+        let thread = LivingThread { state, is_own, is_woken: false, is_joined: false };
         let before = self.threads.insert(tid, thread);
-        if let Some(LivingThread { state: State::Off(off), is_own: true, .. }) = before {
-            self.off[off as usize] -= 1;
+        if let Some(before) = before.filter(|before| before.is_own)
+            && let Some(count) = self.count(before.state)
+        {
+            *count -= 1;
         }
-        if let (State::Off(off), true) = (state, is_own) {
-            self.off[off as usize] += 1;
+        if let (true, Some(count)) = (is_own, self.count(state)) {
+            *count += 1;
+        }
+    }
+
+    /// Returns the number of the program's threads in a state, if they are counted.
+    fn count(&mut self, state: State) -> Option<&mut u64> {
+        match state {
+            State::Running => Some(&mut self.running),
+            State::Off(off) => Some(&mut self.off[off as usize]),
+            State::Joins => Some(&mut self.joining),
+            State::Unknown => None,
         }
     }
 }

@@ -111,7 +111,8 @@ impl Run {
 
     /// Adds what the time of the run's only hart was spent on, by its evaluation.
     pub fn with_stack_of(self, evaluation: &Evaluation) -> Self {
-        Self { speedup: Some(SpeedupStack::new(evaluation, 1)), ..self }
+        let stack = SpeedupStack::new(evaluation, 1, self.meta.memory_traffic());
+        Self { speedup: Some(stack), ..self }
     }
 
     /// Returns why no speed-up can be told from this run to another one, for which this one has to be of one hart, and the other of several.
@@ -131,6 +132,14 @@ impl Run {
             return Some(format!("the cores differ: {here}, {there}"));
         }
         match (self.harts(), several.harts()) {
+            (1, 2..)
+                if several.speedup.as_ref().is_some_and(|stack| !stack.has_all_components()) =>
+            {
+                Some(format!(
+                    "the report of {} is of an older version, which tells other components of the time apart: tipsim report --rebuild makes it anew",
+                    several.folder
+                ))
+            }
             (1, 2..) if several.speedup.is_some() => None,
             (1, 2..) => Some(format!("the report of {} has no speed-up stack", several.folder)),
             (_, 1) => Some("the run on one hart has to be named first".to_owned()),

@@ -31,6 +31,9 @@ pub struct Speedup {
     pub lost: f64,
     /// What takes it, in one order for all runs.
     pub components: Vec<LostSpeedup>,
+    /// Mean cycles that a line which a load reads from memory waits there, on one hart and on several, if that was counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_wait: Option<[f64; 2]>,
     /// All of it in words.
     pub verdict: String,
 }
@@ -80,6 +83,10 @@ impl Speedup {
             speedup: one.cycles as f64 / elapsed,
             lost: (several.cycles as f64 - one.cycles as f64) / elapsed,
             components: components.into(),
+            memory_wait: one
+                .memory
+                .zip(several.memory)
+                .map(|(one, several)| [one.mean_wait(), several.mean_wait()]),
             verdict: String::new(),
         };
         found.verdict = found.in_words();
@@ -146,7 +153,20 @@ impl Speedup {
             out,
             "{:<62}{:>9.3}  speed-up: with what is lost, {} harts",
             "", self.speedup, self.harts
-        )
+        )?;
+        match self.memory_in_words() {
+            Some(words) => writeln!(out, "{words}"),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns what loads wait in memory's queues, in words.
+    fn memory_in_words(&self) -> Option<String> {
+        let [one, several] = self.memory_wait?;
+        Some(format!(
+            "memory: a line that a load reads waits {one:.1} cycles in its queues on one hart, {several:.1} on {} harts",
+            self.harts
+        ))
     }
 
     /// Returns the section of the page.
@@ -196,6 +216,9 @@ impl Speedup {
                         }
                     }
                 }
+                @if let Some(words) = self.memory_in_words() {
+                    p class="muted" { (words) }
+                }
             }
         }
     }
@@ -216,13 +239,14 @@ impl LostSpeedup {
 /// Returns what a component is called in a sentence.
 fn in_sentence(component: SpeedupComponent) -> &'static str {
     match component {
-        SpeedupComponent::Base => "user-mode work or spinning",
+        SpeedupComponent::Base => "user-mode work",
         SpeedupComponent::SharedCache => "loads from the shared cache",
         SpeedupComponent::Memory => "loads from memory",
         SpeedupComponent::Stores => "the full store queue",
         SpeedupComponent::Kernel => "the kernel",
         SpeedupComponent::Ready => "threads that are ready but not run",
         SpeedupComponent::OtherWaits => "waiting for anything but locks",
+        SpeedupComponent::Serial => "serial parts",
         SpeedupComponent::NoThread => "harts without a thread",
         SpeedupComponent::Idle => "idle harts",
         named => title(named),

@@ -29,6 +29,19 @@ pub(crate) fn rule_of(path: &ReportPath<'_>, below: &[&str]) -> Rule {
                 .from("speedup.cycles", whole)
                 .check(part.zip(whole).map(|(part, whole)| part / whole.max(1.0)))
         }
+        ["memory", field] => {
+            let meaning = match *field {
+                "bytes" => {
+                    "Bytes read from memory and written to it in the region, for whatever request."
+                }
+                "loads" => "Lines that memory read for loads of all harts.",
+                _ => {
+                    "Cycles that lines read for loads waited for a refresh, their bank or the bus, before memory's own latency. Other \
+                      requests are served there, of the same hart or of others."
+                }
+            };
+            rule(meaning, "counted", "timing/src/mem/dram.rs, timing/src/mem/counts.rs", STACKS)
+        }
         _ => path.no_rule(),
     }
 }

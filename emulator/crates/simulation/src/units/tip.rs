@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use devices::{AccessFault, Cx, Device};
 use interpreters::{Image, is_python};
-use profile::MIN_SCRIPT_KIND;
+use profile::{BusyHarts, MIN_SCRIPT_KIND};
 use snapshot::{Archive, Snapshot};
 use tip_device::{Reg, SideBandRecord, TipUnit, WriteEffect, regs};
 
@@ -31,7 +31,8 @@ impl TipBus {
         running: RunningThread,
         programs: Rc<RefCell<Programs>>,
     ) -> Self {
-        Self { tip, others, tag: GuestTag { cell: guest_tag, running, programs } }
+        let tag = GuestTag { cell: guest_tag, running, is_busy: false, programs };
+        Self { tip, others, tag }
     }
 }
 
@@ -76,7 +77,7 @@ impl Device for TipBus {
                 if record.kind >= MIN_SCRIPT_KIND {
                     record.kind = 0;
                 }
-                self.tag.follow(&record);
+                let busy = self.tag.follow(&record);
                 // Every stream knows all processes; what runs and wakes is a hart's own.
                 if !matches!(record.kind, regs::SB_SWITCH | regs::SB_WAKE) {
                     for other in &self.others {
@@ -84,6 +85,9 @@ impl Device for TipBus {
                     }
                 }
                 tip.push_side_band(record);
+                if let Some(busy) = busy {
+                    tell_busy(tip, &self.others, busy);
+                }
             }
         });
         Ok(())
@@ -98,6 +102,19 @@ impl Device for TipBus {
     }
 }
 
+/// Tells the streams of all harts, if there are several, how many harts are busy from here on.
+fn tell_busy(own: &mut TipPort, others: &[SharedTip], busy: BusyHarts) {
+    if others.is_empty() {
+        return;
+    }
+    let (kind, bytes) = busy.encode();
+    let record = SideBandRecord { kind, bytes };
+    for other in others {
+        other.change(|other| other.push_busy(record.clone()));
+    }
+    own.push_busy(record);
+}
+
 /// The programs that processes run.
 #[derive(Debug, Default)]
 pub(crate) struct Programs {
@@ -107,9 +124,11 @@ pub(crate) struct Programs {
     /// The interpreter that each process runs, by process: number of the program that mapped it, with the address and length of
     /// its code.
     interpreters: HashMap<u32, (u32, (u64, u64))>,
+    /// Number of harts that run another thread than their idle one, as far as the guest has told.
+    busy: u8,
 }
 
-snapshot::snapshot!(Programs { of, started, interpreters });
+snapshot::snapshot!(Programs { of, started, interpreters, busy });
 
 impl Programs {
     /// The interpreter in a process, with a number of its program.
@@ -135,6 +154,9 @@ impl Programs {
     }
 }
 
+/// The kernel's number of all harts' idle threads.
+const IDLE_TID: u32 = 0;
+
 /// Where the path begins in the bytes of a side-band record of a mapping.
 const MMAP_PATH: usize = 56;
 
@@ -144,27 +166,30 @@ const MMAP_PATH: usize = 56;
 struct GuestTag {
     cell: Rc<Cell<u64>>,
     running: RunningThread,
+    /// Whether the hart runs another thread than its idle one, as far as the guest has told.
+    is_busy: bool,
     programs: Rc<RefCell<Programs>>,
 }
 
 /// Every unit saves the programs.
 impl Snapshot for GuestTag {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
-        let Self { cell: _, running, programs } = self;
+        let Self { cell: _, running, is_busy, programs } = self;
         running.snapshot(archive)?;
+        is_busy.snapshot(archive)?;
         programs.borrow_mut().snapshot(archive)
     }
 }
 
 impl GuestTag {
-    fn follow(&mut self, record: &SideBandRecord) {
+    /// Takes a side-band record; returns the number of busy harts if it has changed.
+    fn follow(&mut self, record: &SideBandRecord) -> Option<BusyHarts> {
         let number = |at: usize| {
             let bytes = record.bytes.get(at..)?.first_chunk()?;
             Some(u32::from_le_bytes(*bytes))
         };
-        let Some(pid) = number(0) else {
-            return;
-        };
+        let pid = number(0)?;
+        let mut busy = None;
         let mut programs = self.programs.borrow_mut();
         match record.kind {
             regs::SB_EXEC => {
@@ -185,20 +210,35 @@ impl GuestTag {
                         None => programs.interpreters.remove(&pid),
                     };
                 }
-                return;
+                return None;
             }
-            regs::SB_MMAP => return programs.mapped(pid, &record.bytes),
+            regs::SB_MMAP => {
+                programs.mapped(pid, &record.bytes);
+                return None;
+            }
             regs::SB_EXIT => {
                 if number(4) == Some(pid) {
                     programs.interpreters.remove(&pid);
                 }
-                return;
+                return None;
             }
-            regs::SB_SWITCH => self.running.set((pid, number(4).unwrap_or(pid))),
-            _ => return,
+            regs::SB_SWITCH => {
+                let tid = number(4).unwrap_or(pid);
+                self.running.set((pid, tid));
+                let is_busy = tid != IDLE_TID;
+                if std::mem::replace(&mut self.is_busy, is_busy) != is_busy {
+                    programs.busy = match is_busy {
+                        true => programs.busy.saturating_add(1),
+                        false => programs.busy.saturating_sub(1),
+                    };
+                    busy = Some(BusyHarts(programs.busy));
+                }
+            }
+            _ => return None,
         }
         let program = programs.of.get(&pid).copied().unwrap_or(0);
         self.cell.set(u64::from(program) << 32 | u64::from(pid));
+        busy
     }
 }
 
@@ -224,6 +264,7 @@ mod tests {
         let mut tag = GuestTag {
             cell: Rc::default(),
             running: RunningThread::default(),
+            is_busy: false,
             programs: Rc::default(),
         };
         let interpreter = |tag: &GuestTag, pid| tag.programs.borrow().interpreter(pid);
@@ -255,5 +296,25 @@ mod tests {
                 tag.follow(&SideBandRecord { kind, bytes: vec![kind; len] });
             }
         }
+    }
+
+    #[test]
+    fn harts_are_busy_while_they_run_other_threads_than_their_idle_one() {
+        let programs = Rc::<RefCell<Programs>>::default();
+        let mut tags = [(); 2].map(|()| GuestTag {
+            cell: Rc::default(),
+            running: RunningThread::default(),
+            is_busy: false,
+            programs: Rc::clone(&programs),
+        });
+        let mut switch = |hart: usize, tid: u32| {
+            tags[hart].follow(&record(regs::SB_SWITCH, &[tid, tid], &[0; 16]))
+        };
+        assert_eq!(switch(0, 7), Some(BusyHarts(1)));
+        assert_eq!(switch(1, 0), None);
+        assert_eq!(switch(1, 8), Some(BusyHarts(2)));
+        assert_eq!(switch(0, 9), None);
+        assert_eq!(switch(0, 0), Some(BusyHarts(1)));
+        assert_eq!(switch(1, 0), Some(BusyHarts(0)));
     }
 }

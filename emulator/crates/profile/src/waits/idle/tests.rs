@@ -36,11 +36,63 @@ fn an_idle_hart_stands_for_a_thread_that_is_off_the_harts() {
     assert_eq!(left(SwitchOut::Runnable), IdleHarts { ready: 800, ..IdleHarts::default() });
     let read = waits(63, 0);
     assert_eq!(left(read), IdleHarts { other: 800, ..IdleHarts::default() });
-    let nobody = IdleHarts { no_thread: 800, ..IdleHarts::default() };
-    // The end of others: pthread_join, wait4, and the thread's own end.
-    for how in [waits(FUTEX_SYSCALL, 0), waits(260, 0), SwitchOut::Ended] {
-        assert_eq!(left(how), nobody);
+    // The end of others: pthread_join and wait4.
+    for how in [waits(FUTEX_SYSCALL, 0), waits(260, 0)] {
+        assert_eq!(left(how), IdleHarts { imbalance: 800, ..IdleHarts::default() });
     }
+    // The thread's own end may be the end of the parallel part, or not.
+    let ended = left(SwitchOut::Ended);
+    assert_eq!(ended, IdleHarts { no_thread: 800, ..IdleHarts::default() });
+}
+
+/// Main runs alone, begins another thread, waits for its end, runs alone again, and begins one for whose end it does not wait.
+#[test]
+fn a_serial_part_is_told_from_imbalance_where_threads_wait_for_ends() {
+    let join = waits(FUTEX_SYSCALL, 0);
+    let (other, next) = (OTHER.0, (13, ThreadId(4)));
+    let found = idle(
+        2000,
+        &[
+            (0, 0, runs(MAIN)),
+            (0, 1, IDLE),
+            (300, 0, Transition::Begins(other)),
+            (310, 1, runs(OTHER)),
+            (400, 0, Transition::Leaves(MAIN.0, join)),
+            (400, 0, IDLE),
+            (700, 1, Transition::Wakes(MAIN.0, Some(other))),
+            (705, 0, runs(MAIN)),
+            (710, 1, Transition::Leaves(other, SwitchOut::Ended)),
+            (710, 1, IDLE),
+            (1000, 0, Transition::Begins(next.0)),
+            (1000, 1, runs(next)),
+            (1400, 1, Transition::Leaves(next.0, SwitchOut::Ended)),
+            (1400, 1, IDLE),
+        ],
+    );
+    let expected = IdleHarts {
+        ready: 15,
+        serial: 200 + 290,
+        imbalance: 300,
+        no_thread: 600,
+        ..IdleHarts::default()
+    };
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn two_threads_on_three_harts_are_not_balanced() {
+    let event = |(cycle, hart, change)| SchedulerEvent { cycle, hart, change, entry: None };
+    let events = [
+        (0, 0, runs(MAIN)),
+        (0, 1, runs(OTHER)),
+        (0, 2, IDLE),
+        (500, 1, Transition::Leaves(OTHER.0, SwitchOut::Ended)),
+        (500, 1, IDLE),
+    ];
+    let region = std::iter::once(0..600).collect();
+    let log = SchedulerLog { events: events.into_iter().map(event).collect(), region };
+    let found = log.idle_harts(3, |_| true).unwrap();
+    assert_eq!(found, IdleHarts { imbalance: 500, no_thread: 200, ..IdleHarts::default() });
 }
 
 #[test]
@@ -62,7 +114,7 @@ fn threads_that_are_ready_come_before_those_that_wait() {
             (700, 1, runs(STRANGER)),
         ],
     );
-    let expected = IdleHarts { ready: 100, locks: 500, other: 200, no_thread: 0 };
+    let expected = IdleHarts { ready: 100, locks: 500, other: 200, ..IdleHarts::default() };
     assert_eq!(found, expected);
     assert_eq!(found.total(), 800);
 }
@@ -83,7 +135,7 @@ fn a_new_thread_is_ready_and_a_wakeup_may_come_before_its_wait() {
             (401, 1, runs(OTHER)),
         ],
     );
-    assert_eq!(found, IdleHarts { ready: 150, locks: 0, other: 0, no_thread: 100 });
+    assert_eq!(found, IdleHarts { ready: 150, serial: 100, ..IdleHarts::default() });
 }
 
 #[test]
@@ -98,7 +150,7 @@ fn threads_of_others_do_not_keep_harts_idle() {
             (400, 1, IDLE),
         ],
     );
-    assert_eq!(found, IdleHarts { no_thread: 600, ..IdleHarts::default() });
+    assert_eq!(found, IdleHarts { serial: 600, ..IdleHarts::default() });
 }
 
 #[test]

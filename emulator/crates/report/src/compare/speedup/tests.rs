@@ -1,5 +1,5 @@
 use super::*;
-use crate::speedup::SpeedupRow;
+use crate::speedup::{MemoryTraffic, SpeedupRow};
 
 /// Returns the stack of so many harts with these cycles of the first components.
 fn stack(harts: usize, cycles: &[u64]) -> SpeedupStack {
@@ -8,18 +8,18 @@ fn stack(harts: usize, cycles: &[u64]) -> SpeedupStack {
     let components = SpeedupComponent::ALL.into_iter().zip(given).map(|(component, cycles)| {
         SpeedupRow { component, cycles, share: cycles as f64 / whole.max(1) as f64 }
     });
-    SpeedupStack { harts, cycles: whole, components: components.collect() }
+    SpeedupStack { harts, cycles: whole, components: components.collect(), memory: None }
 }
 
 #[test]
 fn the_sentence_names_what_takes_most() {
     let one = stack(1, &[800_000, 50_000, 150_000]);
-    let four = stack(4, &[820_000, 0, 150_000, 220_000, 0, 10_000, 0, 400_000]);
+    let four = stack(4, &[820_000, 0, 150_000, 220_000, 0, 0, 10_000, 0, 0, 400_000]);
     let found = Speedup::new(&one, &four).unwrap();
     assert_eq!(
         found.verdict,
-        "4 harts are 2.50 times as fast as one: 1.00 of the 4 is lost to waiting for locks, 0.55 to lines of other harts and 0.05 to user-mode work \
-         or spinning; 0.12 of the 4 is gained in loads from the shared cache."
+        "4 harts are 2.50 times as fast as one: 1.00 of the 4 is lost to waiting for locks, 0.55 to lines of other harts and 0.05 to user-mode work; \
+         0.12 of the 4 is gained in loads from the shared cache."
     );
     let mut text = String::new();
     found.write(&mut text).unwrap();
@@ -28,6 +28,23 @@ fn the_sentence_names_what_takes_most() {
     assert!(text.contains(row), "{text}");
     assert!(text.contains("speed-up: with what is lost, 4 harts"), "{text}");
     assert!(found.page().into_string().contains("2.50 times as fast"));
+}
+
+#[test]
+fn what_loads_wait_in_memory_is_told_beside_it() {
+    let [mut one, mut four] = [stack(1, &[900]), stack(4, &[1000, 0, 500])];
+    assert_eq!(Speedup::new(&one, &four).unwrap().memory_wait, None);
+    one.memory = Some(MemoryTraffic { bytes: 640, loads: 10, waited: 25 });
+    four.memory = Some(MemoryTraffic { bytes: 640, loads: 10, waited: 333 });
+    let found = Speedup::new(&one, &four).unwrap();
+    let words = "memory: a line that a load reads waits 2.5 cycles in its queues on one hart, 33.3 on 4 harts";
+    let mut text = String::new();
+    found.write(&mut text).unwrap();
+    assert!(text.ends_with(&format!("{words}\n")), "{text}");
+    assert!(found.page().into_string().contains(words));
+    // The one hart has no loads from memory.
+    one.memory = Some(MemoryTraffic { bytes: 0, loads: 0, waited: 0 });
+    assert_eq!(Speedup::new(&one, &four).unwrap().memory_wait, Some([0.0, 33.3]));
 }
 
 #[test]
