@@ -18,6 +18,7 @@ mod detail;
 mod flame;
 pub(crate) mod page;
 mod speedup;
+mod thread_path;
 mod waiting;
 
 /// Names of the code of the synthetic evaluation, by files that are there as long as the folder is.
