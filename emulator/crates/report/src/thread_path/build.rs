@@ -22,6 +22,9 @@ const MAX_SEGMENTS: usize = 2_000;
 const OTHER_PROGRAM: u32 = 1;
 const KERNEL_THREAD: u32 = 2;
 
+/// What wakeups of one kind have in common: waiter, waker, reason, futex, and where the waker was.
+type EdgeKey = (String, String, String, Option<String>, Option<String>);
+
 /// What the path is made from.
 pub(crate) struct PathInputs<'a> {
     /// All harts together.
@@ -261,8 +264,7 @@ impl PathBuilder<'_> {
 
     fn edges(&self) -> Vec<PathEdgeRow> {
         let mut rows: Vec<PathEdgeRow> = Vec::new();
-        let mut known: HashMap<(String, String, String, Option<String>, Option<String>), usize> =
-            HashMap::new();
+        let mut known: HashMap<EdgeKey, usize> = HashMap::new();
         for segment in &self.path.segments {
             let Some(edge) = segment.edge else { continue };
             let row = self.edge(segment.thread, &edge);
