@@ -100,8 +100,13 @@ Nothing is simulated: units are added up from those of the run, chosen and judge
   tipsim what-if out/profile-sort                          what the cycle stacks suggest
   tipsim what-if out/profile-sort --without mispredict@compare
   tipsim what-if out/profile-sort --without miss@list.c:31 --without chain@sum+0x1c
+  tipsim what-if out/four --without sharing@counters       data on cache lines of their own; sharing@false: all false sharing
+  tipsim what-if out/four --without lock@queue_lock        nobody waits for this lock
+  tipsim what-if out/four --without imbalance@step_done    all threads do the same work before this barrier
 
 Causes: mispredict (every branch there is foreseen; then also a select takes its place, as in branchless code), select (that alone), miss (every load and store there finds its line in the L1, in time), flush (CSR accesses, fences and atomics there go like other instructions), division (takes what a multiplication takes), chain (an instruction does not wait for what it computed itself, as if a sum had many accumulators).
+
+On several harts: sharing (each aligned 8 bytes of the contended cache lines of a data object, of a physical address, or of all lines with false sharing, `false`, have a line of their own; needs record.truth), lock (no thread waits for the futex, named by its data object, its address, or the function that waits for it), imbalance (before the futex of a barrier, all threads that meet there do the same work). The last two are no runs, but replays of what the kernel's scheduler recorded: threads that spin are not seen to wait, and what threads do to each other in caches and memory stays as it was.
 
 Gains are of the program's cycles; on several harts, of the elapsed ones of the region.
 

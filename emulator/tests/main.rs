@@ -47,6 +47,7 @@ mod session;
 mod speedup;
 mod stacks;
 mod study;
+mod thread_path;
 mod tip_buffer;
 mod trace;
 mod truth;

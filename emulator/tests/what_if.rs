@@ -1,5 +1,7 @@
 //! `tipsim what-if`: what a program would gain without a cause of lost cycles.
 
+mod harts;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -16,7 +16,7 @@ pub(crate) struct WhatIfArgs {
     #[arg(long, value_name = "NAME")]
     pub process: Option<String>,
     /// Try this, and not what the cycle stacks suggest: a cause (mispredict, miss, flush, division, chain, select) and where, a function, an
-    /// instruction of it (function+0x12) or a line (file.c:31). May be repeated.
+    /// instruction of it (function+0x12) or a line (file.c:31); or sharing, lock or imbalance and which data. May be repeated.
     #[arg(long, value_name = "CAUSE@WHERE")]
     pub without: Vec<String>,
     /// Try so many at most.

@@ -1,6 +1,8 @@
 //! `tipsim what-if`: what a program would gain if it lost no cycles in some way at some place. Each is a run of its own, on a core
-//! without that cause at these instructions, of the same program from the same start.
+//! without that cause at these instructions, of the same program from the same start; what threads wait for is replayed from what the
+//! kernel's scheduler recorded.
 
+mod among_harts;
 mod candidates;
 mod code;
 
@@ -18,6 +20,7 @@ use crate::failure::{bad_input, cannot_write};
 use crate::run_folder::run_json::RunJson;
 use crate::run_folder::{Folder, RUN, Results, TRIALS, report_files};
 use crate::spec::{Record, Spec};
+use among_harts::{Attempt, ReplayTrial, WantedBetween};
 use candidates::{Candidate, Instruction, Wanted, candidates, main_program};
 
 /// A candidate, and what became of it.
@@ -32,6 +35,9 @@ struct Trial {
     /// What became of selects in the place of the branches, if the candidate is of branches that are foreseen.
     #[serde(skip_serializing_if = "Option::is_none")]
     select: Option<SelectTrial>,
+    /// The replay that the cycles are estimated from, if they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay: Option<ReplayTrial>,
 }
 
 /// What became of selects in the place of branches.
@@ -54,8 +60,13 @@ struct Original<'a> {
 
 /// Tries what the run's stacks suggest, or what is asked for, and adds it to the run's report.
 pub(crate) fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
-    let wanted = args.without.iter().map(|text| Wanted::parse(text));
-    let wanted = wanted.collect::<Result<Vec<_>, _>>()?;
+    let (mut wanted, mut between) = (Vec::new(), Vec::new());
+    for text in &args.without {
+        match WantedBetween::parse(text) {
+            Some(asked) => between.push(asked),
+            None => wanted.push(Wanted::parse(text)?),
+        }
+    }
     let mut results = Results::open(&args.dir)?;
     results.lock()?;
     let (run, spec) = original(&results)?;
@@ -71,8 +82,17 @@ pub(crate) fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
                 .ok_or_else(|| bad_input(&args.dir, "no process was profiled"))?,
         };
         let symbolizer = symbols.symbolizer();
-        let found = candidates(&evaluation, &program, &symbolizer, &wanted)?;
-        (program, found)
+        let found = match wanted.is_empty() && !between.is_empty() {
+            true => Vec::new(),
+            false => candidates(&evaluation, &program, &symbolizer, &wanted)?,
+        };
+        let mut attempts: Vec<Attempt> = found.into_iter().map(Attempt::Run).collect();
+        let harts = spec.guest.harts as usize;
+        let elapsed = elapsed(&run)?;
+        for asked in &between {
+            attempts.push(asked.attempt(&results, &evaluation, &program, harts, elapsed)?);
+        }
+        (program, attempts)
     };
     let earlier = Earlier::of(&run, &program);
     let original = Original { args, run, spec, program };
@@ -82,7 +102,7 @@ pub(crate) fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
         true => original.cycles(&results)?,
         false => {
             eprintln!("tipsim: another tipsim ran it: once more as it was");
-            original.run_without(&[], &trials_folder, "before")?
+            original.run_without("without", &[], &trials_folder, "before")?
         }
     };
     let most = args.most as usize;
@@ -96,7 +116,11 @@ pub(crate) fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
     let mut trials = earlier.trials.clone();
     // Folders of earlier trials stay, with what they found.
     let first = next_number(&folder);
-    for (n, mut candidate) in found.into_iter().take(most).enumerate() {
+    for (n, attempt) in found.into_iter().take(most).enumerate() {
+        let (mut candidate, replayed) = match attempt {
+            Attempt::Run(candidate) => (candidate, None),
+            Attempt::Replay(candidate, replayed) => (candidate, Some(ReplayTrial::new(replayed))),
+        };
         let progress = format!("{} of {count}", n + 1);
         let (name, selects) = ((first + n).to_string(), candidate.selects.take());
         let place = format!(
@@ -109,11 +133,15 @@ pub(crate) fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
             "select" => eprintln!("tipsim: {progress}: selects in the place of {place}"),
             cause => eprintln!("tipsim: {progress}: no {cause} at {place}"),
         }
+        let key = if candidate.cause == "sharing" { "padded" } else { "without" };
         let try_without = |instructions: &[Instruction], name: &str| {
-            let cycles = original.run_without(instructions, &trials_folder, name)?;
+            let cycles = original.run_without(key, instructions, &trials_folder, name)?;
             anyhow::Ok((cycles, 1.0 - cycles / before))
         };
-        let (cycles, gain) = try_without(&candidate.instructions, &name)?;
+        let (cycles, gain) = match &replayed {
+            Some(replayed) => (before * (1.0 - replayed.gain()), replayed.gain()),
+            None => try_without(&candidate.instructions, &name)?,
+        };
         let select = match selects {
             None => None,
             Some(Err(none)) => Some(SelectTrial::None { none }),
@@ -123,7 +151,7 @@ pub(crate) fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
                 Some(SelectTrial::Tried { instructions, cycles, gain })
             }
         };
-        let trial = json!(Trial { candidate, cycles, gain, select });
+        let trial = json!(Trial { candidate, cycles, gain, select, replay: replayed });
         // The trial takes the place of an earlier one with the same cause and instructions.
         let question = |trial: &Value| (trial["cause"].clone(), trial["instructions"].clone());
         trials.retain(|known| question(known) != question(&trial));
@@ -231,6 +259,12 @@ fn program_cycles(results: &Results, program: &str) -> anyhow::Result<f64> {
     Ok(sum)
 }
 
+/// Returns the elapsed cycles of a run's region. Without a region, everything is profiled.
+fn elapsed(run: &RunJson) -> anyhow::Result<f64> {
+    let elapsed = run.regions.as_ref().map(|regions| regions.cycles).filter(|cycles| *cycles > 0);
+    Ok(elapsed.or(run.cycles).context("run.json: no cycles")? as f64)
+}
+
 impl Original<'_> {
     /// Returns the cycles that a run took: on one hart the program's own; on several harts the elapsed ones of the region, in
     /// which one hart may wait for another.
@@ -238,16 +272,14 @@ impl Original<'_> {
         if self.spec.guest.harts == 1 {
             return program_cycles(results, &self.program);
         }
-        let run = RunJson::read(results)?;
-        // Without a region, everything is profiled.
-        let elapsed = run.regions.map(|regions| regions.cycles).filter(|cycles| *cycles > 0);
-        let cycles = elapsed.or(run.cycles).context("run.json: no cycles")?;
-        Ok(cycles as f64)
+        elapsed(&RunJson::read(results)?)
     }
 
-    /// Runs the program on a core without the cause at these instructions, and returns its cycles.
+    /// Runs the program on a core without the cause at these instructions, or with these lines padded, and returns its cycles. `key` is
+    /// the core's parameter under `what_if`.
     fn run_without(
         &self,
+        key: &str,
         instructions: &[Instruction],
         folder: &Folder,
         name: &str,
@@ -264,10 +296,10 @@ impl Original<'_> {
             .or_insert_with(|| Toml::Table(toml::Table::new()))
             .as_table_mut()
             .context("core.what_if is not a table")?;
-        let before = what_if.remove("without");
+        let before = what_if.remove(key);
         let before = before.and_then(|value| value.as_array().cloned());
         let all = before.unwrap_or_default().into_iter().chain(without);
-        what_if.insert("without".to_owned(), Toml::Array(all.collect()));
+        what_if.insert(key.to_owned(), Toml::Array(all.collect()));
         let (out, file) = (folder.path().join(name), format!("{name}.toml"));
         let path = folder.path().join(&file);
         // The folder may be somebody else's.

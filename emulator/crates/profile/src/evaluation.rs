@@ -8,7 +8,7 @@ use commit_trace::{InstId, StaticInfo};
 use serde::{Deserialize, Serialize};
 
 use crate::scripts::Scripts;
-use crate::waits::{SchedulerLog, WaitSite, WaitUse, Waits};
+use crate::waits::{ReplayChange, Replayed, SchedulerLog, ThreadPath, WaitSite, WaitUse, Waits};
 use crate::{
     ContextId, ContextWeights, Contexts, CycleStacks, Misplaced, Process, ProcessId, Profile,
     Sampler, Signatures, Subsample, Thread, ThreadId, TimeBin, TopDown,
@@ -105,11 +105,32 @@ impl Evaluation {
     /// Returns what threads waited for in the region; `None` if the guest's kernel does not tell. One of several harts knows
     /// only its own part: see [`Evaluation::merged`]. `used_for` says what a process uses a futex or a sleep for.
     pub fn waits(&self, used_for: impl Fn(ProcessId, WaitSite) -> WaitUse) -> Option<Waits> {
-        let process = |thread: ThreadId| {
-            let thread = self.threads.get(thread.0 as usize);
-            thread.map_or(ProcessId::BOOT, |thread| thread.process)
-        };
-        self.scheduler.waits(process, used_for)
+        self.scheduler.waits(|thread| self.process_of(thread), used_for)
+    }
+
+    /// Returns the critical path over threads in the region; `None` if the guest's kernel does not tell. See [`SchedulerLog::critical_path`].
+    pub fn critical_path(
+        &self,
+        used_for: impl Fn(ProcessId, WaitSite) -> WaitUse,
+        rank: impl Fn(ThreadId) -> u32,
+    ) -> Option<ThreadPath> {
+        self.scheduler.critical_path(|thread| self.process_of(thread), used_for, rank)
+    }
+
+    /// Replays the region on so many harts with a change; `None` if the guest's kernel does not tell, or too little. See [`SchedulerLog::replay`].
+    pub fn replay(
+        &self,
+        harts: usize,
+        change: &ReplayChange,
+        rank: impl Fn(ThreadId) -> u32,
+    ) -> Option<Replayed> {
+        self.scheduler.replay(harts, change, |thread| self.process_of(thread), rank)
+    }
+
+    /// Returns a thread's process.
+    fn process_of(&self, thread: ThreadId) -> ProcessId {
+        let thread = self.threads.get(thread.0 as usize);
+        thread.map_or(ProcessId::BOOT, |thread| thread.process)
     }
 
     /// Returns the part of the Oracle that a sampler's filter lets through, as far as region and thread decide.

@@ -307,7 +307,11 @@ impl GuestContext {
                 hart: 0,
                 change,
                 entry: match change {
-                    Transition::Leaves(tid, _) if tid == self.tid => self.kernel_entry,
+                    Transition::Leaves(tid, _) | Transition::Wakes(_, Some(tid))
+                        if tid == self.tid =>
+                    {
+                        self.kernel_entry
+                    }
                     _ => None,
                 },
             });

@@ -47,7 +47,8 @@ impl MergedNumbers {
         known.copied().unwrap_or(ProcessId::BOOT)
     }
 
-    pub(crate) fn thread(&self, thread: ThreadId) -> ThreadId {
+    /// Returns the merged number of a thread.
+    pub fn thread(&self, thread: ThreadId) -> ThreadId {
         let known = self.threads.get(thread.0 as usize);
         known.copied().unwrap_or(ThreadId::NONE)
     }

@@ -1,8 +1,11 @@
 //! What threads wait for, how long, and who wakes them: as the guest's kernel tells ([`SchedulerLog`]), added up ([`Waits`]).
 
 mod follow;
+mod history;
 mod idle;
+mod path;
 mod region;
+mod replay;
 mod sharing;
 
 use std::ops::Range;
@@ -12,7 +15,9 @@ use serde::{Deserialize, Serialize};
 use crate::merge::MergedNumbers;
 use crate::{ContextId, ProcessId, ThreadId};
 pub use idle::IdleHarts;
+pub use path::{PathEdge, PathKind, PathSegment, PathWait, ThreadPath};
 use region::Region;
+pub use replay::{FutexKey, ReplayChange, Replayed};
 pub use sharing::{ElapsedByThread, ThreadElapsed};
 
 /// What the kernel told of its scheduler, in order of time.
@@ -34,7 +39,8 @@ pub struct SchedulerEvent {
     /// What happened.
     pub change: Transition,
     /// The kernel's calling context as the thread entered the kernel, if calls were followed: its callers are the callers of
-    /// the system call in which the thread waits. Only [`Transition::Leaves`] has one.
+    /// the system call in which the thread waits, or wakes another one. Only [`Transition::Leaves`] and [`Transition::Wakes`] by a thread
+    /// have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<ContextId>,
 }
@@ -332,8 +338,12 @@ impl SchedulerLog {
         process: impl Fn(ThreadId) -> ProcessId,
         used_for: impl Fn(ProcessId, WaitSite) -> WaitUse,
     ) -> Option<Waits> {
-        let tells = |event: &SchedulerEvent| matches!(event.change, Transition::Leaves(..));
-        self.events.iter().any(tells).then(|| follow::waits(self, &process, &used_for))
+        self.tells().then(|| follow::waits(self, &process, &used_for))
+    }
+
+    /// Returns whether the kernel tells why threads do not run.
+    fn tells(&self) -> bool {
+        self.events.iter().any(|event| matches!(event.change, Transition::Leaves(..)))
     }
 }
 

@@ -32,10 +32,11 @@ use super::sensitivity;
 use super::speedup::SpeedupStack;
 use super::tables::{FunctionRow, InstructionRow, ModuleRow, ProcessReport};
 use super::tea::{self, TeaReport};
+use super::thread_path::{self, PathInputs};
 use super::threads;
 use super::units::UnitReport;
 use super::verdict::{self, Verdict, VerdictBuilder};
-use super::waiting;
+use super::waiting::{self, NamedSites};
 use super::what_if::RecordedWhatIf;
 
 impl Report {
@@ -129,10 +130,19 @@ impl Report {
         let loops = inputs.excerpts.and_then(|excerpts| {
             LoopsReport::new(&common, evaluation, excerpts, symbolizer, disassemble)
         });
-        let waiting = (inputs.of_all_harts && !is_sampled)
-            .then(|| waiting::waiting(&common, evaluation, symbolizer))
-            .flatten();
-        verdict::complete(&mut verdict, &common.commands, loops.as_ref(), waiting.as_ref());
+        let sites =
+            (inputs.of_all_harts && !is_sampled).then(|| NamedSites::new(evaluation, symbolizer));
+        let waiting = sites
+            .as_ref()
+            .and_then(|sites| waiting::waiting(&common, evaluation, symbolizer, sites));
+        let thread_path = sites.as_ref().zip(waiting.as_ref()).and_then(|(sites, waiting)| {
+            let (gathered, harts) = (&gathered, inputs.harts);
+            let inputs = PathInputs { evaluation, harts, gathered, sites, waiting };
+            thread_path::thread_path(&common, &inputs)
+        });
+        let by_threads =
+            verdict::ByThreads { waiting: waiting.as_ref(), path: thread_path.as_ref() };
+        verdict::complete(&mut verdict, &common.commands, loops.as_ref(), &by_threads);
         let samples = &inputs.truth;
         let sections = Sections {
             interpreted: interpreted::interpreted(evaluation, &common.processes),
@@ -163,6 +173,7 @@ impl Report {
             verdict,
             loops,
             waiting,
+            thread_path,
             top_down,
             tea,
             in_guest,

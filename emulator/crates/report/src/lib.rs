@@ -65,6 +65,7 @@ pub mod stored;
 mod tables;
 mod tea;
 mod text;
+mod thread_path;
 mod threads;
 mod topdown;
 mod units;
@@ -114,6 +115,9 @@ pub use tables::{
     SourceLine, StaleSource,
 };
 pub use tea::{EventStack, TeaColumn, TeaInstruction, TeaProcess, TeaReport};
+pub use thread_path::{
+    PathEdgeRow, PathFunction, PathKindRow, PathSegmentRow, PathState, PathThread, ThreadPathReport,
+};
 pub use threads::ThreadRow;
 pub use topdown::{TopDownReport, TopDownRow, TopDownWindow};
 pub use units::{

@@ -16,6 +16,7 @@ use crate::section::{Section, TextPosition};
 use crate::sensitivity::{self, Sensitivity};
 use crate::speedup::{self, SpeedupStack};
 use crate::tea::TeaReport;
+use crate::thread_path::{self, ThreadPathReport};
 use crate::threads::{self, ThreadRow};
 use crate::topdown::TopDownReport;
 use crate::units::{self, UnitReport};
@@ -43,6 +44,9 @@ pub struct Sections {
     pub threads: Vec<ThreadRow>,
     /// What threads waited for, if the guest's kernel told.
     pub waiting: Option<WaitingReport>,
+    /// The critical path over threads, if the guest's kernel told, of several harts or several threads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_path: Option<ThreadPathReport>,
     /// What the time of all harts is spent on, if the report is of several and their region was not sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speedup: Option<SpeedupStack>,
@@ -80,7 +84,7 @@ pub(crate) struct SectionRow {
 }
 
 /// All sections that text and page show at a place of their own, in the order of both.
-pub(crate) const SECTIONS: [SectionRow; 15] = [
+pub(crate) const SECTIONS: [SectionRow; 16] = [
     SectionRow {
         key: "verdict",
         place: TextPosition::First,
@@ -116,6 +120,12 @@ pub(crate) const SECTIONS: [SectionRow; 15] = [
         place: TextPosition::Head,
         content: |sections| &sections.waiting,
         rule: waiting::rules::rule_of,
+    },
+    SectionRow {
+        key: "thread_path",
+        place: TextPosition::Head,
+        content: |sections| &sections.thread_path,
+        rule: thread_path::rules::rule_of,
     },
     SectionRow {
         key: "speedup",

@@ -19,6 +19,7 @@ mod elapsed;
 mod flame;
 pub(crate) mod page;
 mod speedup;
+mod thread_path;
 mod waiting;
 
 /// Names of the code of the synthetic evaluation, by files that are there as long as the folder is.

@@ -25,6 +25,7 @@ use super::places::fit_place;
 use super::rows::{Code, RowBuilder, Selection};
 use super::section::Section;
 use super::tables::CommandRow;
+use super::thread_path::ThreadPathReport;
 use super::waiting::WaitingReport;
 use super::widths::{fit, fit_name, fixed, wrap};
 pub(crate) use advice::Owner;
@@ -59,6 +60,9 @@ pub struct Verdict {
     /// What the threads of the command's processes wait for, in a sentence, if it is worth one.
     #[serde(skip)]
     pub(crate) waiting: Option<String>,
+    /// What the critical path over threads says of the command's processes, in a sentence, if it is worth one.
+    #[serde(skip)]
+    pub(crate) path: Option<String>,
 }
 
 /// A reason for cycles.
@@ -235,6 +239,7 @@ impl CommandSums {
             inclusive: Vec::new(),
             interpreted: Vec::new(),
             waiting: None,
+            path: None,
         }
     }
 }
@@ -304,17 +309,27 @@ impl Place {
     }
 }
 
-/// Adds to each place the advice against its cycles, by the place's loop if it has one, and to each command what its threads wait for.
+/// What is known of how threads depend on each other.
+pub(super) struct ByThreads<'a> {
+    /// What threads wait for.
+    pub waiting: Option<&'a WaitingReport>,
+    /// The critical path over threads.
+    pub path: Option<&'a ThreadPathReport>,
+}
+
+/// Adds to each place the advice against its cycles, by the place's loop if it has one, and to each command what its threads wait for and
+/// what its critical path is.
 pub(super) fn complete(
     verdicts: &mut [Verdict],
     commands: &[CommandRow],
     loops: Option<&LoopsReport>,
-    waiting: Option<&WaitingReport>,
+    by_threads: &ByThreads<'_>,
 ) {
     for verdict in verdicts {
         let command = commands.iter().find(|row| row.name == verdict.command);
         let members = command.map_or(&[][..], |row| &row.members);
-        verdict.waiting = waiting.and_then(|waiting| waiting.sentence(members));
+        verdict.waiting = by_threads.waiting.and_then(|waiting| waiting.sentence(members));
+        verdict.path = by_threads.path.and_then(|path| path.sentence(members));
         for place in &mut verdict.places {
             let own = loops.and_then(|loops| loops.loop_of(members, &place.function));
             place.advice = advice::for_place(place, own);
@@ -371,7 +386,7 @@ impl Section for Vec<Verdict> {
             for line in wrap(&line, 116) {
                 writeln!(out, "{line}")?;
             }
-            if let Some(words) = &verdict.waiting {
+            for words in verdict.waiting.iter().chain(&verdict.path) {
                 for line in wrap(words, 114) {
                     writeln!(out, "  {line}")?;
                 }
@@ -432,8 +447,8 @@ impl Verdict {
             p {
                 b { (command.title()) }
                 ": " (format_args!("{:.1}", command.cycles / 1e6)) " M cycles: " (words(&self.causes_in_words()))
-                @if let Some(waiting) = &self.waiting {
-                    "; " (words(waiting))
+                @for sentence in self.waiting.iter().chain(&self.path) {
+                    "; " (words(sentence))
                 }
                 "."
             }

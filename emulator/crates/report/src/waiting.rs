@@ -15,7 +15,8 @@ use super::options::Options;
 use super::places::short;
 use super::section::Section;
 use super::widths::fit_name;
-pub(super) use build::waiting;
+pub(super) use build::{reason as reason_name, waiting};
+pub(super) use callers::NamedSites;
 
 /// Least share of a program's time in a kind of waiting for a sentence of the verdict about it.
 const WORTH_A_SENTENCE: f64 = 0.05;
@@ -222,6 +223,14 @@ impl CallerRow {
             Some(source) => format!("{name} ({})", short(source)),
             None => name,
         }
+    }
+}
+
+impl WaitingReport {
+    /// Returns the row of a process's futex, if it is listed.
+    pub(crate) fn futex_row(&self, process: usize, address: u64) -> Option<&FutexRow> {
+        let address = format!("{address:#x}");
+        self.futexes.iter().find(|row| row.process == process && row.address == address)
     }
 }
 

@@ -13,7 +13,7 @@ use super::model::Common;
 use super::options::Options;
 use super::run_description::RunDescription;
 use super::section::Section;
-use super::widths::{fit, fit_label, fit_name};
+use super::widths::{fit, fit_label, fit_name, wrap};
 
 /// What run.json has under `what_if`.
 #[derive(Debug, Default, JsonSchema, Deserialize)]
@@ -51,6 +51,37 @@ struct Trial {
     #[serde(default)]
     #[schemars(skip_serializing_if = "Option::is_none")]
     select: Option<Select>,
+    /// The replay that the cycles are estimated from, if the trial is no run of its own.
+    #[serde(default)]
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    replay: Option<Replay>,
+}
+
+/// A replay of what the kernel's scheduler recorded, with a change.
+#[derive(Debug, JsonSchema, Deserialize)]
+#[schemars(rename = "WhatIfReplay")]
+struct Replay {
+    /// Cycles that the region took.
+    recorded: u64,
+    /// Cycles of the replay as it was. The difference from what was recorded is what the replay does not model.
+    unchanged: u64,
+    /// Cycles of the replay with the change.
+    #[expect(dead_code, reason = "a key of the schema, which the report does not show")]
+    changed: u64,
+    /// Number of waits that the change is about.
+    waits: u64,
+}
+
+impl Replay {
+    /// Returns what the estimate is made of, in words.
+    fn basis(&self) -> String {
+        let off = self.unchanged as f64 / self.recorded.max(1) as f64 - 1.0;
+        format!(
+            "estimated by a replay of the scheduler's records: {} waits; as it was, the replay is off by {:+.1} %",
+            self.waits,
+            100.0 * off
+        )
+    }
 }
 
 /// The result of selects in the place of branches.
@@ -126,6 +157,9 @@ impl Trial {
             ("flush", _) => "without a flush",
             ("division", _) => "as multiplications",
             ("chain", _) => "that do not wait for themselves",
+            ("sharing", _) => "on cache lines of their own",
+            ("lock", _) => "that nobody has to wait for",
+            ("imbalance", _) => "that all threads come to after the same work",
             (cause, _) => cause,
         }
     }
@@ -163,11 +197,13 @@ impl fmt::Display for WhatIf {
         if self.trials.is_empty() {
             return Ok(());
         }
+        let is_estimated = self.trials.iter().any(|trial| trial.replay.is_some());
         writeln!(
             out,
-            "\nwhat if ({}, {}; each a run of its own without the cause)\n   gain    lost  in cycles  if there were",
+            "\nwhat if ({}, {}; each a run of its own without the cause{})\n   gain    lost  in cycles  if there were",
             fit(&self.program, 40),
             self.all_cycles(),
+            if is_estimated { ", unless it is estimated" } else { "" },
         )?;
         for trial in &self.trials {
             writeln!(
@@ -182,6 +218,11 @@ impl fmt::Display for WhatIf {
             )?;
             if let Some((text, place)) = trial.place() {
                 writeln!(out, "{:28}`{}` {place}", "", fit(text, 40))?;
+            }
+            if let Some(replay) = &trial.replay {
+                for line in wrap(&replay.basis(), 90) {
+                    writeln!(out, "{:28}{line}", "")?;
+                }
             }
             match &trial.select {
                 Some(Select::Tried { gain, cycles, .. }) => writeln!(
@@ -265,7 +306,13 @@ impl Trial {
                 td { (format_args!("{:.1} %", 100.0 * self.gain)) }
                 td { (format_args!("{:.1} %", 100.0 * self.lost)) }
                 td { (self.kind) " of " b title=(self.function) { (fit_name(&self.function, 80)) } " " (self.gone()) }
-                td { code { (text) } " " (place) }
+                td {
+                    code { (text) }
+                    " " (place)
+                    @if let Some(replay) = &self.replay {
+                        "; " (replay.basis())
+                    }
+                }
             }
             @match &self.select {
                 Some(Select::Tried { gain, .. }) => {

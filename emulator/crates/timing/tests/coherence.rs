@@ -9,8 +9,12 @@ const DATA: u64 = 0x8100_0000;
 
 /// What `line` committed as on a second hart, its first instruction, after the first hart executed `first`.
 fn after(first: &str, line: &str) -> Commit {
-    let preset = Preset::load("boom-4w").unwrap();
-    let memory = SharedMemory::new(&preset, 2);
+    after_on(&Preset::load("boom-4w").unwrap(), first, line)
+}
+
+/// What `line` committed as on a core of this preset; see [`after`].
+fn after_on(preset: &Preset, first: &str, line: &str) -> Commit {
+    let memory = SharedMemory::new(preset, 2);
     let run = |core: &mut Core<Commits>, source: &str| {
         let program = Program::new(&format!("FN(f) {source}\n jalr zero,s3\n"));
         program.define(core);
@@ -18,7 +22,7 @@ fn after(first: &str, line: &str) -> Commit {
         (state.x[11], state.x[19], state.pc) = (DATA, 0x1000, TEXT);
         program.run(core, &mut state);
     };
-    let mut cores = [0, 1].map(|hart| Core::sharing(&memory, hart, &preset, Commits::default()));
+    let mut cores = [0, 1].map(|hart| Core::sharing(&memory, hart, preset, Commits::default()));
     run(&mut cores[0], first);
     let [one, two] = &mut cores;
     two.idle_until(one.cycle() + 1000);
@@ -39,4 +43,17 @@ fn a_line_of_another_hart_is_a_wait_for_that() {
     let atomic = "addi a4,a4,1; ld a2,0(a1); fence";
     assert_eq!(class(atomic, "amoadd.d a2,a3,(a1)"), CycleClass::LoadPeer, "it has to give it up");
     assert_eq!(class("addi a2,a2,1", "amoadd.d a2,a3,(a1)"), CycleClass::Serialize);
+}
+
+#[test]
+fn data_of_a_padded_line_are_on_lines_of_their_own() {
+    let mut padded = Preset::load("boom-4w").unwrap();
+    padded.set("what_if.padded", &format!("[\"{DATA:#x}\"]")).unwrap();
+    let class = |line: &str| after_on(&padded, "sd a2,0(a1); fence", line).class;
+    assert_eq!(class("ld a2,0(a1)"), CycleClass::LoadPeer, "the datum is shared");
+    assert_eq!(class("lb a2,7(a1)"), CycleClass::LoadPeer);
+    assert_eq!(class("ld a2,8(a1)"), CycleClass::LoadDram, "only the line was");
+    assert_eq!(class("amoadd.d a2,a3,(a1)"), CycleClass::LoadPeer);
+    assert_eq!(class("ld a2,64(a1)"), CycleClass::LoadDram);
+    assert_eq!(after("sd a2,0(a1); fence", "ld a2,8(a1)").class, CycleClass::LoadPeer);
 }

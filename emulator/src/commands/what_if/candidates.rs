@@ -9,6 +9,7 @@ use serde::Serialize;
 use symbols::{Place, Symbolizer, Symbols, place};
 use timing::{Cause, Without};
 
+use super::among_harts::Between;
 use super::code::Code;
 use crate::failure::{BadInput, nearest};
 use crate::symbol_sources::names::disassemble;
@@ -100,8 +101,9 @@ impl<'a> Wanted<'a> {
             (Some(&cause), place) if !place.is_empty() => Ok(Self { cause, place }),
             _ => {
                 let names: Vec<_> = Cause::ALL.iter().map(|cause| cause.name()).collect();
+                let between = Between::ALL.map(Between::name).join("@DATA, ");
                 Err(BadInput(format!(
-                    "--without: expected CAUSE@FUNCTION, CAUSE@FUNCTION+0x12 or CAUSE@FILE:LINE with a cause of {}, found {text:?}",
+                    "--without: expected CAUSE@FUNCTION, CAUSE@FUNCTION+0x12 or CAUSE@FILE:LINE with a cause of {}, or {between}@DATA, found {text:?}",
                     names.join(", ")
                 )))
             }

@@ -1,46 +1,14 @@
-//! Follows each thread from state to state.
+//! Adds up what threads did.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
+use super::history::{Histories, ThreadInterval, ThreadState, Waiting};
 use super::{
-    FutexWaits, Intervals, KernelEntry, ReasonWaits, Region, SchedulerLog, SwitchOut, ThreadWaits,
-    Transition, WaitReason, WaitSite, WaitUse, Waits, Waker,
+    FutexWaits, Intervals, KernelEntry, ReasonWaits, Region, SchedulerLog, ThreadWaits, WaitReason,
+    WaitSite, WaitUse, Waits, Waker,
 };
-use crate::{ContextId, ProcessId, ThreadId};
-
-/// A thread that lives.
-struct LiveThread {
-    /// The thread's number; `None` until it runs.
-    thread: Option<ThreadId>,
-    state: State,
-    /// Cycle since which the thread is in `state`.
-    since: u64,
-    /// Who woke the thread while it still ran: the record of its switch, on another hart, comes later.
-    woken: Option<Waker>,
-}
-
-#[derive(Clone, Copy)]
-enum State {
-    Unknown,
-    Running,
-    Ready,
-    Waiting(Waiting),
-}
-
-/// How a waiting thread entered the kernel, and the kernel's calling context then.
-#[derive(Clone, Copy)]
-struct Waiting {
-    entry: KernelEntry,
-    context: Option<ContextId>,
-}
-
-/// A wait that a thread began to run after, without having been woken as far as was told by then.
-struct Unwoken {
-    thread: ThreadId,
-    waiting: Waiting,
-    cycles: u64,
-}
+use crate::{ProcessId, ThreadId};
 
 #[derive(Default)]
 struct ThreadTimes {
@@ -58,16 +26,11 @@ struct FutexTimes {
     operations: BTreeMap<u32, u64>,
 }
 
-struct ThreadTracker<'a> {
+/// Sums of what all threads did in the region.
+struct WaitSums<'a> {
     region: Region,
     process: &'a dyn Fn(ThreadId) -> ProcessId,
     used_for: &'a dyn Fn(ProcessId, WaitSite) -> WaitUse,
-    /// The living threads by the kernel's number.
-    lives: HashMap<u32, LiveThread>,
-    /// The kernel's number of the thread that runs on each hart.
-    on_hart: HashMap<u32, u32>,
-    /// Waits that were not told to have ended before their thread ran, by its kernel's number, in order.
-    unwoken: HashMap<u32, Vec<Unwoken>>,
     times: BTreeMap<ThreadId, ThreadTimes>,
     futexes: HashMap<(ProcessId, u64), FutexTimes>,
 }
@@ -77,180 +40,61 @@ pub(super) fn waits(
     process: &dyn Fn(ThreadId) -> ProcessId,
     used_for: &dyn Fn(ProcessId, WaitSite) -> WaitUse,
 ) -> Waits {
-    let mut follower = ThreadTracker {
-        region: Region::new(&log.region),
-        process,
-        used_for,
-        lives: HashMap::new(),
-        on_hart: HashMap::new(),
-        unwoken: HashMap::new(),
-        times: BTreeMap::new(),
-        futexes: HashMap::new(),
-    };
-    let end = follower.region.end();
-    for event in log.events.iter().take_while(|event| event.cycle < end) {
-        follower.change(event.cycle, event.hart, event.change, event.entry);
+    let region = Region::new(&log.region);
+    let histories = Histories::new(log, region.end());
+    let mut sums =
+        WaitSums { region, process, used_for, times: BTreeMap::new(), futexes: HashMap::new() };
+    for history in &histories.threads {
+        for interval in &history.intervals {
+            // A thread that has ended has no interval that is open at the end.
+            let is_last = interval.end == histories.end;
+            sums.add(interval, is_last);
+        }
     }
-    follower.finish(end)
+    sums.finish()
 }
 
-impl ThreadTracker<'_> {
-    fn change(&mut self, cycle: u64, hart: u32, change: Transition, context: Option<ContextId>) {
-        match change {
-            Transition::Begins(tid) => {
-                let life =
-                    LiveThread { thread: None, state: State::Ready, since: cycle, woken: None };
-                self.lives.insert(tid, life);
-            }
-            Transition::Runs(tid, thread) => {
-                // The thread before was not told to leave: what it does from here on is not known.
-                if let Some(before) = self.on_hart.insert(hart, tid)
-                    && before != tid
-                    && matches!(self.state(before), Some(State::Running))
-                {
-                    self.enter(before, cycle, State::Unknown, Waker::Unknown);
-                }
-                // The idle thread is in no state: every hart has one of this number.
-                if tid != 0 {
-                    // What it did before it first ran is its own, too.
-                    self.life(tid, cycle).thread.get_or_insert(thread);
-                    self.enter(tid, cycle, State::Running, Waker::Unknown);
-                    self.life(tid, cycle).thread = Some(thread);
-                }
-            }
-            Transition::Leaves(tid, left) => {
-                let state = match left {
-                    SwitchOut::Runnable => State::Ready,
-                    SwitchOut::Waits(entry) => State::Waiting(Waiting { entry, context }),
-                    SwitchOut::Ended => State::Unknown,
-                };
-                self.enter(tid, cycle, state, Waker::Unknown);
-                let woken = self.life(tid, cycle).woken.take();
-                match (left, woken) {
-                    (SwitchOut::Ended, _) => drop(self.lives.remove(&tid)),
-                    (SwitchOut::Waits(_), Some(waker)) => {
-                        self.enter(tid, cycle, State::Ready, waker)
-                    }
-                    _ => {}
-                }
-            }
-            Transition::Wakes(tid, waker) => {
-                let waker = match waker {
-                    None => Waker::Interrupt,
-                    Some(tid) => self
-                        .lives
-                        .get(&tid)
-                        .and_then(|life| life.thread)
-                        .map_or(Waker::Unknown, Waker::Thread),
-                };
-                self.wake(tid, cycle, waker);
-            }
-        }
-    }
-
-    fn wake(&mut self, tid: u32, cycle: u64, waker: Waker) {
-        match self.state(tid) {
-            Some(State::Waiting(_)) => self.enter(tid, cycle, State::Ready, waker),
-            Some(State::Running) => match self.unwoken.get_mut(&tid).and_then(Vec::pop) {
-                Some(wait) => {
-                    self.waited(wait.thread, wait.waiting, wait.cycles, waker);
-                }
-                None => self.life(tid, cycle).woken = Some(waker),
-            },
-            // The thread is woken from no wait that is known.
-            Some(State::Unknown) | None => self.enter(tid, cycle, State::Ready, waker),
-            Some(State::Ready) => {}
-        }
-    }
-
-    fn state(&self, tid: u32) -> Option<State> {
-        self.lives.get(&tid).map(|life| life.state)
-    }
-
-    fn life(&mut self, tid: u32, cycle: u64) -> &mut LiveThread {
-        self.lives.entry(tid).or_insert(LiveThread {
-            thread: None,
-            state: State::Unknown,
-            since: cycle,
-            woken: None,
-        })
-    }
-
-    /// Brings a thread into another state, and counts its time in the state before; `waker` ends its wait, if it waited.
-    fn enter(&mut self, tid: u32, cycle: u64, state: State, waker: Waker) {
-        let life = self.life(tid, cycle);
-        let before = std::mem::replace(&mut life.state, state);
-        let since = std::mem::replace(&mut life.since, cycle);
-        let Some(thread) = life.thread else {
+impl WaitSums<'_> {
+    fn add(&mut self, interval: &ThreadInterval, is_last: bool) {
+        let Some(thread) = interval.thread else {
             return;
         };
-        let cycles = self.region.cycles(since, cycle);
-        if cycles == 0 && !self.region.contains(cycle) {
+        let cycles = self.region.cycles(interval.start, interval.end);
+        if cycles == 0 && !is_last && !self.region.contains(interval.end) {
             return;
         }
-        let waiting = match before {
-            State::Waiting(waiting) => waiting,
-            other => return self.spent(thread, other, cycles),
-        };
-        match state {
-            State::Running => {
-                self.unwoken.entry(tid).or_default().push(Unwoken { thread, waiting, cycles })
-            }
-            _ => self.waited(thread, waiting, cycles, waker),
-        }
-    }
-
-    fn spent(&mut self, thread: ThreadId, state: State, cycles: u64) {
         let times = self.times.entry(thread).or_default();
-        match state {
-            State::Running => times.running.add(cycles),
-            State::Ready => times.ready.add(cycles),
-            State::Unknown | State::Waiting(_) => {
-                times.unknown = times.unknown.saturating_add(cycles);
+        match interval.state {
+            ThreadState::Running(_) => times.running.add(cycles),
+            ThreadState::Ready => times.ready.add(cycles),
+            ThreadState::Unknown => times.unknown = times.unknown.saturating_add(cycles),
+            ThreadState::Waiting(waiting) => {
+                let waker = match interval.wakeup {
+                    Some(wakeup) => wakeup.waker,
+                    None if is_last => Waker::Nobody,
+                    None => Waker::Unknown,
+                };
+                self.waited(thread, waiting, cycles, waker);
             }
         }
     }
 
     fn waited(&mut self, thread: ThreadId, waiting: Waiting, cycles: u64, waker: Waker) {
-        let Waiting { entry, context } = waiting;
-        let process = (self.process)(thread);
-        let used_for = match entry {
-            KernelEntry::Syscall { pc, .. } if entry.may_be_of_runtime() => {
-                (self.used_for)(process, WaitSite { pc, entry: context })
-            }
-            _ => WaitUse::Program,
-        };
-        let reason = entry.reason(used_for);
+        let reason = waiting.reason(thread, self.process, self.used_for);
         let times = self.times.entry(thread).or_default();
         times.waits.entry((reason, waker)).or_default().add(cycles);
-        if let (
-            WaitReason::Futex | WaitReason::SharedFutex | WaitReason::Runtime,
-            KernelEntry::Syscall { address, argument, pc, .. },
-        ) = (reason, entry)
+        if let (Some((address, site)), KernelEntry::Syscall { argument, .. }) =
+            (waiting.futex(reason), waiting.entry)
         {
-            let futex = self.futexes.entry((process, address)).or_default();
+            let futex = self.futexes.entry(((self.process)(thread), address)).or_default();
             futex.all.add(cycles);
             futex.pairs.entry((thread, waker)).or_default().add(cycles);
-            let site = WaitSite { pc, entry: context };
             futex.sites.entry(site).or_default().add(cycles);
             *futex.operations.entry(argument).or_default() += 1;
         }
     }
 
-    fn finish(mut self, end: u64) -> Waits {
-        for wait in std::mem::take(&mut self.unwoken).into_values().flatten() {
-            self.waited(wait.thread, wait.waiting, wait.cycles, Waker::Unknown);
-        }
-        for life in std::mem::take(&mut self.lives).into_values() {
-            let Some(thread) = life.thread else {
-                continue;
-            };
-            let cycles = self.region.cycles(life.since, end);
-            match life.state {
-                State::Waiting(waiting) => self.waited(thread, waiting, cycles, Waker::Nobody),
-                state => self.spent(thread, state, cycles),
-            }
-        }
+    fn finish(self) -> Waits {
         let threads = self.times.into_iter().map(|(thread, times)| ThreadWaits {
             thread,
             running: times.running,

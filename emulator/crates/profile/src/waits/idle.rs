@@ -96,7 +96,7 @@ impl SchedulerLog {
     /// A switch tells who ran before, unless that was the idle thread. A hart whose first switch tells of nobody was idle until then, and so
     /// was a hart without any switch all the time.
     pub fn idle_harts(&self, harts: usize, is_own: impl Fn(ThreadId) -> bool) -> Option<IdleHarts> {
-        if !self.events.iter().any(|event| matches!(event.change, Transition::Leaves(..))) {
+        if !self.tells() {
             return None;
         }
         let next_runs = self.next_runs();

@@ -24,6 +24,11 @@ impl Region {
         Self { stretches: own }
     }
 
+    /// Returns the region's first cycle.
+    pub(super) fn start(&self) -> u64 {
+        self.stretches.first().map_or(0, |(range, _)| range.start)
+    }
+
     /// Returns the first cycle after the region.
     pub(super) fn end(&self) -> u64 {
         self.stretches.last().map_or(0, |(range, _)| range.end)

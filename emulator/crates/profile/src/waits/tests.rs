@@ -3,23 +3,23 @@ use proptest::prelude::*;
 use super::*;
 
 /// Threads of the tests: the kernel's number, and the evaluation's.
-const THREAD_A: (u32, ThreadId) = (10, ThreadId(1));
-const THREAD_B: (u32, ThreadId) = (11, ThreadId(2));
-const FUTEX_AT: u64 = 0x5000;
-const LOCK: SwitchOut = SwitchOut::Waits(KernelEntry::Syscall {
+pub(super) const THREAD_A: (u32, ThreadId) = (10, ThreadId(1));
+pub(super) const THREAD_B: (u32, ThreadId) = (11, ThreadId(2));
+pub(super) const FUTEX_AT: u64 = 0x5000;
+pub(super) const LOCK: SwitchOut = SwitchOut::Waits(KernelEntry::Syscall {
     number: FUTEX_SYSCALL,
     address: FUTEX_AT,
     argument: FUTEX_PRIVATE,
     pc: 0x104,
 });
-const READ: SwitchOut =
+pub(super) const READ: SwitchOut =
     SwitchOut::Waits(KernelEntry::Syscall { number: 63, address: 3, argument: 0, pc: 0x204 });
 
-fn runs((tid, thread): (u32, ThreadId)) -> Transition {
+pub(super) fn runs((tid, thread): (u32, ThreadId)) -> Transition {
     Transition::Runs(tid, thread)
 }
 
-fn log(region: Range<u64>, events: &[(u64, u32, Transition)]) -> SchedulerLog {
+pub(super) fn log(region: Range<u64>, events: &[(u64, u32, Transition)]) -> SchedulerLog {
     let event = |&(cycle, hart, change)| SchedulerEvent { cycle, hart, change, entry: None };
     SchedulerLog { events: events.iter().map(event).collect(), region: vec![region] }
 }
@@ -218,7 +218,7 @@ fn waits_are_told_apart_by_their_callers_and_by_what_they_are_for() {
     assert_eq!(sites, [(site(3), stretches(2, 80, 50))]);
 }
 
-fn change() -> impl Strategy<Value = Transition> {
+pub(super) fn change() -> impl Strategy<Value = Transition> {
     let left = prop_oneof![
         Just(SwitchOut::Runnable),
         Just(LOCK),

@@ -31,8 +31,8 @@ pub(crate) fn waiting(
     common: &Common,
     evaluation: &Evaluation,
     symbolizer: &Symbolizer,
+    sites: &NamedSites,
 ) -> Option<WaitingReport> {
-    let sites = NamedSites::new(evaluation, symbolizer);
     let waits = evaluation.waits(|process, site| sites.used_for(process, site))?;
     let builder = RowBuilder { common, evaluation, symbolizer, sites };
     let mut threads: Vec<ThreadWaiting> =
@@ -104,7 +104,7 @@ fn programs(threads: &[ThreadWaiting]) -> Vec<ProgramWaiting> {
 }
 
 /// Returns what a reason is called.
-pub(super) fn reason(reason: WaitReason) -> String {
+pub(crate) fn reason(reason: WaitReason) -> String {
     match reason {
         WaitReason::Futex => "futex".to_owned(),
         WaitReason::SharedFutex => format!("futex{SHARED}"),
@@ -134,7 +134,7 @@ struct RowBuilder<'a> {
     common: &'a Common,
     evaluation: &'a Evaluation,
     symbolizer: &'a Symbolizer,
-    sites: NamedSites,
+    sites: &'a NamedSites,
 }
 
 impl RowBuilder<'_> {

@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
 use commit_trace::InstId;
-use profile::waits::{WaitSite, WaitUse};
-use profile::{Evaluation, ProcessId};
+use profile::waits::{Transition, WaitSite, WaitUse};
+use profile::{Contexts, Evaluation, ProcessId};
 use symbols::place::Places;
 use symbols::{BuildId, Location, Place, Source, Symbolizer, Symbols};
 
@@ -95,7 +95,7 @@ const GO_IDLE_FUNCTIONS: [&str; 9] = [
 
 /// A function of the program's own code that waits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Caller {
+pub(crate) struct Caller {
     /// The function's name.
     pub function: String,
     /// The line from which it calls what waits, `file:line`.
@@ -104,7 +104,7 @@ pub(super) struct Caller {
 
 /// What is known of a place from which threads wait.
 #[derive(Clone, Debug, Default)]
-pub(super) struct NamedSite {
+pub(crate) struct NamedSite {
     /// The function of the system call, with the distance from its start.
     pub label: String,
     /// What the wait is for.
@@ -113,9 +113,9 @@ pub(super) struct NamedSite {
     pub caller: Option<Caller>,
 }
 
-/// The places from which threads of an evaluation wait for futexes, and from which they sleep.
+/// The places from which threads of an evaluation wait for futexes, from which they sleep, and, without an address, from which they wake others.
 #[derive(Debug, Default)]
-pub(super) struct NamedSites(HashMap<(ProcessId, WaitSite), NamedSite>);
+pub(crate) struct NamedSites(HashMap<(ProcessId, WaitSite), NamedSite>);
 
 impl NamedSites {
     /// Names all places at once, so that each file is read once.
@@ -129,6 +129,7 @@ impl NamedSites {
         for futex in waits.iter().flat_map(|waits| &waits.futexes) {
             sites.extend(futex.sites.iter().map(|(site, _)| (futex.process, *site)));
         }
+        sites.extend(evaluation.contexts.iter().flat_map(|contexts| wakers(evaluation, contexts)));
         let mut places = Places::new(evaluation);
         for (_, site) in &sites {
             for (process, inst) in callers(evaluation, *site) {
@@ -169,6 +170,19 @@ impl NamedSites {
     pub(crate) fn used_for(&self, process: ProcessId, site: WaitSite) -> WaitUse {
         self.get(process, site).map_or(WaitUse::Program, |named| named.used_for)
     }
+}
+
+/// Returns the places from which threads wake others.
+fn wakers(
+    evaluation: &Evaluation,
+    contexts: &Contexts,
+) -> impl Iterator<Item = (ProcessId, WaitSite)> {
+    let events = evaluation.scheduler.events.iter();
+    let wakes = events.filter(|event| matches!(event.change, Transition::Wakes(..)));
+    wakes.filter_map(|event| event.entry).map(|entry| {
+        let site = WaitSite { pc: 0, entry: Some(entry) };
+        (contexts.get(entry).process, site)
+    })
 }
 
 /// The calls that led to a system call, the innermost first: the `ecall`, the call of the function that it is in, and so on.

@@ -5,7 +5,7 @@ use isa::MemAccess;
 
 use super::queue::Store;
 use super::{ANSWER, Access, Answer, BANKS, Issued, Lsu, RETRY, S0, SEARCH, STORE_PORT, class_of};
-use crate::mem::{LINE_BITS, Origin};
+use crate::mem::Origin;
 use crate::micro_op::{MicroOp, ring};
 use crate::path::WalkReads;
 use crate::schedule::Schedule;
@@ -75,7 +75,7 @@ impl Lsu {
     #[inline(always)]
     fn read_cache(&mut self, pa: u64, s0: u64, early: u64, tea: TeaEvents) -> Answer {
         let done = s0 + ANSWER;
-        match self.l1d.access(pa >> LINE_BITS, s0 + 2, Origin::Load, &mut self.lower) {
+        match self.l1d.access(self.line(pa), s0 + 2, Origin::Load, &mut self.lower) {
             None => Answer::new(done - early, done, CycleClass::LoadL1, tea),
             Some((ready, level)) => {
                 let (class, missed) = class_of(level);
@@ -219,7 +219,7 @@ impl Lsu {
         let walked = self.translate(s0, walk);
         let tlb = if walked == s0 { TeaEvents::default() } else { TeaEvents::ST_TLB };
         let done = walked + ANSWER;
-        let line = access.pa() >> LINE_BITS;
+        let line = self.line(access.pa());
         let answer = self.l1d.access(line, walked + 2, Origin::Store, &mut self.lower);
         let (done, class, tea) = match answer.map(|(ready, level)| (ready, class_of(level))) {
             None => (done, CycleClass::Serialize, tlb),

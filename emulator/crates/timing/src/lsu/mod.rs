@@ -10,7 +10,7 @@ pub(crate) mod store;
 use isa::{MemAccess, StaticId};
 
 use crate::Preset;
-use crate::mem::{L1d, LINE_BITS, Level, Lower, SharedMemory, TlbSide, Walk};
+use crate::mem::{L1d, LINE_BITS, Level, Lower, PaddedLines, SharedMemory, TlbSide, Walk};
 use crate::micro_op::{MicroOp, ring};
 use crate::observe::Translated;
 use crate::path::{StoreMatch, WalkReads};
@@ -212,6 +212,8 @@ pub(crate) struct Lsu {
     /// Cycle until which a device register access is under way.
     mmio_busy: u64,
     load_ports: LoadPorts,
+    /// Lines that are accessed as if what they hold were padded.
+    padded: Option<Box<PaddedLines>>,
     pub counts: LsuCounts,
     /// The access itself, while somebody observes.
     pub observed: MemAccess,
@@ -223,7 +225,7 @@ snapshot::snapshot!(Lsu {
     walk, l1d, lower, stores, rows, retried, entered, written, mmio_busy, load_ports,
     counts
 } keeps {
-    observed, translated, banked, row_mask, single, mmio_latency
+    observed, translated, banked, row_mask, single, mmio_latency, padded
 });
 
 impl Lsu {
@@ -245,6 +247,7 @@ impl Lsu {
             mmio_latency: u64::from(preset.mmio.latency),
             mmio_busy: 0,
             load_ports: LoadPorts::default(),
+            padded: PaddedLines::of(preset),
             counts: LsuCounts::default(),
             observed: MemAccess::default(),
             translated: Translated::default(),
@@ -264,7 +267,16 @@ impl Lsu {
 
     /// Puts the line of an access into the L1 data cache, as if somebody had asked for it in time.
     pub(crate) fn bring(&mut self, pa: u64, cycle: u64, write: bool) {
-        self.l1d.bring(pa >> LINE_BITS, cycle, write, &mut self.lower);
+        self.l1d.bring(self.line(pa), cycle, write, &mut self.lower);
+    }
+
+    /// Returns the line on which an address is accessed.
+    #[inline(always)]
+    fn line(&self, pa: u64) -> u64 {
+        match &self.padded {
+            None => pa >> LINE_BITS,
+            Some(padded) => padded.line(pa),
+        }
     }
 
     /// Drops cached translations.

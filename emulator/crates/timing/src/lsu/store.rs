@@ -4,7 +4,6 @@ use commit_trace::{CycleClass, TeaEvents};
 
 use super::queue::Store;
 use super::{Access, Answer, Lsu, S0, STORE_PORT};
-use crate::mem::LINE_BITS;
 use crate::micro_op::{MicroOp, port};
 use crate::schedule::{Schedule, lane};
 use crate::units::Issued;
@@ -113,7 +112,7 @@ impl Lsu {
         } else {
             let ready = (cycle + 1).max(self.written + 1);
             let (slot, _) = schedule.book(ready - S0, STORE_PORT, 0);
-            let line = store.pa >> LINE_BITS;
+            let line = self.line(store.pa);
             let s2 = self.l1d.store(line, slot + S0 + 2, &mut self.lower);
             let s0 = s2 - 2;
             self.reads_row(store.pa, s0);

@@ -8,6 +8,7 @@ mod l1d;
 mod lower;
 mod mshr;
 mod origin;
+mod padded;
 mod replays;
 mod shared;
 mod slot;
@@ -20,6 +21,7 @@ pub use dram::refresh_period;
 pub(crate) use l1d::{L1d, L1dCounts};
 pub(crate) use lower::{Counts, Level, Lookups, Lower};
 pub use origin::Origin;
+pub(crate) use padded::{PaddedLines, padded_line};
 pub use shared::SharedMemory;
 pub(crate) use walk::{TlbSide, Walk, WalkCounts};
 

@@ -4,6 +4,7 @@ use isa::Extension;
 
 use super::limits::HasLimits;
 use super::{Preset, PresetError};
+use crate::mem::padded_line;
 use crate::without::Without;
 
 impl Preset {
@@ -42,6 +43,14 @@ impl Preset {
                 file: file.to_owned(),
                 key: "what_if.without".to_owned(),
                 expected,
+                found: format!("{found:?}"),
+            });
+        }
+        if let Some(found) = self.what_if.padded.iter().find(|text| padded_line(text).is_none()) {
+            return Err(PresetError::Value {
+                file: file.to_owned(),
+                key: "what_if.padded".to_owned(),
+                expected: "0xPA, a physical address in hexadecimal".to_owned(),
                 found: format!("{found:?}"),
             });
         }

@@ -187,6 +187,7 @@ sections! {
     /// What no core has.
     WhatIf {
         without: Vec<String>,
+        padded: Vec<String>,
     }
 }
 
