@@ -40,7 +40,7 @@ fn trial(out: &PathBuf, without: &str) -> Value {
 }
 
 /// Checks that the cycles of a trial are those of the changed program, up to this share of them.
-fn assert_predicted(trial: &Value, changed: &PathBuf, before: &PathBuf, share: f64) {
+fn assert_predicted(trial: &Value, changed: &Path, before: &Path, share: f64) {
     let (predicted, found) = (trial["cycles"].as_f64().unwrap(), elapsed(changed));
     let before = elapsed(before);
     assert!((predicted / found - 1.0).abs() < share, "{predicted}, not {found}: {trial}");

@@ -60,7 +60,12 @@ impl SchedulerLog {
         };
         let (unchanged, _) = cycles(&ReplayChange::default())?;
         let (changed, waits) = cycles(change)?;
-        Some(Replayed { recorded: region.end() - region.start(), unchanged, changed, waits })
+        Some(Replayed {
+            recorded: region.end().saturating_sub(region.start()),
+            unchanged,
+            changed,
+            waits,
+        })
     }
 }
 

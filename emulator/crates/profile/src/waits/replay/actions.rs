@@ -119,7 +119,7 @@ impl Program {
             begins_before || builder.starter(*id).is_none()
         };
         let mut first: Vec<HistoryId> = ids.filter(is_first).collect();
-        let runs = |id: &HistoryId| histories.threads[*id].runs_before(start + 1);
+        let runs = |id: &HistoryId| histories.threads[*id].runs_before(start.saturating_add(1));
         first.sort_by_key(|id| !runs(id));
         Self {
             threads,
@@ -140,7 +140,7 @@ fn latency(histories: &Histories) -> u64 {
             if matches!(pair[0].state, ThreadState::Waiting(_))
                 && pair[1].state == ThreadState::Ready
             {
-                found.push(pair[1].end - pair[1].start);
+                found.push(pair[1].end.saturating_sub(pair[1].start));
             }
         }
     }
@@ -285,7 +285,7 @@ impl Builder<'_> {
                     match self.waits.get(&(id, number)) {
                         Some(action) => actions.extend(*action),
                         None if interval.end == self.histories.end => break,
-                        None => actions.push(Action::Sleep(interval.end - begin)),
+                        None => actions.push(Action::Sleep(interval.end.saturating_sub(begin))),
                     }
                     // The threads that had ended before were joined without a wait.
                     if let Some((_, WaitReason::SharedFutex)) = self.futex(interval) {
@@ -334,7 +334,7 @@ impl Scales {
 
     /// Returns the cycles that a thread runs instead of those from `from` to before `to`.
     fn scaled(&self, id: HistoryId, from: u64, to: u64) -> f64 {
-        let mut cycles = (to - from) as f64;
+        let mut cycles = to.saturating_sub(from) as f64;
         for &(start, end, factor) in self.by_thread.get(&id).into_iter().flatten() {
             let part = to.min(end).saturating_sub(from.max(start));
             cycles += part as f64 * (factor - 1.0);

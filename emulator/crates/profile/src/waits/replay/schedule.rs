@@ -88,7 +88,7 @@ pub(super) fn elapsed(program: &Program, harts: usize, last: HistoryId) -> Optio
 impl Replay<'_> {
     fn at(&mut self, after: u64, event: Event) {
         self.made += 1;
-        self.events.push(Reverse((self.now + after, self.made, event)));
+        self.events.push(Reverse((self.now.saturating_add(after), self.made, event)));
     }
 
     fn dispatch(&mut self) {
