@@ -51,7 +51,6 @@ fn data_of_a_padded_line_are_on_lines_of_their_own() {
     padded.set("what_if.padded", &format!("[\"{DATA:#x}\"]")).unwrap();
     let class = |line: &str| after_on(&padded, "sd a2,0(a1); fence", line).class;
     assert_eq!(class("ld a2,0(a1)"), CycleClass::LoadPeer, "the datum is shared");
-    assert_eq!(class("lb a2,7(a1)"), CycleClass::LoadPeer);
     assert_eq!(class("ld a2,8(a1)"), CycleClass::LoadDram, "only the line was");
     assert_eq!(class("amoadd.d a2,a3,(a1)"), CycleClass::LoadPeer);
     assert_eq!(class("ld a2,64(a1)"), CycleClass::LoadDram);
