@@ -140,6 +140,9 @@ struct Life {
     since: u64,
     /// The wakeup of a thread that still ran: the record of its switch, on another hart, comes later.
     woken: Option<Wakeup>,
+    /// The wait that [`Self::woken`] is taken to have ended as it began. A thread that was about to wait, and was woken before it did, has that wakeup,
+    /// too: then it belongs to no wait, and the next wakeup ends this one.
+    doubtful: Option<ThreadState>,
     /// Intervals with waits that were not told to have ended before the thread ran, in order.
     unwoken: Vec<usize>,
 }
@@ -212,6 +215,7 @@ impl HistoryBuilder {
                     }
                     (SwitchOut::Waits(_), Some(wakeup)) => {
                         self.enter(tid, cycle, ThreadState::Ready, Some(wakeup));
+                        self.life(tid, cycle).doubtful = Some(state);
                     }
                     _ => {}
                 }
@@ -250,7 +254,13 @@ impl HistoryBuilder {
             Some(ThreadState::Waiting(_) | ThreadState::Unknown) | None => {
                 self.enter(tid, cycle, ThreadState::Ready, Some(wakeup));
             }
-            Some(ThreadState::Ready) => {}
+            // A thread that could run is not woken.
+            Some(ThreadState::Ready) => {
+                if let Some(wait) = self.life(tid, cycle).doubtful {
+                    self.life(tid, cycle).state = wait;
+                    self.enter(tid, cycle, ThreadState::Ready, Some(wakeup));
+                }
+            }
         }
     }
 
@@ -268,6 +278,7 @@ impl HistoryBuilder {
                 state: ThreadState::Unknown,
                 since: cycle,
                 woken: None,
+                doubtful: None,
                 unwoken: Vec::new(),
             }
         })
@@ -277,6 +288,7 @@ impl HistoryBuilder {
     fn enter(&mut self, tid: u32, cycle: u64, state: ThreadState, wakeup: Option<Wakeup>) {
         let life = self.life(tid, cycle);
         let before = std::mem::replace(&mut life.state, state);
+        life.doubtful = None;
         let start = std::mem::replace(&mut life.since, cycle);
         let (history, thread) = (life.history, life.thread);
         let interval = ThreadInterval { start, end: cycle, thread, state: before, wakeup };

@@ -134,6 +134,29 @@ fn records_of_two_harts_may_come_in_either_order() {
     assert_eq!(segments(&late), expected);
 }
 
+/// A thread that is about to wait and is woken before it does goes on without a switch. What it waits for later has a waker of its own.
+#[test]
+fn a_wakeup_of_a_thread_that_did_not_wait_ends_no_later_wait() {
+    let path = path_of(&log(
+        0..1000,
+        &[
+            (0, 0, runs(THREAD_A)),
+            (0, 1, runs(THREAD_B)),
+            (100, 1, Transition::Wakes(THREAD_A.0, Some(THREAD_B.0))),
+            (300, 0, Transition::Leaves(THREAD_A.0, LOCK)),
+            (900, 1, Transition::Wakes(THREAD_A.0, Some(THREAD_B.0))),
+            (950, 0, runs(THREAD_A)),
+            (990, 1, Transition::Leaves(THREAD_B.0, READ)),
+        ],
+    ));
+    let expected = [
+        (0, 900, B, PathKind::Running(1)),
+        (900, 50, A, PathKind::Ready),
+        (950, 50, A, PathKind::Running(0)),
+    ];
+    assert_eq!(segments(&path), expected);
+}
+
 #[test]
 fn the_path_is_only_in_the_region_and_ends_with_the_thread_of_least_rank() {
     let mut log = log(
