@@ -140,8 +140,8 @@ struct Life {
     since: u64,
     /// The wakeup of a thread that still ran: the record of its switch, on another hart, comes later.
     woken: Option<Wakeup>,
-    /// The wait that [`Self::woken`] is taken to have ended as it began. A thread that was about to wait, and was woken before it did, has that wakeup,
-    /// too: then it belongs to no wait, and the next wakeup ends this one.
+    /// The wait that [`Self::woken`] is taken to have ended as it began. A thread that was about to wait and was woken before it did has that
+    /// wakeup, too. In that case it belongs to no wait, and the next wakeup ends this one.
     doubtful: Option<ThreadState>,
     /// Intervals with waits that were not told to have ended before the thread ran, in order.
     unwoken: Vec<usize>,

@@ -7,6 +7,9 @@ use super::history::{Histories, HistoryId, ThreadInterval, ThreadState};
 use super::{Region, SchedulerLog, WaitReason, WaitSite, WaitUse, Waker};
 use crate::{ContextId, ProcessId, ThreadId};
 
+/// Part of the region, from its end, in which the program's last thread has to have run for the path to end with that.
+const LAST_PART: u64 = 20;
+
 /// The critical path of a region. Segments follow each other without a gap: the cycles of all together are those of the region.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadPath {
@@ -77,8 +80,9 @@ impl SchedulerLog {
     /// Returns the critical path of the region; `None` if the kernel does not tell. `process` returns a thread's process, `used_for` what a
     /// process uses a futex or a sleep for.
     ///
-    /// The path ends with the thread that runs in the region's last cycle, of several the one with the least `rank` and then the least number; if
-    /// none does, with the one that ran last.
+    /// The path ends with the thread that ran last, of several the one with the least `rank` and then the least number. A thread of the least
+    /// rank that ran in the region's last twentieth comes before others: what runs after the program's end, such as what started the program, may
+    /// have been ready all the time, so that it waited for nothing that the program did.
     pub fn critical_path(
         &self,
         process: impl Fn(ThreadId) -> ProcessId,
@@ -90,7 +94,7 @@ impl SchedulerLog {
         }
         let region = Region::new(&self.region);
         let histories = Histories::new(self, region.end());
-        let last = last_thread(&histories, &rank)?;
+        let last = last_thread(&histories, region.start(), &rank)?;
         let mut walk = Walk {
             region,
             histories: &histories,
@@ -104,11 +108,13 @@ impl SchedulerLog {
     }
 }
 
-/// Returns the thread that the path ends with.
+/// Returns the thread that the path through a region from cycle `start` on ends with.
 pub(super) fn last_thread(
     histories: &Histories,
+    start: u64,
     rank: &impl Fn(ThreadId) -> u32,
 ) -> Option<HistoryId> {
+    let end = histories.end;
     let last_run = histories.threads.iter().enumerate().filter_map(|(id, history)| {
         let is_run = |interval: &&ThreadInterval| {
             matches!(interval.state, ThreadState::Running(_)) && interval.thread.is_some()
@@ -116,9 +122,15 @@ pub(super) fn last_thread(
         let interval = history.intervals.iter().rev().find(is_run)?;
         Some((id, interval.end, rank(interval.thread?), history.tid))
     });
-    let latest = last_run
-        .max_by_key(|&(_, end, rank, tid)| (end, std::cmp::Reverse(rank), std::cmp::Reverse(tid)));
-    latest.map(|(id, ..)| id)
+    let last_run: Vec<_> = last_run.collect();
+    let least = last_run.iter().map(|&(_, _, rank, _)| rank).min()?;
+    let near = end - end.saturating_sub(start) / LAST_PART;
+    let comes_first = |&(_, end, rank, _): &(_, u64, u32, _)| rank == least && end >= near;
+    let latest = last_run.iter().max_by_key(|last| {
+        let &(_, end, rank, tid) = *last;
+        (comes_first(last), end, std::cmp::Reverse(rank), std::cmp::Reverse(tid))
+    });
+    latest.map(|&(id, ..)| id)
 }
 
 struct Walk<'a> {

@@ -53,7 +53,7 @@ impl SchedulerLog {
         }
         let region = Region::new(&self.region);
         let histories = Histories::new(self, region.end());
-        let last = super::path::last_thread(&histories, &rank)?;
+        let last = super::path::last_thread(&histories, region.start(), &rank)?;
         let cycles = |change: &ReplayChange| {
             let program = actions::Program::new(&histories, region.start(), change, &process);
             Some((schedule::elapsed(&program, harts, last)?, program.changed))

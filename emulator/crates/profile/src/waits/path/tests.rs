@@ -157,6 +157,34 @@ fn a_wakeup_of_a_thread_that_did_not_wait_ends_no_later_wait() {
     assert_eq!(segments(&path), expected);
 }
 
+/// What started the program is ready all the time, since its hart has others to run.
+#[test]
+fn the_path_ends_with_the_program_and_not_with_what_was_ready_beside_it() {
+    let path_by = |b_ends: u64| {
+        let log = log(
+            0..1000,
+            &[
+                (0, 0, runs(THREAD_A)),
+                (0, 1, runs(THREAD_B)),
+                (50, 0, Transition::Leaves(THREAD_A.0, SwitchOut::Runnable)),
+                (b_ends, 1, Transition::Leaves(THREAD_B.0, SwitchOut::Ended)),
+                (b_ends + 10, 0, runs(THREAD_A)),
+            ],
+        );
+        let rank = |thread| u32::from(thread != THREAD_B.1);
+        segments(&log.critical_path(|_| ProcessId(7), |_, _| WaitUse::Program, rank).unwrap())
+    };
+    let expected = [(0, 960, B, PathKind::Running(1)), (960, 40, B, PathKind::Unknown)];
+    assert_eq!(path_by(960), expected);
+    // The program ended long before the region did.
+    let expected = [
+        (0, 50, A, PathKind::Running(0)),
+        (50, 560, A, PathKind::Ready),
+        (610, 390, A, PathKind::Running(0)),
+    ];
+    assert_eq!(path_by(600), expected);
+}
+
 #[test]
 fn the_path_is_only_in_the_region_and_ends_with_the_thread_of_least_rank() {
     let mut log = log(
