@@ -20,6 +20,7 @@ import places
 import report_terms
 from bench.common import chosen, geometric_mean, on_processors
 from places import LIB, REPO
+from study import parallel_text
 from suites.commands import write_specs
 from suites.common import read_table
 from suites.spec import joined
@@ -104,6 +105,14 @@ class Terms(unittest.TestCase):
         self.assertEqual(list(report_terms.PROFILER_COLOURS), report_terms.PROFILERS)
         self.assertLess(set(report_terms.PROFILER_NAMES), set(report_terms.PROFILERS))
         self.assertEqual(len(report_terms.PAGE_COLOURS), len(report_terms.CATEGORY_COLOURS))
+
+    def test_the_parallel_study_has_every_component_of_a_speedup_stack(self) -> None:
+        source = (REPO / "emulator/crates/profile/src/speedup.rs").read_text()
+        listed = source[source.index("pub const ALL"):]
+        names = re.findall(r"Self::(\w+),", listed[:listed.index("];")])
+        components = [re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower() for name in names]
+        self.assertEqual(list(parallel_text.COMPONENTS), components)
+        self.assertEqual(list(parallel_text.IN_WORDS), components)
 
 
 class Benchmarks(unittest.TestCase):

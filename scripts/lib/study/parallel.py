@@ -67,7 +67,11 @@ def compared(tipsim: pathlib.Path, one: pathlib.Path, several: pathlib.Path) -> 
     found: dict[str, Any] | None = json.loads(done.stdout).get("speedup") if done.returncode == 0 else None
     if found is None:
         sys.exit(f"study: {one} and {several}: no speed-up is told: {done.stderr.strip()}")
-    return {"speedup": found["speedup"], "lost": {part["component"]: part["lost"] for part in found["components"]}}
+    lost = {part["component"]: part["lost"] for part in found["components"]}
+    # A table without one of the components would not add up to the number of harts.
+    if lost.keys() != parallel_text.COMPONENTS.keys():
+        sys.exit(f"study: {one} and {several}: expected the components {', '.join(parallel_text.COMPONENTS)}, found {', '.join(lost)}")
+    return {"speedup": found["speedup"], "lost": lost}
 
 
 def program(tipsim: pathlib.Path, out: pathlib.Path, name: str, harts: list[int]) -> dict[str, Any] | None:

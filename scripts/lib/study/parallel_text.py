@@ -14,12 +14,15 @@ from report_terms import LEVEL_NAMES, LEVELS, PROFILER_NAMES, PROFILERS, SHORT_N
 from study.readme import BEGIN, END
 
 # Components of a speed-up stack, as `tipsim report` names them, with what a column has room for.
-COMPONENTS = {"base": "base", "shared-cache": "LLC", "memory": "memory", "other-harts": "others", "stores": "stores", "kernel": "kernel",
-              "ready": "ready", "locks": "locks", "other-waits": "waits", "no-thread": "no thr.", "idle": "idle"}
-IN_WORDS = {"base": "more work, spinning and worse private caches", "shared-cache": "loads from the last-level cache",
+COMPONENTS = {"base": "base", "shared-cache": "LLC", "memory": "memory", "other-harts": "others", "stores": "stores", "spinning": "spin",
+              "kernel": "kernel", "kernel-spinning": "k. spin", "ready": "ready", "locks": "locks", "other-waits": "waits",
+              "serial": "serial", "imbalance": "imbal.", "no-thread": "no thr.", "idle": "idle"}
+IN_WORDS = {"base": "more work and worse private caches", "shared-cache": "loads from the last-level cache",
             "memory": "loads from memory", "other-harts": "lines of other harts", "stores": "full store queues",
-            "kernel": "the kernel", "ready": "threads that are ready and do not run", "locks": "waiting for locks, conditions and barriers",
-            "other-waits": "other waits", "no-thread": "too few threads", "idle": "idle harts of which nothing is known"}
+            "spinning": "loops that only wait", "kernel": "the kernel", "kernel-spinning": "loops of the kernel that only wait",
+            "ready": "threads that are ready and do not run", "locks": "waiting for locks, conditions and barriers",
+            "other-waits": "other waits", "serial": "serial parts", "imbalance": "uneven work", "no-thread": "too few threads",
+            "idle": "idle harts of which nothing is known"}
 # An error that grew by so much is told.
 GROWN = 0.01
 
@@ -101,7 +104,7 @@ def words(study: dict[str, Any]) -> dict[str, str]:
     largest = sorted(lost, key=lambda c: -lost[c])[:3]
     scaling = (f"On {most} harts {best} is the fastest, {fastest['speedup']:.2f} times one hart, and {worst} the slowest, "
                f"{slowest['speedup']:.2f} times. In the mean of the programs " + ", ".join(
-                   f"{IN_WORDS[c]} {'takes' if c in ['base', 'locks', 'kernel'] else 'take'} {lost[c]:.2f}" for c in largest)
+                   f"{IN_WORDS[c]} {'takes' if c in ['base', 'locks', 'kernel', 'imbalance'] else 'take'} {lost[c]:.2f}" for c in largest)
                + f" of the {most} harts.")
     changes = {who: {name: error(run, who, "instruction") - error(one, who, "instruction")
                      for (name, run), (_, one) in zip(rows, [r for r in runs_of(study, 1) if r[0] in dict(rows)], strict=True)}

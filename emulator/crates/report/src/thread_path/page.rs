@@ -74,7 +74,7 @@ pub(super) fn page(path: &ThreadPathReport, common: &Common) -> Markup {
         section id="thread-path" aria-labelledby="thread-path-title" {
             h2 id="thread-path-title" { "Critical path over threads" }
             p {
-                "What the end of the region waited for: from the thread that runs last back to its wakeup, on in the thread that woke it, and so \
+                "What the end of the region waited for: from the program's last thread back to its wakeup, on in the thread that woke it, and so \
                  on. Its cycles are those of the region. What is not on it can become faster, and the program does not."
             }
             (table(1, &["what the threads on it do", "cycles", "%"], kinds))
