@@ -1,5 +1,5 @@
 #!/bin/bash
-# Checks the Python code, the shell scripts, the comments of the Rust code, and the report's scripts.
+# Checks the Python code, the shell scripts, the comments of the Rust code, the report's scripts, and the fuzz targets' Cargo.lock.
 set -euo pipefail
 
 case ${1:-} in
@@ -9,8 +9,8 @@ case ${1:-} in
 Usage: scripts/lib/lint.sh
 
 Installs ruff, mypy and shellcheck into the cache, and checks with them all Python files and shell scripts that git knows. Then
-scripts/lib/comments.py lists comments of the Rust code that cannot be read alone, and scripts/lib/page_types.sh checks the types of
-the report's scripts. All checks run, also after one has failed.
+scripts/lib/comments.py lists comments of the Rust code that cannot be read alone, scripts/lib/page_types.sh checks the types of the
+report's scripts, and cargo says whether the fuzz targets' Cargo.lock is up to date. All checks run, also after one has failed.
 
 The rules are in scripts/lib/pyproject.toml (ruff and mypy) and in .shellcheckrc.
 HELP
@@ -54,5 +54,11 @@ done < <({
 python3 scripts/lib/comments.py || failed=1
 
 scripts/lib/page_types.sh || failed=1
+
+# The fuzz targets are a workspace of their own, which a crate's new dependency changes too.
+cargo update --workspace --locked --quiet --manifest-path emulator/fuzz/Cargo.toml || {
+    echo "lint: emulator/fuzz/Cargo.lock is out of date: run cargo update --workspace --manifest-path emulator/fuzz/Cargo.toml" >&2
+    failed=1
+}
 
 exit "$failed"
