@@ -3,8 +3,8 @@
 //! Yang and Miller, "Critical path analysis for the execution of parallel and distributed programs" (ICDCS 1988), on the records of
 //! a kernel's scheduler in the place of a trace of messages.
 
-use super::history::{Histories, HistoryId, ThreadInterval, ThreadState};
-use super::{Region, SchedulerLog, WaitReason, WaitSite, WaitUse, Waker};
+use super::history::{Histories, HistoryId, ThreadInterval, ThreadState, Waiting};
+use super::{KernelEntry, Region, SchedulerLog, WaitReason, WaitSite, WaitUse, Waker};
 use crate::{ContextId, ProcessId, ThreadId};
 
 /// Part of the region, from its end, in which the program's last thread has to have run for the path to end with that.
@@ -83,6 +83,9 @@ impl SchedulerLog {
     /// The path ends with the thread that ran last, of several the one with the least `rank` and then the least number. A thread of the least
     /// rank that ran in the region's last twentieth comes before others: what runs after the program's end, such as what started the program, may
     /// have been ready all the time, so that it waited for nothing that the program did.
+    ///
+    /// A thread of the kernel that waits for work is woken by whoever has some, often by an interrupt, and who asked for that is not told. If another
+    /// thread began to wait for it meanwhile, then the path goes back to that thread at that time, and on with what it did before it waited.
     pub fn critical_path(
         &self,
         process: impl Fn(ThreadId) -> ProcessId,
@@ -101,6 +104,7 @@ impl SchedulerLog {
             process: &process,
             used_for: &used_for,
             found: Vec::new(),
+            dependents: Vec::new(),
         };
         walk.back_from(last);
         walk.found.reverse();
@@ -140,6 +144,8 @@ struct Walk<'a> {
     used_for: &'a dyn Fn(ProcessId, WaitSite) -> WaitUse,
     /// Segments so far, the latest first.
     found: Vec<PathSegment>,
+    /// Threads that the path came from to those that woke them, each with the cycle in which its wait began; the last one is the latest.
+    dependents: Vec<(HistoryId, u64)>,
 }
 
 impl Walk<'_> {
@@ -194,14 +200,33 @@ impl Walk<'_> {
             match self.waker(at, &waited, cycle) {
                 Some((waker, edge)) => {
                     self.follow(edge);
+                    self.dependents.push((at, waited.start));
                     at = waker;
                 }
                 None => {
-                    self.add(waited.start, cycle, waited.thread, self.kind_of_wait(&waited));
-                    cycle = waited.start;
+                    let dependent = self.dependent_within(&waited, cycle);
+                    let (back, start) = dependent.unwrap_or((at, waited.start));
+                    self.add(start, cycle, waited.thread, self.kind_of_wait(&waited));
+                    (at, cycle) = (back, start);
                 }
             }
         }
+    }
+
+    /// Returns the thread that the path goes back to from a thread of the kernel which waits for nobody knows whom, and the cycle: that which
+    /// came to wait for what the kernel's thread was to do, while that waited already. What the kernel's thread then waited for is no older.
+    fn dependent_within(
+        &mut self,
+        waited: &ThreadInterval,
+        cycle: u64,
+    ) -> Option<(HistoryId, u64)> {
+        let ThreadState::Waiting(Waiting { entry: KernelEntry::Kernel, .. }) = waited.state else {
+            return None;
+        };
+        while self.dependents.last().is_some_and(|&(_, since)| since >= cycle) {
+            self.dependents.pop();
+        }
+        self.dependents.pop_if(|&mut (_, since)| since > waited.start)
     }
 
     /// Adds a segment of which some cycles are in the region.

@@ -99,6 +99,44 @@ fn an_interrupt_is_waited_for_and_a_lost_turn_is_the_threads_own() {
     assert_eq!(segments(&path), expected);
 }
 
+/// A disk's thread is woken by the disk: the program's time before it asked for a block is the program's.
+#[test]
+fn from_a_wait_of_the_kernel_the_path_goes_back_to_the_thread_that_came_to_wait_for_it() {
+    const KERNEL: SwitchOut = SwitchOut::Waits(KernelEntry::Kernel);
+    let path = |b_waits: SwitchOut, since: u64| {
+        segments(&path_of(&log(
+            0..1000,
+            &[
+                (0, 0, runs(THREAD_A)),
+                (0, 1, runs(THREAD_B)),
+                (since, 1, Transition::Leaves(THREAD_B.0, b_waits)),
+                (400, 0, Transition::Leaves(THREAD_A.0, READ)),
+                (700, 1, Transition::Wakes(THREAD_B.0, None)),
+                (710, 1, runs(THREAD_B)),
+                (750, 1, Transition::Wakes(THREAD_A.0, Some(THREAD_B.0))),
+                (760, 1, Transition::Leaves(THREAD_B.0, b_waits)),
+                (770, 0, runs(THREAD_A)),
+            ],
+        )))
+    };
+    let after = [
+        (700, 10, B, PathKind::Ready),
+        (710, 40, B, PathKind::Running(1)),
+        (750, 20, A, PathKind::Ready),
+        (770, 230, A, PathKind::Running(0)),
+    ];
+    let wait = PathKind::Waiting(WaitReason::Kernel, Waker::Interrupt);
+    let with = |before: [(u64, u64, Option<ThreadId>, PathKind); 2]| [&before[..], &after].concat();
+    let back = [(0, 400, A, PathKind::Running(0)), (400, 300, B, wait)];
+    assert_eq!(path(KERNEL, 50), with(back));
+    // A was waiting for B already as B began to wait.
+    let stays = [(0, 500, B, PathKind::Running(1)), (500, 200, B, wait)];
+    assert_eq!(path(KERNEL, 500), with(stays));
+    // A program that sleeps chose itself when it goes on.
+    let sleeps = [(0, 50, B, PathKind::Running(1)), (50, 650, B, SLEEP)];
+    assert_eq!(path(READ, 50), with(sleeps));
+}
+
 /// A thread that was woken before it had left its hart waited for nobody.
 #[test]
 fn records_of_two_harts_may_come_in_either_order() {
