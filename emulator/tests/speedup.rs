@@ -149,6 +149,15 @@ fn what_a_program_loses_its_speedup_to_is_named() {
     let text = compare("text");
     assert!(text.contains("is lost to waiting for locks"), "{text}");
     assert!(compare("html").contains("id=\"speedup\""));
+    // More runs have a column each.
+    let more = |format: &str| {
+        let mut report = tipsim();
+        succeed(report.arg("report").arg(&one).args([&four, &four]).args(["--format", format]))
+    };
+    let speedups = serde_json::from_str::<Value>(&more("json")).unwrap()["speedups"].clone();
+    assert_eq!(speedups, Value::from(vec![speedup.clone(); 2]));
+    assert!(more("text").contains(&format!("{:<44}{fast:>9.3}{fast:>9.3}\n", "speed-up")));
+    assert!(more("html").contains("id=\"speedup-title\""));
     // The report of one hart has no stack.
     assert!(json(&one.join("report.json")).get("speedup").is_none());
 }

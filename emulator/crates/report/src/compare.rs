@@ -11,6 +11,7 @@
 mod more;
 mod renamed;
 mod run;
+pub(crate) mod scaling;
 mod speedup;
 #[cfg(test)]
 mod tests;

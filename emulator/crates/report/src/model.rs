@@ -79,11 +79,13 @@ impl Common {
     }
 
     /// Returns the lines that come before everything else: that the report is of a part of a run, how the guest's command
-    /// failed, and that only units of the region were timed.
+    /// failed, that only units of the region were timed, and that nothing was executed, as by a hart that sleeps.
     pub fn notices(&self) -> Vec<String> {
         let failure = self.meta.failure().map(|failure| format!("FAILED: {failure}"));
         let sampled = self.meta.sampled_words().map(sampled_line);
-        self.part().map(part_line).into_iter().chain(failure).chain(sampled).collect()
+        let empty = (self.totals.instructions == 0)
+            .then(|| "EMPTY: no instruction committed in the region.".to_owned());
+        self.part().map(part_line).into_iter().chain(failure).chain(sampled).chain(empty).collect()
     }
 
     /// Returns whether the region was sampled, and margins of error are known.

@@ -1,6 +1,6 @@
 //! Why harts have no thread to run: what the threads of the program do meanwhile.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Region, SchedulerLog, SwitchOut, Transition, WaitReason, WaitUse};
 use crate::ThreadId;
@@ -65,8 +65,6 @@ struct LivingThread {
     state: State,
     /// Whether the thread is of the program.
     is_own: bool,
-    /// Whether the thread was woken while it still ran: the record of its switch, on another hart, comes later.
-    is_woken: bool,
     /// Whether the thread woke one that waited for its end.
     is_joined: bool,
 }
@@ -100,19 +98,70 @@ impl SchedulerLog {
             return None;
         }
         let next_runs = self.next_runs();
+        let over = self.waits_that_are_over();
         let region = Region::new(&self.region);
         let mut scheduler = SchedulerState::new(self, harts);
         let mut found = IdleHarts::default();
         let mut since = 0;
-        let events = self.events.iter().zip(&next_runs);
-        for (event, next) in events.take_while(|(event, _)| event.cycle < region.end()) {
+        let events = self.events.iter().zip(&next_runs).enumerate();
+        for (at, (event, next)) in events.take_while(|(_, (event, _))| event.cycle < region.end()) {
             scheduler.spend(region.cycles(since, event.cycle), &mut found);
             since = event.cycle;
             let is_own = next.is_some_and(&is_own);
-            scheduler.change(event.hart, event.change, is_own);
+            let change = match event.change {
+                Transition::Leaves(tid, _) if over.contains(&at) => {
+                    Transition::Leaves(tid, SwitchOut::Runnable)
+                }
+                change => change,
+            };
+            scheduler.change(event.hart, change, is_own);
         }
         scheduler.spend(region.cycles(since, region.end()), &mut found);
         Some(found)
+    }
+
+    /// Returns the places of switches to waits that were over as they began. Such a thread was woken while it still ran: the record of
+    /// its switch, on another hart, came later, and the thread ran again without another wakeup.
+    fn waits_that_are_over(&self) -> HashSet<usize> {
+        /// What was told of a thread last.
+        enum Told {
+            Runs,
+            IsWoken,
+            /// Goes to wait at this place, and was woken before.
+            Waits(usize),
+        }
+        let mut told: HashMap<u32, Told> = HashMap::new();
+        let mut over = HashSet::new();
+        for (at, event) in self.events.iter().enumerate() {
+            match event.change {
+                Transition::Runs(tid, _) => {
+                    if let Some(Told::Waits(at)) = told.insert(tid, Told::Runs) {
+                        over.insert(at);
+                    }
+                }
+                Transition::Leaves(tid, left) => {
+                    let before = told.remove(&tid);
+                    if let (Some(Told::IsWoken), SwitchOut::Waits(_)) = (before, left) {
+                        told.insert(tid, Told::Waits(at));
+                    }
+                }
+                Transition::Wakes(tid, _) => match told.remove(&tid) {
+                    Some(Told::Runs | Told::IsWoken) => {
+                        told.insert(tid, Told::IsWoken);
+                    }
+                    Some(Told::Waits(_)) | None => {}
+                },
+                Transition::Begins(tid) => {
+                    told.remove(&tid);
+                }
+            }
+        }
+        let last = told.into_values().filter_map(|told| match told {
+            Told::Waits(at) => Some(at),
+            Told::Runs | Told::IsWoken => None,
+        });
+        over.extend(last);
+        over
     }
 
     /// Returns for each hart that switches the place of the first record of a switch in the log.
@@ -215,11 +264,9 @@ impl SchedulerState {
                 // A thread that does not run again in the log is known by what it was.
                 let known = self.threads.get(&tid).copied();
                 let is_own = known.map_or(is_own, |thread| thread.is_own);
-                let is_woken = known.is_some_and(|thread| thread.is_woken);
                 let is_joined = known.is_some_and(|thread| thread.is_joined);
                 let state = match left {
                     SwitchOut::Runnable => State::Off(Off::Ready),
-                    SwitchOut::Waits(_) if is_woken => State::Off(Off::Ready),
                     SwitchOut::Waits(entry) => match entry.reason(WaitUse::Program) {
                         WaitReason::Futex => State::Off(Off::Lock),
                         WaitReason::SharedFutex => State::Joins,
@@ -237,7 +284,7 @@ impl SchedulerState {
                 }
             }
             Transition::Wakes(tid, waker) => match self.threads.get_mut(&tid) {
-                Some(thread) if thread.state == State::Running => thread.is_woken = true,
+                Some(thread) if thread.state == State::Running => {}
                 known => {
                     let known = known.copied();
                     let is_own = known.map_or(is_own, |thread| thread.is_own || is_own);
@@ -256,7 +303,7 @@ impl SchedulerState {
 
     /// Brings a thread into a state.
     fn enter(&mut self, tid: u32, state: State, is_own: bool) {
-        let thread = LivingThread { state, is_own, is_woken: false, is_joined: false };
+        let thread = LivingThread { state, is_own, is_joined: false };
         let before = self.threads.insert(tid, thread);
         if let Some(before) = before.filter(|before| before.is_own)
             && let Some(count) = self.count(before.state)

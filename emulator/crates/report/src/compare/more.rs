@@ -5,8 +5,9 @@ use std::fmt::{self, Write};
 
 use serde::Serialize;
 
+use super::speedup::Speedup;
 use super::text::{MIN_CHANGE_SHARE, TOTALS, relative, say_if_none, titled};
-use super::{Change, Comparison, Run, RunTitle, Totals};
+use super::{Change, Comparison, Run, RunTitle, Totals, scaling};
 use crate::model::part_line;
 use crate::printable::printable_lines;
 use crate::widths::{fit, fit_name};
@@ -31,6 +32,9 @@ pub struct Compared {
     pub sampled: Vec<String>,
     /// Totals by run.
     pub totals: Vec<Totals>,
+    /// Speed-up of each run after the first; empty unless the first is of one hart, and all others are of the same on several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub speedups: Vec<Speedup>,
     /// All processes, those of one command together; "all" is their sum.
     pub processes: Vec<ComparedRow>,
     /// The functions that a report names.
@@ -86,6 +90,11 @@ impl Compared {
                 .filter_map(|(at, run)| run.sampled(&format!("run {}", at + 1)))
                 .collect(),
             totals: runs.iter().map(Run::totals).collect(),
+            speedups: pairs
+                .iter()
+                .map(|pair| pair.speedup.clone())
+                .collect::<Option<_>>()
+                .unwrap_or_default(),
             processes: rows(&pairs, |pair| &pair.processes),
             functions: rows(&pairs, |pair| &pair.functions),
             runs: runs.iter().map(Run::title).collect(),
@@ -116,6 +125,7 @@ impl Compared {
         if !self.sampled.is_empty() {
             writeln!(out, "{BY_CHANCE} before a change: it may be there by chance (95 %)")?;
         }
+        scaling::write(&self.speedups, out)?;
         let others: Vec<usize> = (1..self.runs.len()).collect();
         for beside in others.chunks(BESIDE) {
             writeln!(out)?;

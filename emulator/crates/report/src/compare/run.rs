@@ -142,6 +142,7 @@ impl Run {
             }
             (1, 2..) if several.speedup.is_some() => None,
             (1, 2..) => Some(format!("the report of {} has no speed-up stack", several.folder)),
+            (1, 1) => Some(format!("{} is on one hart, too", several.folder)),
             (_, 1) => Some("the run on one hart has to be named first".to_owned()),
             _ => Some("the first run has to be on one hart".to_owned()),
         }

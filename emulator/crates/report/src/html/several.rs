@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{part_notices, policy, style};
-use crate::compare::{BY_CHANCE, Compared, ComparedRow, TOTALS, relative};
+use crate::compare::{BY_CHANCE, Compared, ComparedRow, TOTALS, relative, scaling};
 use crate::markup::{document, filled, words};
 use crate::widths::fit_name;
 
@@ -29,6 +29,7 @@ impl Compared {
                 });
                 table("", self.runs.len(), rows)
             }
+            "speedup" => scaling::page(&self.speedups),
             "processes" => self.cycles_table("Process, M cycles", &self.processes),
             "functions" => self.cycles_table("Function, M cycles", &self.functions),
             other => unreachable!("several.html asks for {other:?}"),

@@ -146,7 +146,8 @@ impl Fetch {
             full = self.returns.call(after);
         }
         self.close(bank, Outcome::None);
-        let forecast = self.predictor.jump(at, next, last);
+        let is_direct = matches!(role, Role::Direct | Role::DirectCall);
+        let forecast = self.predictor.jump(at, next, last, is_direct);
         forecast.with_fall_through(falls).with_returns(full, empty)
     }
 

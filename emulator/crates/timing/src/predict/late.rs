@@ -35,6 +35,11 @@ impl Clock {
         self.0 + 1 + TRAINS
     }
 
+    /// Returns the last packet that is trained with by now.
+    pub(super) fn trained(self) -> Option<u64> {
+        self.0.checked_sub(1 + TRAINS)
+    }
+
     /// Returns the packets so far.
     #[inline(always)]
     pub(super) fn now(self) -> u64 {

@@ -31,6 +31,25 @@ impl Loops {
         Self { entries: Box::new([Entry::default(); SETS * COLUMNS]) }
     }
 
+    /// Returns the entry that a branch may have, and the branch's tag.
+    #[inline(always)]
+    fn entry(&mut self, at: FetchSlot) -> (&mut Entry, u16) {
+        let tag = ((at.block() / SETS as u32) & TAG_MASK) as u16;
+        (&mut self.entries[at.index() % (SETS * COLUMNS)], tag)
+    }
+
+    /// Returns the iterations that were counted in the entry that a branch may have.
+    pub(super) fn iterations(&self, at: FetchSlot) -> u16 {
+        self.entries[at.index() % (SETS * COLUMNS)].so_far
+    }
+
+    /// Trains with a branch that had so many iterations as it was predicted, and after which, in the same bank of its packet, another one was mispredicted: hardware
+    /// trains all branches of the bank alike (`update_mispredict`).
+    pub(super) fn missed_beside(&mut self, at: FetchSlot, iterations: u16) {
+        let (entry, tag) = self.entry(at);
+        entry.mispredicted(tag, iterations);
+    }
+
     /// Returns the direction, given what TAGE says; then trains with the outcome. Iterations are counted of a branch
     /// that F2 knew (`f3_req_fire`).
     #[inline(always)]
@@ -41,8 +60,7 @@ impl Loops {
         predicted: bool,
         taken: bool,
     ) -> bool {
-        let entry = &mut self.entries[at.index() % (SETS * COLUMNS)];
-        let tag = ((at.block() / SETS as u32) & TAG_MASK) as u16;
+        let (entry, tag) = self.entry(at);
         let count = entry.so_far;
         let mut direction = predicted;
         if entry.tag == tag {

@@ -7,6 +7,7 @@
 //! counters that its last few outcomes have not reached. The micro BTB learns at commit by cycles, and so belongs to
 //! the part of the front end that keeps time.
 
+mod at_commit;
 mod bimodal;
 mod btb;
 mod forecast;
@@ -25,6 +26,7 @@ pub(crate) use returns::Returns;
 use snapshot::{Archive, Snapshot};
 
 use crate::Preset;
+use at_commit::AtCommit;
 use bimodal::Bimodal;
 use btb::Btb;
 use late::Clock;
@@ -32,7 +34,7 @@ use loops::Loops;
 use tage::Tage;
 
 /// Where a branch stands: 16-byte fetch block, bank of 8 bytes, 2-byte slot. Both banks share a block's index.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FetchSlot(u64);
 
 snapshot::snapshot!(FetchSlot(0));
@@ -59,6 +61,16 @@ impl FetchSlot {
     #[inline(always)]
     fn column(self) -> usize {
         (self.0 >> 1) as usize & (COLUMNS - 1)
+    }
+
+    /// Returns the first slot of the bank.
+    fn bank_start(self) -> Self {
+        Self(self.0 & !7)
+    }
+
+    /// Returns the slot of this number in the bank that begins with this one.
+    fn slot(self, number: usize) -> Self {
+        Self(self.0 | (number as u64 & 3) << 1)
     }
 
     /// Returns block, bank and slot: the place in a table without tags.
@@ -166,12 +178,14 @@ pub(crate) struct Predictor {
     bimodal: Bimodal,
     tage: Option<Tage>,
     loops: Option<Loops>,
+    /// Stands for bimodal table and TAGE if these learn at commit.
+    at_commit: Option<Box<AtCommit>>,
     clock: Clock,
 }
 
 impl Snapshot for Predictor {
     fn snapshot(&mut self, archive: &mut Archive<'_>) -> snapshot::Result {
-        let Self { btb, bimodal, tage, loops, clock } = self;
+        let Self { btb, bimodal, tage, loops, at_commit, clock } = self;
         btb.snapshot(archive)?;
         bimodal.snapshot(archive)?;
         clock.snapshot(archive)?;
@@ -180,6 +194,9 @@ impl Snapshot for Predictor {
         }
         if let Some(loops) = loops {
             loops.snapshot(archive)?;
+        }
+        if let Some(at_commit) = at_commit {
+            at_commit.snapshot(archive)?;
         }
         Ok(())
     }
@@ -191,8 +208,9 @@ impl Predictor {
         Self {
             btb: Btb::new(p.btb_sets),
             bimodal: Bimodal::new(p.bimodal_sets),
-            tage: p.tage.then(Tage::new),
+            tage: (p.tage && !p.at_commit).then(Tage::new),
             loops: p.loops.then(Loops::new),
+            at_commit: p.at_commit.then(|| Box::new(AtCommit::new(p.bimodal_sets, p.tage))),
             clock: Clock::default(),
         }
     }
@@ -213,6 +231,9 @@ impl Predictor {
         target: u64,
     ) -> Forecast {
         self.btb.train(self.clock.now());
+        if self.at_commit.is_some() {
+            return self.branch_at_commit(at, history, taken, target);
+        }
         let base = self.bimodal.branch(at, taken);
         let branch = BranchOutcome::branch(taken, target as u32);
         let found = self.btb.find(at);
@@ -241,12 +262,68 @@ impl Predictor {
         forecast.by(by_tage, direction != given).with_f3_outcome(Last::Wrong)
     }
 
-    /// Looks up a jump, and has training with its target follow. What F3 does is `last`.
+    /// Does what [`Self::branch`] does if bimodal table and TAGE learn at commit.
+    #[inline(never)]
+    fn branch_at_commit(
+        &mut self,
+        at: FetchSlot,
+        history: u64,
+        taken: bool,
+        target: u64,
+    ) -> Forecast {
+        let Some(at_commit) = &mut self.at_commit else { return Forecast::default() };
+        if let Some(packet) = self.clock.trained() {
+            at_commit.train(packet);
+        }
+        let base = at_commit.base(at);
+        let (given, by_tage, mut read) = at_commit.predict(at, history);
+        let branch = BranchOutcome::branch(taken, target as u32);
+        let found = self.btb.find(at);
+        let mut direction = given;
+        if let Some(loops) = &mut self.loops {
+            read.iterations = loops.iterations(at);
+            direction = loops.branch(at, found.hit & found.conditional, direction, taken);
+        }
+        let missed = direction != taken;
+        if missed && let Some(loops) = &mut self.loops {
+            let others = at_commit.others(self.clock.now(), at);
+            others.for_each(|(other, iterations)| loops.missed_beside(other, iterations));
+        }
+        at_commit.branch(self.clock.now(), at, history, read, (taken, missed));
+        let forecast = if found.same(&branch) {
+            Forecast::of_known(at, &branch, base, found.target == branch.target)
+        } else {
+            self.btb.write(self.clock.trains(), at, &branch);
+            Forecast::new(at, &branch, base, found)
+        };
+        if !missed {
+            return forecast;
+        }
+        self.clock.missed();
+        forecast.by(by_tage, direction != given).with_f3_outcome(Last::Wrong)
+    }
+
+    /// Looks up a jump, and has training with its target follow. What F3 does is `last`. `is_direct`: the instruction says where it goes.
     #[inline(always)]
-    pub(crate) fn jump(&mut self, at: FetchSlot, target: u64, last: Last) -> Forecast {
+    pub(crate) fn jump(
+        &mut self,
+        at: FetchSlot,
+        target: u64,
+        last: Last,
+        is_direct: bool,
+    ) -> Forecast {
         self.btb.train(self.clock.now());
         let jump = BranchOutcome::jump(target as u32);
-        let base = self.bimodal.predict(at);
+        let base = match &mut self.at_commit {
+            None => self.bimodal.predict(at),
+            Some(at_commit) => {
+                if let Some(packet) = self.clock.trained() {
+                    at_commit.train(packet);
+                }
+                at_commit.jump(self.clock.now(), at, is_direct);
+                at_commit.base(at)
+            }
+        };
         let found = self.btb.find(at);
         let same = found.same(&jump);
         if last == Last::Wrong || last == Last::AsF2 && !same {

@@ -3,26 +3,26 @@
 use super::{COLUMNS, FetchSlot};
 use crate::mem::Lfsr;
 
-const TABLES: usize = 6;
+pub(super) const TABLES: usize = 6;
 /// Per table: log2 of the rows, bits of the tag (`BoomTageParams`; histories 2, 4, 8, 16, 32, 64).
 const ROW_BITS: [u32; TABLES] = [7, 7, 8, 8, 7, 7];
 const TAG_BITS: [u32; TABLES] = [7, 7, 8, 8, 9, 9];
-const MAX_ROWS: usize = 256;
+pub(super) const MAX_ROWS: usize = 256;
 /// Branches after which one row's useful bits are cleared. (Hardware: every 2048 cycles.)
 const CLEAR_EVERY: u32 = 512;
 
 /// All tables, a bit each.
 const ALL: u32 = (1 << TABLES) - 1;
 /// Entries of one table: rows by banks by slots.
-const ENTRIES: usize = MAX_ROWS * COLUMNS;
+pub(super) const ENTRIES: usize = MAX_ROWS * COLUMNS;
 /// Room for eight tables, so that an index needs no check.
 const ALL_ENTRIES: usize = 8 * ENTRIES;
 
-const COUNTER: u32 = 9;
-const USEFUL: u32 = 12;
+pub(super) const COUNTER: u32 = 9;
+pub(super) const USEFUL: u32 = 12;
 // An entry: the tag in bits 0–8, a 3-bit counter, 2 useful bits, and a valid bit.
 const VALID: u16 = 1 << 14;
-const TAG: u16 = VALID | 0x1ff;
+pub(super) const TAG: u16 = VALID | 0x1ff;
 
 /// Branches that are told apart, by a hash of their place, to know which tables may hold an entry of theirs.
 const BRANCHES: usize = 4096;
@@ -66,14 +66,14 @@ fn folded<const T: usize, const WIDTH: u32>(history: u64) -> u32 {
 
 /// Index and tag of a branch in each TAGE table, hashed from block number and the table's share of the folded history. Where
 /// index and tag are equally wide they see the same of the history.
-struct Places {
+pub(super) struct Places {
     indices: [u16; 8],
-    tags: [u16; 8],
+    pub(super) tags: [u16; 8],
 }
 
 impl Places {
     #[inline(always)]
-    fn new(at: FetchSlot, history: u64) -> Self {
+    pub(super) fn new(at: FetchSlot, history: u64) -> Self {
         let mut places = Self { indices: [0; 8], tags: [0; 8] };
         macro_rules! places {
             ($($t:literal)*) => {$({
@@ -90,7 +90,7 @@ impl Places {
     }
 
     #[inline(always)]
-    fn index(&self, table: u32) -> usize {
+    pub(super) fn index(&self, table: u32) -> usize {
         usize::from(self.indices[table as usize % 8]) % ALL_ENTRIES
     }
 }

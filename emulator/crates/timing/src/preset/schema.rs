@@ -77,6 +77,7 @@ sections! {
         bimodal_sets: u32 [PowerOfTwo 1 to 65_536],
         tage: bool,
         loops: bool,
+        at_commit: bool,
         returns: u32 [Range 1 to 64],
     }
     /// Decode, dispatch and commit width.

@@ -174,3 +174,22 @@ fn a_kernel_that_does_not_tell_is_not_guessed_at() {
     let log = SchedulerLog { events, region: std::iter::once(0..9).collect() };
     assert_eq!(log.idle_harts(2, |_| true), None);
 }
+
+/// Harts tell of wakeups and switches independently.
+#[test]
+fn a_wakeup_of_a_thread_that_still_runs_may_end_its_next_wait_or_none() {
+    let lock = waits(FUTEX_SYSCALL, FUTEX_PRIVATE);
+    let found = |more: &[(u64, u32, Transition)]| {
+        let wakes = (250, 0, Transition::Wakes(OTHER.0, Some(MAIN.0)));
+        let leaves = [(300, 1, Transition::Leaves(OTHER.0, lock)), (300, 1, IDLE)];
+        let begin = [(0, 0, runs(MAIN)), (0, 1, runs(OTHER)), wakes];
+        idle(1000, &[&begin[..], &leaves, more].concat())
+    };
+    let ready = found(&[(400, 1, runs(OTHER))]);
+    assert_eq!(ready, IdleHarts { ready: 100, ..IdleHarts::default() });
+    // The thread waited: another wakeup ended that.
+    let waited =
+        found(&[(700, 0, Transition::Wakes(OTHER.0, Some(MAIN.0))), (720, 1, runs(OTHER))]);
+    assert_eq!(waited, IdleHarts { ready: 20, locks: 400, ..IdleHarts::default() });
+    assert_eq!(found(&[]), IdleHarts { ready: 700, ..IdleHarts::default() });
+}

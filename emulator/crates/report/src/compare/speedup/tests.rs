@@ -1,4 +1,5 @@
 use super::*;
+use crate::compare::scaling;
 use crate::speedup::{MemoryTraffic, SpeedupRow};
 
 /// Returns the stack of so many harts with these cycles of the first components.
@@ -77,4 +78,28 @@ fn the_speedup_and_what_is_lost_are_the_number_of_harts() {
         assert!((lost - found.lost).abs() <= rounding, "{lost} {}", found.lost);
         assert!((found.speedup + lost - harts as f64).abs() <= rounding, "{lost} {harts}");
     }
+}
+
+#[test]
+fn runs_on_more_and_more_harts_are_columns() {
+    let one = stack(1, &[900_000, 0, 100_000]);
+    let several =
+        [stack(2, &[900_000, 0, 100_000, 200_000]), stack(4, &[1_000_000, 0, 100_000, 900_000])];
+    let runs: Vec<Speedup> = several.iter().filter_map(|run| Speedup::new(&one, run)).collect();
+    let mut text = String::new();
+    scaling::write(&runs, &mut text).unwrap();
+    let lines: Vec<Vec<&str>> =
+        text.lines().map(|line| line.split_whitespace().collect()).collect();
+    let expected = [
+        "",
+        "Speed-up, and what is lost to, in harts 2 harts 4 harts",
+        "speed-up 1.667 2.000",
+        "base 0.000 0.200",
+        "lines of other harts 0.333 1.800",
+        "all 2.000 4.000",
+    ];
+    assert_eq!(lines, expected.map(|line| line.split_whitespace().collect::<Vec<_>>()));
+    let page = scaling::page(&runs).into_string();
+    assert!(page.contains("1.800") && page.contains("4 harts"), "{page}");
+    assert_eq!(scaling::page(&[]).into_string(), "");
 }
