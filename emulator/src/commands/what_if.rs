@@ -20,7 +20,7 @@ use crate::failure::{bad_input, cannot_write};
 use crate::run_folder::run_json::RunJson;
 use crate::run_folder::{Folder, RUN, Results, TRIALS, report_files};
 use crate::spec::{Record, Spec};
-use among_harts::{Attempt, ReplayTrial, WantedBetween};
+use among_harts::{Attempt, ReplayTrial, WantedBetween, suggested};
 use candidates::{Candidate, Instruction, Wanted, candidates, main_program};
 
 /// A candidate, and what became of it.
@@ -91,6 +91,10 @@ pub(crate) fn what_if(args: &WhatIfArgs) -> anyhow::Result<()> {
         let elapsed = elapsed(&run)?;
         for asked in &between {
             attempts.push(asked.attempt(&results, &evaluation, &program, harts, elapsed)?);
+        }
+        if args.without.is_empty() {
+            attempts.extend(suggested(&results, &evaluation, &program, harts, elapsed)?);
+            attempts.sort_by(|a, b| b.candidate().lost.total_cmp(&a.candidate().lost));
         }
         (program, attempts)
     };

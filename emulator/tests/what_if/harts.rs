@@ -27,11 +27,15 @@ fn elapsed(out: &Path) -> f64 {
 }
 
 /// Tries a run without something, and returns the trial.
-fn trial(out: &PathBuf, without: &str) -> Value {
+fn trial(out: &Path, without: &str) -> Value {
+    tried(out, &["--without", without], without.split('@').next().unwrap())
+}
+
+/// Tries what the options say, and returns the trial without a cause.
+fn tried(out: &Path, options: &[&str], cause: &str) -> Value {
     let mut command = tipsim();
-    let text = succeed(command.arg("what-if").arg(out).args(["--without", without]));
+    let text = succeed(command.arg("what-if").arg(out).args(options));
     let run = json(&out.join("run.json"));
-    let cause = without.split('@').next().unwrap();
     let trials = run["what_if"]["trials"].as_array().unwrap();
     let found = trials.iter().find(|trial| trial["cause"] == cause);
     let report = json(&out.join("report.json"));
@@ -54,6 +58,7 @@ fn false_sharing_costs_what_padding_gains() {
     assert_predicted(&by_name, &after, &before, 0.05);
     let spec = std::fs::read_to_string(before.join("what-if/1.toml")).unwrap();
     assert!(spec.contains("padded = [\"0x"), "{spec}");
+    assert_eq!(tried(&before, &["--most", "1"], "sharing")["function"], "false");
     let all = trial(&before, "sharing@false");
     assert!(all["gain"].as_f64().unwrap() > 0.5 * by_name["gain"].as_f64().unwrap(), "{all}");
     let mut command = tipsim();
@@ -85,7 +90,12 @@ fn a_lock_and_uneven_work_cost_what_their_change_gains() {
         assert_error(&command.output().unwrap(), 2, expected);
     }
 
+    // What takes most is tried without being asked for.
+    let most = ["--most", "1"];
+    assert_eq!(tried(&before, &most, "lock")["instructions"], lock["instructions"]);
+
     let (before, after) = (run("uneven", "trace = true"), run("even", "trace = false"));
+    assert_eq!(tried(&before, &most, "imbalance")["function"], "step");
     let imbalance = trial(&before, "imbalance@step");
     assert_predicted(&imbalance, &after, &before, 0.1);
 }

@@ -18,17 +18,6 @@ macro_rules! causes {
         }
 
         impl Cause {
-    /// The latency of a load whose line was on its way already: it waits for whoever answers that request.
-    const fn in_flight(class: CycleClass) -> Self {
-        match class {
-            CycleClass::LoadL2 => Self::LoadL2,
-            CycleClass::LoadLlc => Self::LoadLlc,
-            CycleClass::LoadDram => Self::LoadMemory,
-            CycleClass::LoadPeer => Self::LoadPeer,
-            _ => Self::LoadL1,
-        }
-    }
-
             /// All causes.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
@@ -106,6 +95,17 @@ causes! {
 }
 
 impl Cause {
+    /// Returns the cause for the latency of a load whose line was on its way already: it waits for whoever answers that request.
+    const fn in_flight(class: CycleClass) -> Self {
+        match class {
+            CycleClass::LoadL2 => Self::LoadL2,
+            CycleClass::LoadLlc => Self::LoadLlc,
+            CycleClass::LoadDram => Self::LoadMemory,
+            CycleClass::LoadPeer => Self::LoadPeer,
+            _ => Self::LoadL1,
+        }
+    }
+
     /// Returns the cause for the latency of the instruction of `row`, which has class `class`.
     pub(crate) fn latency(class: InstClass, row: &InstTimes) -> Self {
         use InstClass as C;

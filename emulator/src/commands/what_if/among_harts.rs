@@ -7,7 +7,7 @@ use profile::{Evaluation, Process, ProcessId, ThreadId};
 use serde::{Deserialize, Serialize};
 use truth::{Line, LineUse, Sharing, Truth};
 
-use super::candidates::{Candidate, Instruction};
+use super::candidates::{Candidate, Instruction, MIN_LOST_SHARE};
 use crate::failure::{BadInput, bad_input, nearest};
 use crate::run_folder::{Results, report_files, truth as truth_file};
 
@@ -15,7 +15,7 @@ use crate::run_folder::{Results, report_files, truth as truth_file};
 const ALL_FALSE: &str = "false";
 
 /// What harts or threads do to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Between {
     /// Harts take cache lines from each other, of which they use different parts. Without: each aligned 8 bytes have a line of their own.
     Sharing,
@@ -47,7 +47,7 @@ impl Between {
     }
 }
 
-/// What the user asks for: `WHAT@WHERE`.
+/// What is asked for: `WHAT@WHERE`.
 pub(super) struct WantedBetween<'a> {
     what: Between,
     place: &'a str,
@@ -89,6 +89,29 @@ struct Futex {
     callers: Vec<Caller>,
 }
 
+impl Futex {
+    /// Returns what to try of waits for the futex, by the functions that wait: a lock that is free, or even work before a barrier. Otherwise it is a condition, or
+    /// the end of a thread, without which the program would be another one.
+    fn suggests(&self) -> Option<Between> {
+        let named = |part: &str| self.places.iter().any(|place| place.label.contains(part));
+        match (named("barrier"), named("lock")) {
+            (true, _) => Some(Between::Imbalance),
+            (false, true) => Some(Between::Lock),
+            (false, false) => None,
+        }
+    }
+
+    /// Returns the name of the futex's data object, or else its address.
+    fn name(&self) -> &str {
+        self.object.as_deref().map_or(&self.address, own_name)
+    }
+}
+
+/// Returns the name in a label such as `NAME+16`.
+fn own_name(label: &str) -> &str {
+    label.split('+').next().unwrap_or_default()
+}
+
 #[derive(Deserialize)]
 struct Labelled {
     label: String,
@@ -97,6 +120,14 @@ struct Labelled {
 #[derive(Deserialize)]
 struct Caller {
     function: String,
+}
+
+impl Attempt {
+    pub(super) fn candidate(&self) -> &Candidate {
+        match self {
+            Self::Run(candidate) | Self::Replay(candidate, _) => candidate,
+        }
+    }
 }
 
 impl<'a> WantedBetween<'a> {
@@ -167,7 +198,7 @@ impl<'a> WantedBetween<'a> {
         let size = truth.line_bytes.max(1);
         let address = self.place.strip_prefix("0x");
         let address = address.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-        let object = |line: &Line| line.object.split('+').next().unwrap_or("").to_owned();
+        let object = |line: &Line| own_name(&line.object).to_owned();
         let is_wanted = |line: &&Line| match address {
             Some(address) => line.pa / size == address / size,
             None if self.place == ALL_FALSE => line.sharing == Sharing::False,
@@ -202,40 +233,25 @@ impl<'a> WantedBetween<'a> {
         evaluation: &Evaluation,
         program: &str,
     ) -> anyhow::Result<(Candidate, ReplayChange)> {
-        let report: ReportWaits = report_files::part_of_report(results, None)?;
-        let is_program = |id: Option<ProcessId>| {
-            let process = id.and_then(|id| evaluation.processes.get(id.0 as usize));
-            process.is_some_and(|process| process.name == program)
-        };
-        // The report adds the process id to names that several have.
-        let process = |futex: &Futex| {
-            let row = report.processes.get(futex.process)?;
-            let is_own = |process: &&Process| {
-                let is_named =
-                    row.name == process.name || row.name.starts_with(&format!("{}-", process.name));
-                process.pid == row.pid && is_named
-            };
-            evaluation.processes.iter().find(is_own).map(|process| process.id)
-        };
+        let own = futexes_of(results, evaluation, program)?;
         let names = |futex: &Futex| -> Vec<String> {
-            let own = |label: &str| label.split('+').next().unwrap_or("").to_owned();
-            let places = futex.places.iter().map(|place| own(&place.label));
+            let places = futex.places.iter().map(|place| own_name(&place.label).to_owned());
             let callers = futex.callers.iter().map(|caller| caller.function.clone());
-            let object = futex.object.iter().map(|object| own(object));
+            let object = futex.object.iter().map(|object| own_name(object).to_owned());
             object.chain(callers).chain(places).chain([futex.address.clone()]).collect()
         };
-        let all = report.waiting.iter().flat_map(|waiting| &waiting.futexes);
-        let own: Vec<&Futex> = all.filter(|futex| is_program(process(futex))).collect();
-        let found =
-            || own.iter().filter(|futex| names(futex).iter().any(|name| name == self.place));
+        let found = || {
+            let named = |futex: &Futex| names(futex).iter().any(|name| name == self.place);
+            own.iter().filter(move |(_, futex)| named(futex))
+        };
         let keys: BTreeSet<(ProcessId, u64)> = found()
-            .filter_map(|futex| {
+            .filter_map(|(process, futex)| {
                 let address = futex.address.strip_prefix("0x")?;
-                Some((process(futex)?, u64::from_str_radix(address, 16).ok()?))
+                Some((*process, u64::from_str_radix(address, 16).ok()?))
             })
             .collect();
         if keys.is_empty() {
-            let known: BTreeSet<String> = own.iter().flat_map(|futex| names(futex)).collect();
+            let known: BTreeSet<String> = own.iter().flat_map(|(_, futex)| names(futex)).collect();
             let nearest = nearest(self.place, known.iter().map(String::as_str), 0.7);
             let nearest = nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
             let why = format!(
@@ -243,8 +259,8 @@ impl<'a> WantedBetween<'a> {
             );
             return Err(self.refused(&why).into());
         }
-        let lost = found().map(|futex| futex.share).sum();
-        let instructions = found().map(|futex| Instruction {
+        let lost = found().map(|(_, futex)| futex.share).sum();
+        let instructions = found().map(|(_, futex)| Instruction {
             without: format!("{} {}", self.what.name(), futex.address),
             label: futex.object.clone().unwrap_or_default(),
             text: format!("futex {}", futex.address),
@@ -257,6 +273,50 @@ impl<'a> WantedBetween<'a> {
         };
         Ok((candidate, change))
     }
+}
+
+/// Returns what to try of what harts and threads do to each other, where that takes a share of the time: false sharing, locks and barriers.
+pub(super) fn suggested(
+    results: &Results,
+    evaluation: &Evaluation,
+    program: &str,
+    harts: usize,
+    elapsed: f64,
+) -> anyhow::Result<Vec<Attempt>> {
+    if harts < 2 {
+        return Ok(Vec::new());
+    }
+    let own = futexes_of(results, evaluation, program)?;
+    let lost = own.iter().filter(|(_, futex)| futex.share >= MIN_LOST_SHARE);
+    let mut places: BTreeSet<(Between, &str)> =
+        lost.filter_map(|(_, futex)| Some((futex.suggests()?, futex.name()))).collect();
+    places.insert((Between::Sharing, ALL_FALSE));
+    let wanted = places.into_iter().map(|(what, place)| WantedBetween { what, place });
+    // What cannot be tried is not suggested.
+    let found = wanted
+        .filter_map(|wanted| wanted.attempt(results, evaluation, program, harts, elapsed).ok());
+    Ok(found.filter(|attempt| attempt.candidate().lost >= MIN_LOST_SHARE).collect())
+}
+
+/// Returns the futexes of a program that the report knows, each with its process.
+fn futexes_of(
+    results: &Results,
+    evaluation: &Evaluation,
+    program: &str,
+) -> anyhow::Result<Vec<(ProcessId, Futex)>> {
+    let report: ReportWaits = report_files::part_of_report(results, None)?;
+    // The report adds the process id to names that several have.
+    let process = |futex: &Futex| {
+        let row = report.processes.get(futex.process)?;
+        let is_own = |process: &&Process| {
+            let is_named =
+                row.name == process.name || row.name.starts_with(&format!("{}-", process.name));
+            process.pid == row.pid && is_named
+        };
+        evaluation.processes.iter().find(is_own).filter(|process| process.name == program)
+    };
+    let all = report.waiting.into_iter().flat_map(|waiting| waiting.futexes);
+    Ok(all.filter_map(|futex| Some((process(&futex)?.id, futex))).collect())
 }
 
 /// What became of a replay, as run.json has it.

@@ -15,7 +15,7 @@ use crate::failure::{BadInput, nearest};
 use crate::symbol_sources::names::disassemble;
 
 /// Share of the program's cycles lost to a cause from which on it is worth a run to know what the cause costs.
-const MIN_LOST_SHARE: f64 = 0.02;
+pub(super) const MIN_LOST_SHARE: f64 = 0.02;
 /// Share of the cycles lost to a cause from which on an instruction is one of those that lose them.
 const MIN_SHARE_OF_LOST: f64 = 0.01;
 
