@@ -2,6 +2,7 @@
 
 import ast
 import collections
+import gzip
 import importlib
 import json
 import os
@@ -18,6 +19,7 @@ import built
 import comments
 import places
 import report_terms
+from bench import profiles, rtl_trace
 from bench.common import chosen, geometric_mean, on_processors
 from places import LIB, REPO
 from study import parallel_text
@@ -27,7 +29,8 @@ from suites.spec import joined
 
 # Scripts that are called by their users, each with what asks it for help.
 SCRIPTS = [["fleet"], ["study"], ["study", "parallel"], ["run-spec"], ["profile"], ["dev"], ["test"], ["fuzz"], ["fuzz-input"], ["bench"],
-           ["bench", "functional"], ["bench", "programs"], ["bench", "samplers"], ["bench", "soak"], ["bench", "timing"]]
+           ["bench", "functional"], ["bench", "profiles"], ["bench", "programs"], ["bench", "samplers"], ["bench", "soak"],
+           ["bench", "timing"]]
 # Modules that are programs, and that only other programs and tests call.
 PROGRAMS = ["bench.sampling", "bench.what_if", "fleet.test", "suites", "suites.test"]
 
@@ -129,6 +132,56 @@ class Benchmarks(unittest.TestCase):
         seconds, done = on_processors(["sh", "-c", "cat; echo said; echo error >&2; seq 300000 >&2; exit 3"])
         self.assertGreater(seconds, 0)
         self.assertEqual((done.returncode, done.stderr[:8]), (3, "error\n1\n"))
+
+
+def rob(
+    *, commits: dict[int, int] | None = None, head: dict[int, int] | None = None, dispatched: tuple[int, ...] = (), flags: int = 0,
+) -> bytes:
+    """Returns a record of a trace of the RTL: addresses of slots by bank, addresses that are dispatched, and further flags."""
+    commits, head = commits or {}, head or {}
+    for bank in commits:
+        flags |= 0x11 << bank
+    for bank in head:
+        flags |= 1 << 8 + bank
+    flags |= (1 << len(dispatched)) - 1 << 12
+    row = [(commits | head)[bank] for bank in sorted(commits | head)]
+    return flags.to_bytes(8, "little") + b"".join(address.to_bytes(4, "little") for address in (*row, *dispatched))
+
+
+class RtlTraces(unittest.TestCase):
+    A, B, C, D = (0x8000_0000 + 4 * n for n in range(4))
+
+    def test_each_cycle_belongs_to_an_instruction(self) -> None:
+        records = [
+            rob(head={0: 0x1_0000}),                                    # the boot ROM
+            rob(head={0: self.A, 1: self.B}),                           # A holds the ROB up
+            rob(commits={0: self.A, 1: self.B}, head={0: self.A, 1: self.B}),
+            rob(),                                                      # until C comes
+            rob(head={2: self.C}),
+            rob(commits={2: self.C}, head={2: self.C}, flags=1 << 27),  # a mispredicted branch
+            rob(), rob(dispatched=(self.A,)), rob(),                    # what is dispatched is of the wrong path
+            rob(dispatched=(self.D,)),
+            rob(commits={3: self.D}, head={3: self.D}, flags=1 << 22),  # flushes
+            rob(),
+            rob(head={0: self.B}, flags=1 << 32),                       # shows the row that is rolled back
+        ]
+        with tempfile.TemporaryDirectory() as directory:
+            trace = Path(directory) / "a.tr.gz"
+            trace.write_bytes(gzip.compress(b"BOOMTR1\4" + b"".join(records)))
+            found = rtl_trace.oracle(rtl_trace.cycles(trace), range(self.A, self.D + 4))
+            self.assertEqual(found.instructions, {self.A: 1.5, self.B: 0.5, self.C: 6, self.D: 4})
+            self.assertEqual(found.states, {"Execution": 3, "Stall": 2, "Front-end": 2, "Mispredict": 3, "Misc. flush": 2})
+            self.assertEqual(found.path, [self.A, self.B, self.C, self.D])
+            for damaged in (b"", b"BOOMTR1", b"BOOMTR1\x09", b"BOOMTR2\4" + records[0], b"BOOMTR1\4" + records[0][:-1], b"BOOMTR1\4abc"):
+                trace = Path(directory) / "b.tr"
+                trace.write_bytes(damaged)
+                with self.assertRaises(rtl_trace.TraceError):
+                    list(rtl_trace.cycles(trace))
+
+    def test_profiles_are_compared_by_the_share_that_is_elsewhere(self) -> None:
+        self.assertEqual(profiles.error({self.A: 3, self.B: 1}, {self.A: 1, self.C: 1}), 50)
+        loop = [self.A, self.B, self.C, self.A, self.B, self.D]
+        self.assertEqual(profiles.blocks(loop), {self.A: self.A, self.B: self.A, self.C: self.C, self.D: self.D})
 
 
 class Comments(unittest.TestCase):
