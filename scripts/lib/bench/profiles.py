@@ -125,6 +125,10 @@ def compared(tipsim: pathlib.Path, core: str, elf: pathlib.Path, trace: pathlib.
     rows = [row for row in found["instructions"] if int(row["pc"], 16) in program.code]
     ours = {int(row["pc"], 16): row["cycles"] for row in rows}
     texts = {int(row["pc"], 16): row["text"] for row in rows}
+    if not ours:
+        sys.exit(f"bench: {elf}: the report lists none of its instructions")
+    if not ours:
+        sys.exit(f"bench: {elf}: the report lists none of its instructions")
     whole = found["processes"][0]
     states: dict[str, float] = defaultdict(float)
     for category, share in zip(found["categories"], whole["stack"], strict=True):

@@ -3,7 +3,7 @@
 The file has "BOOMTR1", a byte with the number W of banks (at most 4), and a record for each cycle: 64 flags, then a 32-bit address for
 each slot of the ROB's head row that is valid or commits, the oldest bank first, then one for each slot that is dispatched. All is
 little-endian. Flags: bits 0-3 commits (with what is no instruction of the program), 4-7 commits an instruction, 8-11 the head row's slot
-is valid, 12-15 dispatched, each by bank; 20 the ROB is empty; 22 a flush; 26 an exception; 27 a branch resolves as mispredicted; 32 the
+is valid, 12-15 dispatched, each by bank; 22 a flush; 26 an exception; 27 a branch resolves as mispredicted; 32 the
 ROB rolls back. Other bits are not read here.
 """
 

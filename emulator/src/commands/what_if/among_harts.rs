@@ -292,10 +292,17 @@ pub(super) fn suggested(
         lost.filter_map(|(_, futex)| Some((futex.suggests()?, futex.name()))).collect();
     places.insert((Between::Sharing, ALL_FALSE));
     let wanted = places.into_iter().map(|(what, place)| WantedBetween { what, place });
-    // What cannot be tried is not suggested.
-    let found = wanted
-        .filter_map(|wanted| wanted.attempt(results, evaluation, program, harts, elapsed).ok());
-    Ok(found.filter(|attempt| attempt.candidate().lost >= MIN_LOST_SHARE).collect())
+    let mut found = Vec::new();
+    for wanted in wanted {
+        match wanted.attempt(results, evaluation, program, harts, elapsed) {
+            Ok(attempt) if attempt.candidate().lost >= MIN_LOST_SHARE => found.push(attempt),
+            Ok(_) => {}
+            // What cannot be tried is not suggested.
+            Err(error) if error.is::<BadInput>() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
 }
 
 /// Returns the futexes of a program that the report knows, each with its process.

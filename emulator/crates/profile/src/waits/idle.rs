@@ -123,42 +123,43 @@ impl SchedulerLog {
     /// Returns the places of switches to waits that were over as they began. Such a thread was woken while it still ran: the record of
     /// its switch, on another hart, came later, and the thread ran again without another wakeup.
     fn waits_that_are_over(&self) -> HashSet<usize> {
-        /// What was told of a thread last.
-        enum Told {
+        /// What the last record of a thread says.
+        enum LastRecord {
             Runs,
             IsWoken,
             /// Goes to wait at this place, and was woken before.
             Waits(usize),
         }
-        let mut told: HashMap<u32, Told> = HashMap::new();
+        let mut last_records: HashMap<u32, LastRecord> = HashMap::new();
         let mut over = HashSet::new();
         for (at, event) in self.events.iter().enumerate() {
             match event.change {
                 Transition::Runs(tid, _) => {
-                    if let Some(Told::Waits(at)) = told.insert(tid, Told::Runs) {
+                    if let Some(LastRecord::Waits(at)) = last_records.insert(tid, LastRecord::Runs)
+                    {
                         over.insert(at);
                     }
                 }
                 Transition::Leaves(tid, left) => {
-                    let before = told.remove(&tid);
-                    if let (Some(Told::IsWoken), SwitchOut::Waits(_)) = (before, left) {
-                        told.insert(tid, Told::Waits(at));
+                    let before = last_records.remove(&tid);
+                    if let (Some(LastRecord::IsWoken), SwitchOut::Waits(_)) = (before, left) {
+                        last_records.insert(tid, LastRecord::Waits(at));
                     }
                 }
-                Transition::Wakes(tid, _) => match told.remove(&tid) {
-                    Some(Told::Runs | Told::IsWoken) => {
-                        told.insert(tid, Told::IsWoken);
+                Transition::Wakes(tid, _) => match last_records.remove(&tid) {
+                    Some(LastRecord::Runs | LastRecord::IsWoken) => {
+                        last_records.insert(tid, LastRecord::IsWoken);
                     }
-                    Some(Told::Waits(_)) | None => {}
+                    Some(LastRecord::Waits(_)) | None => {}
                 },
                 Transition::Begins(tid) => {
-                    told.remove(&tid);
+                    last_records.remove(&tid);
                 }
             }
         }
-        let last = told.into_values().filter_map(|told| match told {
-            Told::Waits(at) => Some(at),
-            Told::Runs | Told::IsWoken => None,
+        let last = last_records.into_values().filter_map(|last| match last {
+            LastRecord::Waits(at) => Some(at),
+            LastRecord::Runs | LastRecord::IsWoken => None,
         });
         over.extend(last);
         over

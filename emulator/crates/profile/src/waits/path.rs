@@ -7,7 +7,7 @@ use super::history::{Histories, HistoryId, ThreadInterval, ThreadState, Waiting}
 use super::{KernelEntry, Region, SchedulerLog, WaitReason, WaitSite, WaitUse, Waker};
 use crate::{ContextId, ProcessId, ThreadId};
 
-/// Part of the region, from its end, in which the program's last thread has to have run for the path to end with that.
+/// The path ends with the program's last thread if that ran in the last 1 / `LAST_PART` of the region.
 const LAST_PART: u64 = 20;
 
 /// The critical path of a region. Segments follow each other without a gap: the cycles of all together are those of the region.

@@ -8,16 +8,16 @@ use super::speedup::{LostSpeedup, Speedup};
 use crate::speedup::{meaning, title};
 
 /// Runs in a block of the text.
-const BESIDE: usize = 8;
+const RUNS_IN_BLOCK: usize = 8;
 /// Least part of a hart that a component has to take or to give in a run for a row of its own.
-const SHOWN: f64 = 0.000_5;
+const MIN_SHOWN: f64 = 0.000_5;
 
 /// A row: its title, what it means, and its value in each run.
 type Row = (&'static str, &'static str, Vec<f64>);
 
 /// Writes the speed-up of each run, and what takes the rest, in harts.
 pub(super) fn write(speedups: &[Speedup], out: &mut String) -> fmt::Result {
-    for runs in speedups.chunks(BESIDE) {
+    for runs in speedups.chunks(RUNS_IN_BLOCK) {
         write!(out, "\n{:<44}", "Speed-up, and what is lost to, in harts")?;
         for run in runs {
             write!(out, "{:>9}", harts(run))?;
@@ -83,7 +83,7 @@ fn rows(runs: &[Speedup]) -> Vec<Row> {
     let components = runs.first().map_or(&[][..], |run| &run.components);
     for (at, LostSpeedup { component, .. }) in components.iter().enumerate() {
         let lost: Vec<f64> = runs.iter().map(|run| run.components[at].lost).collect();
-        if lost.iter().any(|lost| lost.abs() >= SHOWN) {
+        if lost.iter().any(|lost| lost.abs() >= MIN_SHOWN) {
             rows.push((title(*component), meaning(*component), lost));
         }
     }

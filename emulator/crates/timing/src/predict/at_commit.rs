@@ -10,7 +10,9 @@
 
 use std::collections::VecDeque;
 
-use super::tage::{COUNTER, ENTRIES, MAX_ROWS, Places, TABLES, TAG, USEFUL};
+use super::tage::{
+    CLEAR_EVERY, COUNTER_SHIFT, ENTRIES, Places, TABLES, TAG_MASK, USEFUL_SHIFT, clear_useful,
+};
 use super::{COLUMNS, FetchSlot, saturate};
 use crate::mem::Lfsr;
 
@@ -18,8 +20,6 @@ use crate::mem::Lfsr;
 const SLOTS: usize = 4;
 /// Rows of which a bank of a table has copies.
 const COPIES: usize = 2;
-/// Branches after which one row's useful bits are cleared, as in [`super::tage::Tage`].
-const CLEAR_EVERY: u32 = 512;
 /// Number of no table, or of no slot.
 const NONE: u8 = u8::MAX;
 
@@ -63,7 +63,7 @@ impl Copies {
 
 /// What was read when a branch was predicted.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Read {
+pub(super) struct Lookup {
     /// Counter of the bimodal table.
     base: u8,
     /// Table of TAGE whose counter decides; [`NONE`]: none.
@@ -78,18 +78,18 @@ pub(super) struct Read {
     pub(super) iterations: u16,
 }
 
-snapshot::snapshot!(Read { base, provider, counter, useful, differs, allocate, iterations });
+snapshot::snapshot!(Lookup { base, provider, counter, useful, differs, allocate, iterations });
 
 /// How a packet left a bank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Left {
+struct BankExit {
     /// Slot of the branch or jump; [`NONE`]: it went on to the bank's end.
     slot: u8,
     taken: bool,
     mispredicted: bool,
 }
 
-snapshot::snapshot!(Left { slot, taken, mispredicted });
+snapshot::snapshot!(BankExit { slot, taken, mispredicted });
 
 /// What is learnt of one bank of a packet.
 #[derive(Clone, Copy, Default)]
@@ -101,8 +101,8 @@ struct Update {
     history: u64,
     /// Conditional branches, a bit for each slot.
     branches: u8,
-    left: Left,
-    reads: [Read; SLOTS],
+    left: BankExit,
+    reads: [Lookup; SLOTS],
 }
 
 snapshot::snapshot!(Update { packet, at, history, branches, left, reads });
@@ -161,10 +161,11 @@ impl AtCommit {
     }
 
     /// Returns the direction of a conditional branch by TAGE, whether it is of one of its tables, and what was read.
-    pub(super) fn predict(&mut self, at: FetchSlot, history: u64) -> (bool, bool, Read) {
+    pub(super) fn predict(&mut self, at: FetchSlot, history: u64) -> (bool, bool, Lookup) {
         let counter = self.bimodal[at.index() & (self.bimodal.len() - 1)];
         let base = counter >= 2;
-        let mut read = Read { base: counter, provider: NONE, allocate: NONE, ..Read::default() };
+        let mut read =
+            Lookup { base: counter, provider: NONE, allocate: NONE, ..Lookup::default() };
         if self.entries.is_empty() {
             return (base, false, read);
         }
@@ -174,8 +175,8 @@ impl AtCommit {
         let mut vacant = 0;
         for table in 0..TABLES {
             let entry = self.entries[places.index(table as u32)];
-            let (counter, useful) = (entry >> COUNTER & 7, entry >> USEFUL & 3);
-            if entry & TAG != places.tags[table] {
+            let (counter, useful) = (entry >> COUNTER_SHIFT & 7, entry >> USEFUL_SHIFT & 3);
+            if entry & TAG_MASK != places.tags[table] {
                 vacant |= u32::from(useful == 0) << table;
                 continue;
             }
@@ -203,7 +204,7 @@ impl AtCommit {
         packet: u64,
         at: FetchSlot,
         history: u64,
-        read: Read,
+        read: Lookup,
         (taken, mispredicted): (bool, bool),
     ) {
         let slot = at.column() % SLOTS;
@@ -211,7 +212,7 @@ impl AtCommit {
         update.branches |= 1 << slot;
         update.reads[slot] = read;
         if taken || mispredicted {
-            update.left = Left { slot: slot as u8, taken, mispredicted };
+            update.left = BankExit { slot: slot as u8, taken, mispredicted };
         }
     }
 
@@ -237,8 +238,8 @@ impl AtCommit {
         let base = self.bimodal[at.index() & (self.bimodal.len() - 1)];
         // No branch of the bank follows that would need its history.
         let update = self.update(packet, at, 0);
-        update.reads[slot] = Read { base, provider: NONE, allocate: NONE, ..Read::default() };
-        update.left = Left { slot: slot as u8, taken: is_direct, mispredicted: false };
+        update.reads[slot] = Lookup { base, provider: NONE, allocate: NONE, ..Lookup::default() };
+        update.left = BankExit { slot: slot as u8, taken: is_direct, mispredicted: false };
     }
 
     /// Returns what is to be learnt of a packet's bank.
@@ -246,7 +247,7 @@ impl AtCommit {
         let same = |update: &Update| update.packet == packet && update.at.bank() == at.bank();
         let known = self.updates.iter().rposition(same);
         let index = known.unwrap_or_else(|| {
-            let left = Left { slot: NONE, ..Left::default() };
+            let left = BankExit { slot: NONE, ..BankExit::default() };
             let at = at.bank_start();
             self.updates.push_back(Update { packet, at, history, left, ..Update::default() });
             self.updates.len() - 1
@@ -259,7 +260,7 @@ impl AtCommit {
         self.learn_tage(update);
         self.trained = self.trained.wrapping_add(update.branches.count_ones());
         if self.trained % CLEAR_EVERY < update.branches.count_ones() {
-            self.forget();
+            clear_useful(&mut self.entries, self.trained);
         }
     }
 
@@ -270,7 +271,7 @@ impl AtCommit {
         let copies = &mut self.bimodal_copies[bank];
         let copy = copies.find(of);
         let counters = &mut self.bimodal[row * COLUMNS + bank * SLOTS..][..SLOTS];
-        let Left { slot: left, taken, .. } = update.left;
+        let BankExit { slot: left, taken, .. } = update.left;
         let mut fresh = [0; SLOTS];
         for (slot, counter) in counters.iter_mut().enumerate() {
             let is_named = update.branches >> slot & 1 != 0 || usize::from(left) == slot;
@@ -288,7 +289,7 @@ impl AtCommit {
         if update.branches == 0 || self.entries.is_empty() {
             return;
         }
-        let Left { slot: left, taken, mispredicted } = update.left;
+        let BankExit { slot: left, taken, mispredicted } = update.left;
         // By table: slots whose counter is written, the one that is allocated, and what becomes of useful bits.
         let mut written = [0_u8; TABLES];
         let mut allocated = [NONE; TABLES];
@@ -332,7 +333,8 @@ impl AtCommit {
                 for (slot, entry) in row.iter_mut().enumerate() {
                     let is_named = written[table] >> slot & 1 != 0;
                     let read = &update.reads[slot];
-                    let read = if is_named { read.counter } else { (*entry >> COUNTER & 7) as u8 };
+                    let read =
+                        if is_named { read.counter } else { (*entry >> COUNTER_SHIFT & 7) as u8 };
                     let old = copy.map_or(read, |copy| copy[slot]);
                     let goes = taken && usize::from(left) == slot;
                     fresh[slot] = match (usize::from(allocated[table]) == slot, goes) {
@@ -342,29 +344,17 @@ impl AtCommit {
                         (false, false) => old.saturating_sub(1),
                     };
                     if is_named {
-                        let kept = *entry & 3 << USEFUL;
-                        *entry = places.tags[table] | u16::from(fresh[slot]) << COUNTER | kept;
+                        let kept = *entry & 3 << USEFUL_SHIFT;
+                        *entry =
+                            places.tags[table] | u16::from(fresh[slot]) << COUNTER_SHIFT | kept;
                     }
                 }
                 copies.keep(of, fresh);
             }
             for (entry, &useful) in row.iter_mut().zip(&useful[table]) {
                 if useful != NONE {
-                    *entry = *entry & !(3 << USEFUL) | u16::from(useful) << USEFUL;
+                    *entry = *entry & !(3 << USEFUL_SHIFT) | u16::from(useful) << USEFUL_SHIFT;
                 }
-            }
-        }
-    }
-
-    /// Clears one of the useful bits of one row of every table, in turn.
-    #[cold]
-    fn forget(&mut self) {
-        let step = self.trained / CLEAR_EVERY;
-        let row = step as usize % MAX_ROWS;
-        let bit = 1 << (USEFUL + ((step / MAX_ROWS as u32) & 1));
-        for table in self.entries.chunks_exact_mut(ENTRIES) {
-            for entry in &mut table[row * COLUMNS..][..COLUMNS] {
-                *entry &= !bit;
             }
         }
     }

@@ -3,8 +3,9 @@
 //! Every component has two banks of 8 bytes of code, four 2-byte slots each. What is known about a branch is asked for
 //! when the branch comes by in program order, with the history that its packet saw, and trained with its outcome. In
 //! hardware training happens at commit. The BTB learns some packets later ([`late`]), on which indirect jumps depend;
-//! TAGE, bimodal table and loop predictor at once: not modelled is that a branch in a tight loop is predicted with
-//! counters that its last few outcomes have not reached. The micro BTB learns at commit by cycles, and so belongs to
+//! TAGE and bimodal table do so with `predictor.at_commit` ([`at_commit`]), and at once without: then a branch in a tight
+//! loop is predicted with counters that its last few outcomes have reached. The loop predictor learns when a branch has
+//! resolved, as hardware's does. The micro BTB learns at commit by cycles, and so belongs to
 //! the part of the front end that keeps time.
 
 mod at_commit;
@@ -81,7 +82,7 @@ impl FetchSlot {
 
     /// Returns all slots of the bank.
     fn bank_slots(self) -> impl Iterator<Item = Self> {
-        (0..8).step_by(2).map(move |slot| Self(self.0 & !7 | slot))
+        (0..COLUMNS / 2).map(move |slot| self.bank_start().slot(slot))
     }
 
     /// Returns the low half of the address.
@@ -236,15 +237,7 @@ impl Predictor {
         }
         let base = self.bimodal.branch(at, taken);
         let branch = BranchOutcome::branch(taken, target as u32);
-        let found = self.btb.find(at);
-        let forecast = if found.same(&branch) {
-            let target = found.target == branch.target;
-            Forecast::of_known(at, &branch, base, target)
-        } else {
-            // Not modelled: that a branch which is mispredicted is trained with later.
-            self.btb.write(self.clock.trains(), at, &branch);
-            Forecast::new(at, &branch, base, found)
-        };
+        let (found, forecast) = ask_btb(&mut self.btb, self.clock, at, &branch, base);
         let (given, by_tage) = match &mut self.tage {
             Some(tage) => tage.branch(at, history, base, taken),
             None => (base, false),
@@ -278,7 +271,7 @@ impl Predictor {
         let base = at_commit.base(at);
         let (given, by_tage, mut read) = at_commit.predict(at, history);
         let branch = BranchOutcome::branch(taken, target as u32);
-        let found = self.btb.find(at);
+        let (found, forecast) = ask_btb(&mut self.btb, self.clock, at, &branch, base);
         let mut direction = given;
         if let Some(loops) = &mut self.loops {
             read.iterations = loops.iterations(at);
@@ -290,12 +283,6 @@ impl Predictor {
             others.for_each(|(other, iterations)| loops.missed_beside(other, iterations));
         }
         at_commit.branch(self.clock.now(), at, history, read, (taken, missed));
-        let forecast = if found.same(&branch) {
-            Forecast::of_known(at, &branch, base, found.target == branch.target)
-        } else {
-            self.btb.write(self.clock.trains(), at, &branch);
-            Forecast::new(at, &branch, base, found)
-        };
         if !missed {
             return forecast;
         }
@@ -336,6 +323,24 @@ impl Predictor {
         let forecast = Forecast::new(at, &jump, base, found);
         forecast.with_f3_outcome(last)
     }
+}
+
+/// Returns what the BTB knows of a conditional branch, and the forecast with the bimodal table's direction; has training follow if the BTB was wrong.
+#[inline(always)]
+fn ask_btb(
+    btb: &mut Btb,
+    clock: Clock,
+    at: FetchSlot,
+    branch: &BranchOutcome,
+    base: bool,
+) -> (Known, Forecast) {
+    let found = btb.find(at);
+    if found.same(branch) {
+        return (found, Forecast::of_known(at, branch, base, found.target == branch.target));
+    }
+    // Not modelled: that a branch which is mispredicted is trained with later.
+    btb.write(clock.trains(), at, branch);
+    (found, Forecast::new(at, branch, base, found))
 }
 
 /// Returns a two-bit saturating counter after an outcome.

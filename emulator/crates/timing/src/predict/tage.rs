@@ -7,9 +7,9 @@ pub(super) const TABLES: usize = 6;
 /// Per table: log2 of the rows, bits of the tag (`BoomTageParams`; histories 2, 4, 8, 16, 32, 64).
 const ROW_BITS: [u32; TABLES] = [7, 7, 8, 8, 7, 7];
 const TAG_BITS: [u32; TABLES] = [7, 7, 8, 8, 9, 9];
-pub(super) const MAX_ROWS: usize = 256;
+const MAX_ROWS: usize = 256;
 /// Branches after which one row's useful bits are cleared. (Hardware: every 2048 cycles.)
-const CLEAR_EVERY: u32 = 512;
+pub(super) const CLEAR_EVERY: u32 = 512;
 
 /// All tables, a bit each.
 const ALL: u32 = (1 << TABLES) - 1;
@@ -18,11 +18,11 @@ pub(super) const ENTRIES: usize = MAX_ROWS * COLUMNS;
 /// Room for eight tables, so that an index needs no check.
 const ALL_ENTRIES: usize = 8 * ENTRIES;
 
-pub(super) const COUNTER: u32 = 9;
-pub(super) const USEFUL: u32 = 12;
+pub(super) const COUNTER_SHIFT: u32 = 9;
+pub(super) const USEFUL_SHIFT: u32 = 12;
 // An entry: the tag in bits 0–8, a 3-bit counter, 2 useful bits, and a valid bit.
 const VALID: u16 = 1 << 14;
-pub(super) const TAG: u16 = VALID | 0x1ff;
+pub(super) const TAG_MASK: u16 = VALID | 0x1ff;
 
 /// Branches that are told apart, by a hash of their place, to know which tables may hold an entry of theirs.
 const BRANCHES: usize = 4096;
@@ -143,7 +143,7 @@ impl Tage {
         taken: bool,
     ) -> (bool, bool) {
         let places = Places::new(at, history);
-        let hit = |t: usize| self.entries[places.index(t as u32)] & TAG == places.tags[t];
+        let hit = |t: usize| self.entries[places.index(t as u32)] & TAG_MASK == places.tags[t];
         let hits = (0..TABLES).fold(0, |hits, t| hits | u32::from(hit(t)) << t) & tables;
         // The longest history that hits provides, the next longest is the alternative.
         let Some(provider) = hits.checked_ilog2() else {
@@ -153,19 +153,19 @@ impl Tage {
             return (base, false);
         };
         let others = hits & !(1 << provider);
-        let second = self.entries[places.index((others | 1).ilog2())] >> COUNTER & 4 != 0;
+        let second = self.entries[places.index((others | 1).ilog2())] >> COUNTER_SHIFT & 4 != 0;
         let other = if others != 0 { second } else { base };
         let entry = &mut self.entries[places.index(provider)];
-        let counter = *entry >> COUNTER & 7;
+        let counter = *entry >> COUNTER_SHIFT & 7;
         // A weak counter leaves it to the alternative.
         let weak = (counter == 3) | (counter == 4);
         let direction = if weak { other } else { counter >= 4 };
         let moved = if taken { (counter + 1).min(7) } else { counter.saturating_sub(1) };
-        let useful = *entry >> USEFUL & 3;
+        let useful = *entry >> USEFUL_SHIFT & 3;
         let changed =
             if direction == taken { (useful + 1).min(3) } else { useful.saturating_sub(1) };
         let useful = if other == direction { useful } else { changed };
-        *entry = *entry & TAG | moved << COUNTER | useful << USEFUL;
+        *entry = *entry & TAG_MASK | moved << COUNTER_SHIFT | useful << USEFUL_SHIFT;
         if direction != taken {
             self.allocate(&places, at, ALL & !((2 << provider) - 1), taken);
         }
@@ -176,11 +176,11 @@ impl Tage {
     #[cold]
     #[inline(never)]
     fn allocate(&mut self, places: &Places, at: FetchSlot, longer: u32, taken: bool) {
-        let vacant = |t: usize| self.entries[places.index(t as u32)] >> USEFUL & 3 == 0;
+        let vacant = |t: usize| self.entries[places.index(t as u32)] >> USEFUL_SHIFT & 3 == 0;
         let vacant = (0..TABLES).fold(0, |all, t| all | u32::from(vacant(t)) << t) & longer;
         if vacant == 0 {
             for t in (0..TABLES as u32).filter(|t| longer != ALL && longer >> t & 1 != 0) {
-                self.entries[places.index(t)] &= !(3 << USEFUL);
+                self.entries[places.index(t)] &= !(3 << USEFUL_SHIFT);
             }
             return;
         }
@@ -188,7 +188,7 @@ impl Tage {
         let t = if masked != 0 { masked } else { vacant }.trailing_zeros();
         let counter: u16 = if taken { 4 } else { 3 };
         let index = places.index(t);
-        self.entries[index] = places.tags[t as usize % 8] | counter << COUNTER;
+        self.entries[index] = places.tags[t as usize % 8] | counter << COUNTER_SHIFT;
         let branch = number(at) % BRANCHES;
         self.owners[index] = branch as u16;
         self.tables[branch] |= 1 << t;
@@ -200,14 +200,7 @@ impl Tage {
         if self.trained.is_multiple_of(RENEW_EVERY) {
             self.renew();
         }
-        let step = self.trained / CLEAR_EVERY;
-        let row = step as usize % MAX_ROWS;
-        let bit = 1 << (USEFUL + ((step / MAX_ROWS as u32) & 1));
-        for table in self.entries.chunks_exact_mut(ENTRIES) {
-            for entry in &mut table[row * COLUMNS..][..COLUMNS] {
-                *entry &= !bit;
-            }
-        }
+        clear_useful(&mut self.entries[..], self.trained);
     }
 }
 
@@ -224,6 +217,18 @@ impl Tage {
 }
 
 /// Returns a boxed array that never lay on the stack.
+/// Clears one of the useful bits of one row of every table, in turn, after so many branches.
+pub(super) fn clear_useful(entries: &mut [u16], trained: u32) {
+    let step = trained / CLEAR_EVERY;
+    let row = step as usize % MAX_ROWS;
+    let bit = 1 << (USEFUL_SHIFT + ((step / MAX_ROWS as u32) & 1));
+    for table in entries.chunks_exact_mut(ENTRIES) {
+        for entry in &mut table[row * COLUMNS..][..COLUMNS] {
+            *entry &= !bit;
+        }
+    }
+}
+
 fn zeroed<T: Clone + Default, const N: usize>() -> Box<[T; N]> {
     let array = vec![T::default(); N].into_boxed_slice();
     array.try_into().unwrap_or_else(|_| unreachable!("as long as the array"))
