@@ -38,7 +38,7 @@ pub use htif::{Htif, signature};
 pub use memory_map::{CLINT_BASE, PLIC_BASE, RAM_BASE};
 pub use packing::packing;
 pub use plic::{PLIC_SIZE, PLIC_SOURCES, Plic};
-pub use ram::{PageEvent, PageEventKind, Ram, RamError};
+pub use ram::{DmaWrite, PageEvent, PageEventKind, Ram, RamError};
 pub use rtc::{RTC_SIZE, Rtc};
 pub use syscon::{SYSCON_POWER_OFF, SYSCON_RESET, SYSCON_SIZE, Syscon};
 pub use uart::{UART_SIZE, Uart, Uart16550};

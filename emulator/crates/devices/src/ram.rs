@@ -39,6 +39,18 @@ pub struct Ram {
     page_events: page_events::Log,
     reservations: Reservations,
     contention: Contention,
+    /// A device is being called: what is written now, it writes.
+    device_writes: bool,
+    dma_writes: Vec<DmaWrite>,
+}
+
+/// A write of a device to RAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DmaWrite {
+    /// Physical address.
+    pub pa: u64,
+    /// Bytes, at least 1.
+    pub len: u64,
 }
 
 impl Ram {
@@ -71,6 +83,8 @@ impl Ram {
             page_events: page_events::Log::default(),
             reservations: Reservations::default(),
             contention: Contention::default(),
+            device_writes: false,
+            dma_writes: Vec::new(),
         })
     }
 
@@ -143,6 +157,18 @@ impl Ram {
         let at = self.offset(pa, len)?;
         self.written(at, len as usize);
         Some(&mut self.map[at..at + len as usize])
+    }
+
+    /// Says whether what is written by [`Self::slice_mut`] from now on is written by a device.
+    #[inline]
+    pub(crate) fn begin_device(&mut self, is_device: bool) {
+        self.device_writes = is_device;
+    }
+
+    /// Takes what devices have written since the last call, in order. A write that goes on where the one before ended is one with it.
+    #[inline]
+    pub fn take_dma_writes(&mut self) -> Vec<DmaWrite> {
+        std::mem::take(&mut self.dma_writes)
     }
 
     /// Fills `bytes` from `pa`.
@@ -326,6 +352,12 @@ impl Ram {
         }
         let pa = RAM_BASE + at as u64;
         self.reservations.written(pa, len as u64, None);
+        if self.device_writes {
+            match self.dma_writes.last_mut() {
+                Some(last) if last.pa + last.len == pa => last.len += len as u64,
+                _ => self.dma_writes.push(DmaWrite { pa, len: len as u64 }),
+            }
+        }
         for page in at >> PAGE_BITS..=(at + len - 1) >> PAGE_BITS {
             if self.flags[page] & Self::HAS_CODE != 0 {
                 let start = page << PAGE_BITS;
@@ -362,6 +394,23 @@ mod tests {
         assert!(matches!(Ram::new(0), Err(RamError::Size(0))));
         assert!(matches!(Ram::new(4096), Err(RamError::Size(4096))));
         assert!(Ram::new(u64::MAX - (MIB - 1)).is_err());
+    }
+
+    #[test]
+    fn writes_of_devices_are_told_from_others() {
+        let mut ram = Ram::new(MIB).unwrap();
+        ram.write(RAM_BASE, &[1]).unwrap();
+        assert_eq!(ram.take_dma_writes(), []);
+        ram.begin_device(true);
+        for at in [8, 16, 64] {
+            ram.store(RAM_BASE + at, 8, 0).unwrap();
+        }
+        ram.begin_device(false);
+        ram.write(RAM_BASE, &[1]).unwrap();
+        let expected =
+            [DmaWrite { pa: RAM_BASE + 8, len: 16 }, DmaWrite { pa: RAM_BASE + 64, len: 8 }];
+        assert_eq!(ram.take_dma_writes(), expected);
+        assert_eq!(ram.take_dma_writes(), []);
     }
 
     #[test]

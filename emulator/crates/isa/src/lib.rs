@@ -47,8 +47,8 @@ pub use perf_event::{
     raw_selectors,
 };
 pub use port::{
-    Executed, MemAccess, MemKind, Operand, PageWalk, RUN_STEPS, Run, StaticId, StaticInst, Step,
-    TimingModel, Untimed, Watch,
+    DmaLines, Executed, MemAccess, MemKind, Operand, PageWalk, RUN_STEPS, Run, StaticId,
+    StaticInst, Step, TimingModel, Untimed, Watch,
 };
 pub use shared_cycle::SharedCycle;
 pub use slot::{NOWHERE, SLOTS, Slot};

@@ -3,7 +3,7 @@
 //! [`TimingModel::interrupt`], executes, and calls [`TimingModel::retire`].
 
 use crate::{DecodedInst, InstClass, PerfEvent, Privilege, Selection, Trap};
-use crate::{LineFilters, PathLog};
+use crate::{FILTER_LINE_BITS, LineFilters, PathLog};
 
 /// Dense number of a static instruction: one per (address space, virtual PC, encoding) that was
 /// executed. Numbers start at 0 and are handed out in order of first execution.
@@ -245,6 +245,34 @@ pub struct Watch {
     pub period: u64,
 }
 
+/// Lines of RAM that a device wrote, or wrote a part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DmaLines {
+    /// Number of the first line: its physical address by the bytes of a line (2 to the power of [`FILTER_LINE_BITS`]).
+    pub first: u64,
+    /// How many lines, 1 to [`Self::MAX`].
+    pub count: u32,
+}
+
+impl DmaLines {
+    /// Most lines of a value.
+    pub const MAX: u32 = 4096;
+
+    /// Returns the lines of `len` bytes from `pa` on, as many values as it takes.
+    pub fn of(pa: u64, len: u64) -> impl Iterator<Item = Self> {
+        let end = pa.saturating_add(len).div_ceil(1 << FILTER_LINE_BITS);
+        let first = pa >> FILTER_LINE_BITS;
+        (first..end)
+            .step_by(Self::MAX as usize)
+            .map(move |first| Self { first, count: (end - first).min(Self::MAX.into()) as u32 })
+    }
+
+    /// Returns the numbers of the lines.
+    pub fn lines(self) -> impl Iterator<Item = u64> {
+        self.first..self.first.saturating_add(self.count.into())
+    }
+}
+
 /// A timing model: turns the program-order stream into cycles.
 ///
 /// Contract, per instruction: `define` (once per static instruction, before its first use), then
@@ -350,6 +378,9 @@ pub trait TimingModel {
 
     /// `sfence.vma`, a `satp` write or a PMP change was executed: drop cached translations.
     fn flush_tlb(&mut self);
+
+    /// A device wrote to RAM, after what the hart has executed so far.
+    fn dma_write(&mut self, _lines: DmaLines) {}
 
     /// Returns the lines of which the model need not be told. Only for models that [warm](Self::WARMS).
     fn line_filters(&self) -> Option<LineFilters<'_>> {

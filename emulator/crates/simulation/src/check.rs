@@ -121,6 +121,7 @@ impl CallLog {
             CoreCall::Interrupt => LoggedCall::Call(CoreCall::Interrupt),
             CoreCall::IdleUntil(cycle) => LoggedCall::Call(CoreCall::IdleUntil(cycle)),
             CoreCall::FlushTlb => LoggedCall::Call(CoreCall::FlushTlb),
+            CoreCall::DmaWrite(lines) => LoggedCall::Call(CoreCall::DmaWrite(lines)),
             CoreCall::Privilege(privilege) => LoggedCall::Call(CoreCall::Privilege(privilege)),
             // All other calls either record events of the stream, which take no time, or let the core rest, which it does not do in a timed stretch.
             _ => return,
@@ -173,6 +174,7 @@ impl CallLog {
                 CoreCall::Interrupt if keeps => warming.interrupted(cursor.fetched.1),
                 CoreCall::Translated { va, walk } => warming.translated(va, &walk),
                 CoreCall::FlushTlb => warming.flush_tlb(),
+                CoreCall::DmaWrite(lines) => warming.dma_write(lines),
                 CoreCall::Define(inst) => return WarmEnd::Define(inst),
                 _ => {}
             }
@@ -227,6 +229,7 @@ pub(crate) fn tell(
         CoreCall::Translated { va, walk } => ahead.translated(va, &walk),
         CoreCall::IdleUntil(cycle) => ahead.idle_until(cycle),
         CoreCall::FlushTlb => ahead.flush_tlb(),
+        CoreCall::DmaWrite(lines) => ahead.dma_write(lines),
         CoreCall::Note { kind, bytes } => ahead.note(kind, bytes.to_vec()),
         CoreCall::Privilege(privilege) => ahead.privilege(privilege),
         CoreCall::Wake { .. }

@@ -214,6 +214,7 @@ impl StoredUnits {
                 CoreCall::Path(segments) => warming.follow(segments),
                 CoreCall::Translated { va, walk } => warming.translated(va, &walk),
                 CoreCall::FlushTlb => warming.flush_tlb(),
+                CoreCall::DmaWrite(lines) => warming.dma_write(lines),
                 CoreCall::FenceI => warming.warm_fence_i(),
                 CoreCall::Wake { cycle } => return Ok(Some(Switch::Wake { cycle })),
                 CoreCall::Rest { learns } => return Ok(Some(Switch::Rest { learns })),

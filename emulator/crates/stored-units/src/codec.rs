@@ -46,10 +46,11 @@ enum Kind {
     Wake = 14,
     Rest = 15,
     Region = 16,
+    DmaWrite = 17,
 }
 
 impl Kind {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 18] = [
         Self::Run,
         Self::WarmAccess,
         Self::WarmFetch,
@@ -67,6 +68,7 @@ impl Kind {
         Self::Wake,
         Self::Rest,
         Self::Region,
+        Self::DmaWrite,
     ];
 }
 

@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 
 use commit_trace::Event;
 use isa::{
-    DecodedInst, Exception, Executed, InstClass, MemAccess, MemKind, Operand, PageWalk,
+    DecodedInst, DmaLines, Exception, Executed, InstClass, MemAccess, MemKind, Operand, PageWalk,
     PathSegment, Privilege, Run, StaticId, StaticInst, Step, TransferKind, Trap,
 };
 use timing::{CoreCall, CoreTap};
@@ -229,7 +229,7 @@ fn written(calls: usize, seed: u64, pieces: u64) -> (Vec<u8>, Vec<String>) {
             12 => tell(CoreCall::IdleUntil(random.below(1 << 40))),
             13 => tell(CoreCall::Note { kind: random.below(256) as u8, bytes: b"some bytes" }),
             14 => tell(CoreCall::Privilege(privilege)),
-            _ => match random.below(7) {
+            _ => match random.below(8) {
                 switch @ 0..2 => {
                     tell(CoreCall::Path(&joined(&path[told..], || pieces.below(3) == 0)));
                     (path, told, learns) = (Vec::new(), 0, switch == 1 && translated);
@@ -241,6 +241,10 @@ fn written(calls: usize, seed: u64, pieces: u64) -> (Vec<u8>, Vec<String>) {
                 2 => tell(CoreCall::Region(Event::Region(translated))),
                 3 => tell(CoreCall::Region(Event::RegionAnew)),
                 4 => tell(CoreCall::FenceI),
+                5 => tell(CoreCall::DmaWrite(DmaLines {
+                    first: random.below(1 << 40),
+                    count: 1 + random.below(u64::from(DmaLines::MAX)) as u32,
+                })),
                 _ => tell(CoreCall::FlushTlb),
             },
         }

@@ -2,8 +2,8 @@
 
 use commit_trace::{CommitSink, Event};
 use isa::{
-    DecodedInst, Executed, PageWalk, PerfEvent, Privilege, Run, Selection, StaticId, StaticInst,
-    TimingModel, Watch,
+    DecodedInst, DmaLines, Executed, PageWalk, PerfEvent, Privilege, Run, Selection, StaticId,
+    StaticInst, TimingModel, Watch,
 };
 
 use crate::Preset;
@@ -232,6 +232,10 @@ impl<S: CommitSink> TimingModel for Core<S> {
     fn flush_tlb(&mut self) {
         self.path.flush_tlb();
         self.pipeline.flush_tlb();
+    }
+
+    fn dma_write(&mut self, lines: DmaLines) {
+        self.pipeline.dma_write(lines);
     }
 
     fn note(&mut self, kind: u8, bytes: Vec<u8>) {

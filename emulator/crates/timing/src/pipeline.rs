@@ -1,7 +1,7 @@
 //! The half of the core that keeps time: its parts, and the order in which an instruction passes them.
 
 use commit_trace::{CommitRecord, CommitSink, CycleClass, Event, InstId, Redirect};
-use isa::{Executed, Operand, Privilege, Selection, StaticId, StaticInst};
+use isa::{DmaLines, Executed, Operand, Privilege, Selection, StaticId, StaticInst};
 
 use crate::Preset;
 use crate::dependences::Dependences;
@@ -458,6 +458,12 @@ impl<S: CommitSink> Pipeline<S> {
     pub(crate) fn flush_tlb(&mut self) {
         self.stats.tlb_flushes += 1;
         self.lsu.flush_tlb();
+    }
+
+    /// Notes that a device wrote lines of RAM: they are in no hart's data caches any more.
+    #[cold]
+    pub(crate) fn dma_write(&mut self, lines: DmaLines) {
+        lines.lines().for_each(|line| self.lsu.dma_write(line));
     }
 
     /// Adds an event to the stream at this place, after all that has committed.

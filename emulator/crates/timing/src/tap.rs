@@ -2,7 +2,8 @@
 
 use commit_trace::Event;
 use isa::{
-    DecodedInst, Executed, MemAccess, PageWalk, PathSegment, Privilege, Run, StaticId, StaticInst,
+    DecodedInst, DmaLines, Executed, MemAccess, PageWalk, PathSegment, Privilege, Run, StaticId,
+    StaticInst,
 };
 
 /// One call of a [`Core`](crate::Core), of the [`Ahead`](crate::Ahead) that stands for it while it times, or of the [`Warming`](crate::Warming) that stands for it in between.
@@ -52,6 +53,8 @@ pub enum CoreCall<'a> {
     IdleUntil(u64),
     /// [`isa::TimingModel::flush_tlb`].
     FlushTlb,
+    /// [`isa::TimingModel::dma_write`].
+    DmaWrite(DmaLines),
     /// [`isa::TimingModel::warm_fence_i`].
     FenceI,
     /// [`isa::TimingModel::note`], or a side-band record that the guest's driver wrote after what was retired last.

@@ -2,7 +2,7 @@
 
 use crate::asm::{Commits, Program, State, TEXT};
 use commit_trace::{Commit, CycleClass, TeaEvents};
-use isa::TimingModel;
+use isa::{DmaLines, TimingModel};
 use timing::{Core, Preset, SharedMemory};
 
 const DATA: u64 = 0x8100_0000;
@@ -55,4 +55,46 @@ fn data_of_a_padded_line_are_on_lines_of_their_own() {
     assert_eq!(class("amoadd.d a2,a3,(a1)"), CycleClass::LoadPeer);
     assert_eq!(class("ld a2,64(a1)"), CycleClass::LoadDram);
     assert_eq!(after("sd a2,0(a1); fence", "ld a2,8(a1)").class, CycleClass::LoadPeer);
+}
+
+#[test]
+fn what_a_device_wrote_is_in_the_last_level_cache_alone() {
+    let preset = Preset::load("boom-4w").unwrap();
+    for (harts, reader) in [(1, 0), (2, 0), (2, 1)] {
+        let memory = SharedMemory::new(&preset, harts);
+        let mut cores: Vec<_> = (0..harts)
+            .map(|hart| Core::sharing(&memory, hart, &preset, Commits::default()))
+            .collect();
+        let mut now = 0;
+        let mut run = |core: &mut Core<Commits>, line: &str| {
+            let program = Program::new(&format!("FN(f) {line}\n jalr zero,s3\n"));
+            program.define(core);
+            let mut state = State::new();
+            (state.x[11], state.x[19], state.pc) = (DATA, 0x1000, TEXT);
+            now += 100_000;
+            core.idle_until(now);
+            core.other_harts_executed();
+            let before = core.sink().0.len();
+            program.run(core, &mut state);
+            core.sink().0[before].class
+        };
+        // The hart modifies three lines.
+        run(&mut cores[0], "sd a2,0(a1); sd a2,64(a1); sd a2,128(a1); fence");
+        run(&mut cores[0], "addi a2,a2,1");
+        // The second is written, from its last byte to the third's first.
+        cores[0].dma_write(DmaLines { first: (DATA >> 6) + 1, count: 2 });
+        let mut load = |offset: u32| run(&mut cores[reader], &format!("ld a2,{offset}(a1)"));
+        assert_eq!([load(64), load(128)], [CycleClass::LoadLlc; 2], "hart {reader} of {harts}");
+        let hit = if reader == 0 { CycleClass::LoadL1 } else { CycleClass::LoadPeer };
+        assert_eq!(load(0), hit, "hart {reader} of {harts}: no device wrote it");
+    }
+}
+
+#[test]
+fn bytes_that_a_device_writes_are_on_whole_lines() {
+    let of =
+        |pa, len| DmaLines::of(pa, len).map(|lines| (lines.first, lines.count)).collect::<Vec<_>>();
+    assert_eq!(of(0x80, 64), [(2, 1)]);
+    assert_eq!(of(0xbf, 2), [(2, 2)]);
+    assert_eq!(of(64, (1 << 18) + 1), [(1, DmaLines::MAX), (4097, 1)]);
 }

@@ -145,6 +145,7 @@ impl Hart {
         // A device access may have been later than an instruction after it decodes.
         let now = now.max(env.bus.now);
         env.bus.advance(now);
+        env.pass_dma_writes();
         if env.bus.irq_at.get() <= now {
             env.bus.irq_at.set(u64::MAX);
         }
@@ -175,6 +176,7 @@ impl Hart {
     /// interrupt is pending. Only then is the timing model asked for the cycle, which can cost it much.
     fn heed_device<T: TimingModel>(&mut self, env: &mut Env<'_, T>) {
         env.bus.advance(env.bus.now);
+        env.pass_dma_writes();
         self.arch.lines = env.bus.mip(self.id);
         let due = if self.pending(env.bus.now) & self.arch.csrs.mie == 0 {
             self.next_due(env.bus)

@@ -1,6 +1,6 @@
 //! What a model is told of the path: the log of what the hart executes.
 
-use isa::{DecodedInst, PathSegment, TimingModel, TransferKind};
+use isa::{DecodedInst, DmaLines, PathSegment, TimingModel, TransferKind};
 
 use super::Env;
 
@@ -31,6 +31,16 @@ impl<T: TimingModel> Env<'_, T> {
             log.push(segment);
         }
         self.empty_full_log();
+    }
+
+    /// Tells the model what devices wrote to RAM.
+    #[inline]
+    pub(crate) fn pass_dma_writes(&mut self) {
+        for write in self.bus.ram.take_dma_writes() {
+            for lines in DmaLines::of(write.pa, write.len) {
+                self.timing.dma_write(lines);
+            }
+        }
     }
 
     /// Has the model take the log if it is full, so that there is room again.

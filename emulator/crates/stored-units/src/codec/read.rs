@@ -2,8 +2,8 @@
 
 use commit_trace::Event;
 use isa::{
-    InstClass, MemAccess, MemKind, Operand, PageWalk, PathSegment, RUN_STEPS, Run, StaticId,
-    StaticInst, Step,
+    DmaLines, InstClass, MemAccess, MemKind, Operand, PageWalk, PathSegment, RUN_STEPS, Run,
+    StaticId, StaticInst, Step,
 };
 use timing::CoreCall;
 
@@ -129,6 +129,19 @@ impl Codec {
                 },
                 Kind::IdleUntil => CoreCall::IdleUntil(self.cycle(coder, 0)?),
                 Kind::FlushTlb => CoreCall::FlushTlb,
+                Kind::DmaWrite => {
+                    let first = coder.number(Rest, 0)?;
+                    match u32::try_from(coder.number(Rest, 0)?) {
+                        Ok(count @ 1..=DmaLines::MAX) => {
+                            CoreCall::DmaWrite(DmaLines { first, count })
+                        }
+                        _ => {
+                            return Err(UnitsError::Damaged(
+                                "a device that writes nothing, or too much",
+                            ));
+                        }
+                    }
+                }
                 Kind::FenceI => CoreCall::FenceI,
                 Kind::Note => {
                     buffers.bytes.clear();

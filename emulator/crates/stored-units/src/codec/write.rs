@@ -119,6 +119,11 @@ impl Codec {
                 self.cycle(coder, cycle)?;
             }
             CoreCall::FlushTlb => self.begin(coder, Kind::FlushTlb, 0)?,
+            CoreCall::DmaWrite(lines) => {
+                self.begin(coder, Kind::DmaWrite, 0)?;
+                coder.number(Rest, lines.first)?;
+                coder.number(Rest, lines.count.into())?;
+            }
             CoreCall::FenceI => self.begin(coder, Kind::FenceI, 0)?,
             CoreCall::Note { kind, bytes } => {
                 self.begin(coder, Kind::Note, kind.into())?;

@@ -1,7 +1,7 @@
 //! What the hart's side gives to the core's.
 
 use commit_trace::{CommitSink, Event};
-use isa::{Executed, PerfEvent, Privilege, Run, Selection, StaticId, StaticInst, Watch};
+use isa::{DmaLines, Executed, PerfEvent, Privilege, Run, Selection, StaticId, StaticInst, Watch};
 
 use crate::observe::ObservedBy;
 use crate::path::{Extent, InstOutput, Packet, Path, PathOutput};
@@ -22,6 +22,7 @@ pub(super) enum Call {
     Interrupt(StaticId),
     IdleUntil(u64),
     FlushTlb,
+    DmaWrite(DmaLines),
     Privilege(Privilege),
     Select(usize, Selection),
     Observe(ObservedBy),
@@ -157,6 +158,7 @@ impl<'a, S: CommitSink> Server<'a, S> {
                 Call::Interrupt(id) => pipeline.interrupt(id),
                 Call::IdleUntil(cycle) => pipeline.idle_until(cycle),
                 Call::FlushTlb => pipeline.flush_tlb(),
+                Call::DmaWrite(lines) => pipeline.dma_write(lines),
                 Call::Privilege(privilege) => pipeline.privilege(privilege),
                 Call::Select(counter, selection) => pipeline.select(counter, selection),
                 Call::Observe(by) => pipeline.observe(by),

@@ -3,8 +3,8 @@
 use std::cell::RefCell;
 
 use isa::{
-    DecodedInst, Executed, PageWalk, PerfEvent, Privilege, Run, Selection, SharedCycle, StaticId,
-    StaticInst, TimingModel, Watch,
+    DecodedInst, DmaLines, Executed, PageWalk, PerfEvent, Privilege, Run, Selection, SharedCycle,
+    StaticId, StaticInst, TimingModel, Watch,
 };
 
 use super::batch::{Answer, Batch, Call, Question};
@@ -342,6 +342,12 @@ impl TimingModel for Ahead<'_> {
         queue.tap(|| CoreCall::FlushTlb);
         queue.path.flush_tlb();
         queue.note(Call::FlushTlb);
+    }
+
+    fn dma_write(&mut self, lines: DmaLines) {
+        let queue = self.0.get_mut();
+        queue.tap(|| CoreCall::DmaWrite(lines));
+        queue.note(Call::DmaWrite(lines));
     }
 
     fn note(&mut self, kind: u8, bytes: Vec<u8>) {

@@ -265,6 +265,12 @@ impl Lsu {
         self.l1d.heed_probes(&mut self.lower);
     }
 
+    /// Takes a line from the caches, as a device wrote it.
+    pub(crate) fn dma_write(&mut self, line: u64) {
+        self.l1d.dma_write(line);
+        self.lower.dma_write(line);
+    }
+
     /// Puts the line of an access into the L1 data cache, as if somebody had asked for it in time.
     pub(crate) fn bring(&mut self, pa: u64, cycle: u64, write: bool) {
         self.l1d.bring(self.line(pa), cycle, write, &mut self.lower);

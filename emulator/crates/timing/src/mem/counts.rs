@@ -144,7 +144,7 @@ impl RequestCounts<'_> {
     }
 }
 
-/// Who brought each line of a cache: hart and origin in a number, 0 where there is none.
+/// Who brought each line of a cache: hart and origin in a number, 0 where there is no line or a device brought it.
 pub(super) struct LineOwners(Box<[u8]>);
 
 snapshot::snapshot!(LineOwners(0));
@@ -169,6 +169,13 @@ impl LineOwners {
             counts.of(hart, origin).uncount(UncoreCount::Lines);
         }
         counts.of(hart, origin).count(UncoreCount::Lines);
+    }
+
+    /// Notes that a line of a device comes to a place, and that the one that was there goes.
+    pub(super) fn fill_by_device(&mut self, place: usize, counts: &UncoreCounts) {
+        if let Some((hart, origin)) = owner_of(std::mem::take(&mut self.0[place])) {
+            counts.of(hart, origin).uncount(UncoreCount::Lines);
+        }
     }
 
     /// Counts all lines anew.

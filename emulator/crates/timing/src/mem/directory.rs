@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use super::bits;
 use crate::Preset;
 
 /// A line that private caches hold.
@@ -149,6 +150,16 @@ impl Directory {
             if entry.holders == 0 {
                 self.lines.remove(&line);
             }
+        }
+    }
+
+    /// Notes that a device wrote a line, which `hart` has dropped: the other harts have to.
+    pub(super) fn dma_write(&mut self, hart: usize, line: u64) {
+        // What was asked of the harts before is overtaken.
+        self.probes[hart].retain(|probe| probe.line != line);
+        let Some(entry) = self.lines.remove(&line) else { return };
+        for other in bits(entry.holders & !(1 << hart)) {
+            self.probes[other].push(Probe { line, drop: true });
         }
     }
 

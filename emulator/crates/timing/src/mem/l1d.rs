@@ -276,6 +276,12 @@ impl L1d {
         self.tags.arrived(line);
     }
 
+    /// Drops a line that a device wrote.
+    pub(crate) fn dma_write(&mut self, line: u64) {
+        self.tags.invalidate(line);
+        self.mshrs.forget(line);
+    }
+
     /// Does to the lines what other harts asked for, who take or read them.
     pub(crate) fn heed_probes(&mut self, lower: &mut Lower) {
         for probe in lower.heed_probes() {

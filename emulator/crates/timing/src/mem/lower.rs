@@ -1,7 +1,7 @@
 //! What lies below the L1 caches: the hart's L2, then what harts share: last-level cache and memory.
 //!
 //! The L2 is inclusive of the L1 data cache and writes back; the last-level cache is memory-side, as in
-//! FireSim's memory model, and includes nothing. Instruction lines are read-only copies that the L2 does
+//! FireSim's memory model, and includes nothing. What devices write goes there, and out of the caches above. Instruction lines are read-only copies that the L2 does
 //! not track, as in BOOM.
 
 use snapshot::{Archive, Snapshot};
@@ -288,6 +288,13 @@ impl Lower {
             self.l2.probed(probe);
         }
         probes
+    }
+
+    /// Drops a line that a device wrote from the L2s of all harts, and has their L1 data caches drop it, but for this hart's; the last-level cache has
+    /// it from now on. No time passes, and nothing is counted.
+    pub(crate) fn dma_write(&mut self, line: u64) {
+        self.l2.invalidate(line);
+        self.shared.lock().dma_write(self.hart, line);
     }
 
     /// Forgets all that is on its way or busy, down to memory.

@@ -243,6 +243,18 @@ impl Shared {
         }
     }
 
+    /// Takes a line from a device. The L2 of `hart` does not hold it any more.
+    pub(super) fn dma_write(&mut self, hart: usize, line: u64) {
+        if let Some(directory) = &mut self.directory {
+            directory.dma_write(hart, line);
+        }
+        let Some(llc) = &mut self.llc else { return };
+        if llc.hit(line, 0, true).is_none() {
+            llc.fill(line, 0, true, 0);
+            self.owners.fill_by_device(llc.place(line), &self.counts);
+        }
+    }
+
     /// Puts a line that is not there into the LLC.
     fn fill(&mut self, (hart, origin): (usize, Origin), line: u64, cycle: u64, dirty: bool) {
         let Some(llc) = &mut self.llc else { return };

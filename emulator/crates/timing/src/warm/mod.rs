@@ -19,7 +19,8 @@ mod state;
 
 use commit_trace::CommitSink;
 use isa::{
-    LineFilters, MemAccess, MemKind, PageWalk, PathLog, PathSegment, Privilege, TimingModel,
+    DmaLines, LineFilters, MemAccess, MemKind, PageWalk, PathLog, PathSegment, Privilege,
+    TimingModel,
 };
 
 use crate::Core;
@@ -288,6 +289,10 @@ impl<S: CommitSink> TimingModel for FastForward<'_, S> {
         self.0.flush_tlb();
     }
 
+    fn dma_write(&mut self, lines: DmaLines) {
+        self.0.dma_write(lines);
+    }
+
     isa::methods_without_timing!();
     fn privilege(&mut self, _: Privilege) {}
 }
@@ -388,6 +393,11 @@ impl<S: CommitSink> TimingModel for Warming<'_, S> {
             self.tap(|| CoreCall::Translated { va, walk: *walk });
         }
         self.path.translated(va, walk);
+    }
+
+    fn dma_write(&mut self, lines: DmaLines) {
+        self.tap(|| CoreCall::DmaWrite(lines));
+        self.pipeline.dma_write(lines);
     }
 
     fn flush_tlb(&mut self) {

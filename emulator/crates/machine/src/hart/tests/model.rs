@@ -12,6 +12,8 @@ pub(super) struct Model {
     pub retired: Vec<Executed>,
     pub interrupts: Vec<(u64, u64)>,
     pub flushes: u32,
+    /// Lines that devices wrote.
+    pub dma: Vec<DmaLines>,
     privilege: Privilege,
     fetched: Option<(StaticId, u64)>,
     /// By page: entries that its walk reads.
@@ -31,6 +33,7 @@ impl Model {
             retired: Vec::new(),
             interrupts: Vec::new(),
             flushes: 0,
+            dma: Vec::new(),
             privilege: Privilege::Machine,
             fetched: None,
             walks: HashMap::new(),
@@ -102,6 +105,10 @@ impl TimingModel for Model {
 
     fn flush_tlb(&mut self) {
         self.flushes += 1;
+    }
+
+    fn dma_write(&mut self, lines: DmaLines) {
+        self.dma.push(lines);
     }
 
     fn privilege(&mut self, privilege: Privilege) {
@@ -203,6 +210,10 @@ impl TimingModel for InRuns {
 
     fn flush_tlb(&mut self) {
         self.model.flush_tlb();
+    }
+
+    fn dma_write(&mut self, lines: DmaLines) {
+        self.model.dma_write(lines);
     }
 
     fn privilege(&mut self, privilege: Privilege) {

@@ -1,6 +1,7 @@
 //! What harts, devices and debuggers write reaches every hart: its code, and its reservation.
 
 use devices::{AccessFault, Cx, Device, RAM_BASE};
+use isa::DmaLines;
 use snapshot::{Archive, Snapshot};
 
 use super::asm::*;
@@ -98,6 +99,9 @@ fn code_that_a_device_writes_is_new_to_every_timed_hart() {
                 let mut pairs: Vec<_> = machine.harts.iter_mut().zip(&mut models).collect();
                 run_timed_together(&mut pairs, &mut machine.bus, Limit::cycle(cycle))
             });
+            // One of the harts' models is told, once for each time.
+            let told: Vec<_> = models.iter().flat_map(|model| &model.model.dma).copied().collect();
+            assert_eq!(told, [DmaLines { first: RAM_BASE >> 6, count: 1 }; TIMES as usize]);
         }
     }
 }
