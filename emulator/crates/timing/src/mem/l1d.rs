@@ -280,6 +280,10 @@ impl L1d {
     pub(crate) fn dma_write(&mut self, line: u64) {
         self.tags.invalidate(line);
         self.mshrs.forget(line);
+        // A prefetch that is due is done at the next miss, but was before the write.
+        for slot in bits(self.waiting).filter(|&slot| self.wanted[slot].0 == line) {
+            self.waiting &= !(1 << slot);
+        }
     }
 
     /// Does to the lines what other harts asked for, who take or read them.
