@@ -8,6 +8,7 @@ mod common;
 mod bad_input;
 mod boot;
 mod branch_records;
+mod causes;
 mod checkpoint;
 mod coherence;
 mod core;

@@ -26,6 +26,9 @@ pub(crate) struct SymbolPaths {
     pub kernel: Option<PathBuf>,
     /// The firmware's ELF file.
     pub firmware: Option<PathBuf>,
+    /// There is no kernel: the firmware is the one program.
+    #[serde(default)]
+    pub bare_metal: bool,
     /// Addresses of debuginfod servers, as in `DEBUGINFOD_URLS`; none if empty.
     #[serde(default)]
     pub debuginfod: String,
@@ -51,6 +54,7 @@ impl SymbolPaths {
             shared: shared.collect(),
             kernel: guest.vmlinux.as_ref().map(absolute),
             firmware: guest.firmware_elf.as_ref().map(absolute),
+            bare_metal: guest.kernel.is_none(),
             ..Self::default()
         }
     }
@@ -92,6 +96,7 @@ impl SymbolPaths {
             kernel: self.kernel.clone(),
             kernel_physical: Some(machine::KERNEL_BASE),
             firmware: self.firmware.clone(),
+            bare_metal: self.bare_metal,
             servers,
             ..SymbolFiles::default()
         })

@@ -64,6 +64,8 @@ causes! {
     DividerBusy "divider busy",
     /// A misprediction: from the issue of the branch until the right path is dispatched.
     Mispredict "mispredicted branch",
+    /// A load that had overtaken an older store to its address, and is executed anew: from when it leaves the ROB until it is dispatched again.
+    MemoryOrdering "load that overtook a store",
     /// A flush or trap: from the commit of the instruction until what follows is dispatched.
     Flush "flush or trap",
     /// Fetch without a miss: taken branches, packets that are not full.

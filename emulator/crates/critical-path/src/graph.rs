@@ -254,6 +254,9 @@ impl<'a> Graph<'a> {
         match self.row(before).redirect {
             Redirect::None => None,
             Redirect::Mispredict => Some((before, Cause::Mispredict)),
+            Redirect::Exception if self.excerpt.is_executed_anew(before) => {
+                Some((before, Cause::MemoryOrdering))
+            }
             Redirect::Flush | Redirect::Exception | Redirect::Interrupt => {
                 Some((before, Cause::Flush))
             }

@@ -137,6 +137,15 @@ impl Excerpt {
     pub fn before(&self, row: usize) -> u64 {
         row.checked_sub(1).map_or(self.from, |before| self.rows[before].commit)
     }
+
+    /// Returns whether the row after `row` executes its instruction anew, a load that had overtaken an older store to its address. After an exception
+    /// of any other kind comes the handler.
+    pub fn is_executed_anew(&self, row: usize) -> bool {
+        let [this, next] = [row, row + 1].map(|row| self.rows.get(row));
+        this.zip(next).is_some_and(|(this, next)| {
+            this.redirect == Redirect::Exception && this.inst == next.inst
+        })
+    }
 }
 
 /// An instruction that left the ROB. Cycles are the core's.

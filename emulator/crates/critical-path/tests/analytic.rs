@@ -328,6 +328,23 @@ fn a_load_behind_a_store_waits_for_its_data() {
     assert!(through > 0.5, "{:?}", found.causes);
 }
 
+/// The store's address comes late, so that the load reads what was there before, and is executed anew. The loop goes on all the same, whether the load
+/// is its first instruction or not.
+#[test]
+fn a_load_that_overtook_a_store_is_the_bound() {
+    let late = [mul(5, 11, 0), mul(5, 5, 11), add(5, 5, 10), sd(6, 5, 64)];
+    let load = [ld(7, 10, 64), addi(6, 7, 1)];
+    for body in [[&late[..], &load].concat(), [&load[..], &late].concat()] {
+        let found = endless(&body);
+        assert!(found.share(Cause::MemoryOrdering) > 0.4, "{:?}", found.causes);
+        assert_eq!(found.share(Cause::Flush), 0.0, "{:?}", found.causes);
+        // Each iteration has each instruction once, and the load a second time.
+        let list = &found.iterations.list;
+        let rows = |at: usize| list[at].rows.len();
+        assert!((1..list.len()).all(|at| rows(at) == body.len() + 2), "{:?}", rows(1));
+    }
+}
+
 #[test]
 fn nested_loops_are_told_apart() {
     // x6 = 5; do { x5 = x5 * x11; } while (--x6); for ever.

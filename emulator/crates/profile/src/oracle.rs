@@ -426,7 +426,7 @@ pub(crate) fn component(state: State, record: &CommitRecord) -> Component {
     let tea = record.tea();
     match state {
         State::Computing | State::Idle => Component::Execution,
-        State::Stalled => Component::stall(record.class()),
+        State::Stalled => Component::stall(record.class(), tea),
         State::Drained if tea.contains(TeaEvents::DR_L1) => Component::FrontEndCache,
         State::Drained if tea.contains(TeaEvents::DR_TLB) => Component::FrontEndTlb,
         State::Drained if tea.contains(TeaEvents::DR_SQ) => Component::FrontEndStores,

@@ -1,6 +1,6 @@
 //! Cycle stacks: what an instruction's cycles were spent on.
 
-use commit_trace::{Class, CycleClass};
+use commit_trace::{Class, CycleClass, TeaEvents};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub enum Component {
     Execution = 0,
     /// The oldest waits for an execution unit or an operand of one.
     Alu,
-    /// The oldest is a load that hits in the L1 or is forwarded.
+    /// The oldest is a load that hits in the L1 or is forwarded, but for [`Self::LoadTlb`].
     LoadL1,
     /// The oldest is a load served by the L2.
     LoadL2,
@@ -52,6 +52,9 @@ pub enum Component {
     Exception,
     /// The ROB is empty after an interrupt.
     Interrupt,
+    /// The oldest is a load that missed in the data TLB and hits in the L1 or is forwarded: the time is the translation's. A load of a line from
+    /// further away counts as that, whether it missed in the TLB or not, as the stream does not tell the two waits apart.
+    LoadTlb,
 }
 
 /// The published cycle stacks' categories (TIP, MICRO'21, figure 7).
@@ -87,7 +90,7 @@ pub const CATEGORIES: [&str; 7] = [
 
 impl Component {
     /// Number of components.
-    pub const COUNT: usize = 20;
+    pub const COUNT: usize = 21;
 
     /// All components, in numeric order.
     pub const ALL: [Self; Self::COUNT] = {
@@ -113,13 +116,15 @@ impl Component {
             MemoryOrdering,
             Exception,
             Interrupt,
+            LoadTlb,
         ]
     };
 
-    /// The component of a stall of the given class.
+    /// Returns the component of a stall of the given class of an instruction that incurred `tea`.
     #[inline]
-    pub const fn stall(class: CycleClass) -> Self {
+    pub fn stall(class: CycleClass, tea: TeaEvents) -> Self {
         match class {
+            CycleClass::LoadL1 if tea.contains(TeaEvents::ST_TLB) => Self::LoadTlb,
             CycleClass::Alu => Self::Alu,
             CycleClass::LoadL1 => Self::LoadL1,
             CycleClass::LoadL2 => Self::LoadL2,
@@ -145,9 +150,12 @@ impl Component {
         match self {
             Self::Execution => Category::Execution,
             Self::Alu | Self::Divider => Category::AluStall,
-            Self::LoadL1 | Self::LoadL2 | Self::LoadLlc | Self::LoadDram | Self::LoadPeer => {
-                Category::LoadStall
-            }
+            Self::LoadL1
+            | Self::LoadTlb
+            | Self::LoadL2
+            | Self::LoadLlc
+            | Self::LoadDram
+            | Self::LoadPeer => Category::LoadStall,
             Self::Store => Category::StoreStall,
             Self::Serialize | Self::Device => match class() {
                 Class::Load | Class::Atomic => Category::LoadStall,

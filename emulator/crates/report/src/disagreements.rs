@@ -107,6 +107,7 @@ const fn cause(component: Component) -> &'static str {
         Component::Execution => "the commit of",
         Component::Alu => "the wait for operands or a unit of",
         Component::LoadL1 => "the wait for data (L1) of",
+        Component::LoadTlb => "the data TLB miss of",
         Component::LoadL2 => "the wait for data (L2) of",
         Component::LoadLlc => "the wait for data (LLC) of",
         Component::LoadDram => "the wait for data (DRAM) of",

@@ -179,8 +179,8 @@ mod tests {
             ),
             (
                 "/stacks/by_process/0",
-                json!([20, 1]),
-                "stacks: expected a number of a kind below 20, found 20",
+                json!([21, 1]),
+                "stacks: expected a number of a kind below 21, found 21",
             ),
         ] {
             let bytes = stored(&changed(place, value));

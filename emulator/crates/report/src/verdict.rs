@@ -191,7 +191,8 @@ impl CommandSums {
         let of_file = |sums: &&CodeSums| symbols.locations[sums.location].module == module;
         let has_lines = |sums: &CodeSums| symbols.locations[sums.location].source.is_some();
         let others_have = || self.instructions.values().filter(of_file).any(has_lines);
-        Owner::of(&symbols.module(module).path, made.source.is_some(), others_have)
+        let has_kernel = symbols.modules.iter().any(|module| &*module.path == "[kernel]");
+        Owner::of(&symbols.module(module).path, made.source.is_some(), others_have, has_kernel)
     }
 
     fn verdict(&self, builder: &mut RowBuilder<'_>, symbols: &Symbols) -> Verdict {
@@ -261,6 +262,7 @@ const fn doing(component: Component) -> &'static str {
         Component::Execution => "committing instructions",
         Component::Alu => "waiting for operands or a unit",
         Component::LoadL1 => "waiting for data of the L1",
+        Component::LoadTlb => "waiting for the data TLB",
         Component::LoadL2 => "waiting for data of the L2",
         Component::LoadLlc => "waiting for data of the last-level cache",
         Component::LoadDram => "waiting for data of memory",

@@ -51,6 +51,8 @@ pub struct SymbolFiles {
     pub kernel_physical: Option<u64>,
     /// The firmware's ELF (OpenSBI), or the one program of a bare-metal run.
     pub firmware: Option<PathBuf>,
+    /// The firmware is all that the machine executes, in supervisor mode, too: there is no kernel.
+    pub bare_metal: bool,
     /// Address that a position-independent firmware is loaded at; 0x8000_0000 if not given.
     pub firmware_base: Option<u64>,
     /// Folders with source files, which lie there at their paths or at any end of those; the preferred folder first.

@@ -69,6 +69,10 @@ impl Symbolizer {
                 continue;
             }
             let (source, address) = place.module();
+            let source = match source {
+                Origin::Kernel { .. } if self.files.bare_metal => Origin::Firmware,
+                source => source,
+            };
             let group = *index.entry(source).or_insert_with_key(|source| {
                 order.push((source.clone(), Vec::new()));
                 order.len() - 1

@@ -17,11 +17,15 @@ const MAX_ADVICE: usize = 2;
 const ADVICE_SHORTER_CHAIN: &str = "a shorter chain of dependent operations: independent accumulators, unrolling with separate sums";
 const ADVICE_NO_DIVISION: &str = "no division there: multiply by a reciprocal, divide once outside the loop, shift and mask for powers of two";
 const ADVICE_SMALLER_DATA: &str = "data that fits the caches: blocking, smaller types, fields that are used together side by side";
+const ADVICE_FEWER_PAGES: &str =
+    "data on fewer pages: huge pages, what is used together side by side";
 const ADVICE_DATA_IN_ORDER: &str = "less data, or in the order of memory; prefetch (__builtin_prefetch) where addresses are known early";
 const ADVICE_LIST: &str = "each load waits for the address that the one before brings: prefetch the next nodes, nodes side by side in an array with \
     indices, several such chains side by side";
 const ADVICE_NO_BRANCH: &str = "arithmetic or conditional moves instead of the branch (Zicond), or data in an order that it can learn";
 
+const ADVICE_NO_RELOAD: &str =
+    "do not load what was stored just before by another address: keep it in a register";
 const ADVICE_FEWER_LOCKS: &str = "fewer and finer locks: one for each part of the data, data of its own for each thread that is joined at the end, less work \
     while a lock is held";
 
@@ -48,7 +52,7 @@ pub enum Owner {
     Program,
     /// A library's, or a program's that others compiled.
     Library,
-    /// The kernel's or the firmware's.
+    /// The kernel's, or the firmware's below one.
     Kernel,
 }
 
@@ -57,9 +61,14 @@ const INSTALLED_FOLDERS: [&str; 5] = ["/usr/", "/bin/", "/sbin/", "/lib/", "/lib
 
 impl Owner {
     /// Returns the owner of code in a file. `has_line`: the source line of the code is known; `others_have`: the source lines of other code in the
-    /// file are known.
-    pub(super) fn of(module: &str, has_line: bool, others_have: impl FnOnce() -> bool) -> Self {
-        if matches!(module, "[kernel]" | "[firmware]") {
+    /// file are known; `has_kernel`: there is code of a kernel. Without one, the machine executes the program alone, as its firmware.
+    pub(super) fn of(
+        module: &str,
+        has_line: bool,
+        others_have: impl FnOnce() -> bool,
+        has_kernel: bool,
+    ) -> Self {
+        if module == "[kernel]" || module == "[firmware]" && has_kernel {
             return Self::Kernel;
         }
         let name = module.rsplit('/').next().unwrap_or(module);
@@ -122,11 +131,12 @@ const fn of_cause(cause: Cause, chases_pointers: bool, owner: Owner) -> Option<&
             "data of its own for each thread, in lines of its own (alignas(64)); fewer writes to what others read"
         }
         Cause::Device => "fewer accesses to devices: larger requests",
-        Cause::DataTlb => "data on fewer pages: huge pages, what is used together side by side",
+        Cause::DataTlb => ADVICE_FEWER_PAGES,
         Cause::Port => {
             "fewer operations of the kind that the port executes: wider loads and stores, values kept in registers"
         }
         Cause::Mispredict => ADVICE_NO_BRANCH,
+        Cause::MemoryOrdering => ADVICE_NO_RELOAD,
         Cause::Width => fewer_instructions(owner),
         _ => return None,
     })
@@ -167,6 +177,7 @@ fn of_component(component: Component, function: &str, text: &str, owner: Owner) 
         Component::LoadL1 => {
             "loads that do not wait for each other: keep values in registers, indices instead of pointers"
         }
+        Component::LoadTlb => ADVICE_FEWER_PAGES,
         Component::LoadL2 | Component::LoadLlc => ADVICE_SMALLER_DATA,
         Component::LoadDram => ADVICE_DATA_IN_ORDER,
         Component::LoadPeer => {
@@ -178,6 +189,9 @@ fn of_component(component: Component, function: &str, text: &str, owner: Owner) 
         }
         Component::Serialize | Component::Flush if is_fp_state(name) => {
             "no saving of FP flags: -fno-trapping-math -fno-math-errno, conversions instead of ceil, floor, rint"
+        }
+        Component::Serialize | Component::Flush if name == "fence.i" => {
+            "code that is written at run time in larger pieces, with one fence.i for each: it empties the instruction cache"
         }
         Component::Serialize | Component::Flush if name.starts_with("fence") => {
             "fewer or weaker fences: acquire and release instead of sequential consistency"
@@ -196,9 +210,7 @@ fn of_component(component: Component, function: &str, text: &str, owner: Owner) 
             "fewer targets of one jump: its commonest ones by branches before it, calls that the compiler can see through (final, templates)"
         }
         Component::Mispredict => ADVICE_NO_BRANCH,
-        Component::MemoryOrdering => {
-            "do not load what was stored just before by another address: keep it in a register"
-        }
+        Component::MemoryOrdering => ADVICE_NO_RELOAD,
         Component::Exception => {
             "fewer system calls and page faults: larger buffers, memory that is used again"
         }
@@ -232,6 +244,7 @@ mod tests {
         let advice = |which, text| component(which, "f", text);
         assert!(advice(Component::Flush, "fsflags zero,t1").contains("FP flags"));
         assert!(advice(Component::Flush, "fence rw,rw").contains("fences"));
+        assert!(advice(Component::Flush, "fence.i").contains("larger pieces"));
         assert!(advice(Component::Mispredict, "jalr a3").contains("targets"));
         assert!(advice(Component::Mispredict, "bnez a3,8").contains("Zicond"));
         assert!(advice(Component::Alu, "fdiv.d fa0,fa1,fa2").contains("reciprocal"));
@@ -328,8 +341,10 @@ mod tests {
         }
         let placed = of_component(Component::FrontEnd, "f", "fence w,w", Owner::Kernel);
         assert!(placed.contains("system calls"), "{placed}");
-        let of = |module, has_line, others: bool| Owner::of(module, has_line, || others);
+        let of = |module, has_line, others: bool| Owner::of(module, has_line, || others, true);
         assert_eq!(of("[kernel]", false, false), Owner::Kernel);
+        assert_eq!(of("[firmware]", true, true), Owner::Kernel);
+        assert_eq!(Owner::of("[firmware]", true, || true, false), Owner::Program);
         assert_eq!(of("/lib/libc.so.6", false, false), Owner::Library);
         assert_eq!(of("/usr/bin/md5sum", false, false), Owner::Library);
         assert_eq!(of("/usr/lib/libz.so.1", true, true), Owner::Library);
