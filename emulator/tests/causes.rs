@@ -1,17 +1,15 @@
 //! Programs whose time has one cause: all that the report has on causes names the same one.
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use crate::common::{assemble, json, scratch, succeed, tipsim};
 
 /// What the sections of a report call one cause.
-struct Names {
+struct CauseNames {
     /// The component of the cycle stacks that is the verdict's cause at the place.
     component: &'static str,
-    /// The published category of the cycle stacks, by its number.
-    category: usize,
+    /// The published category of the cycle stacks.
+    category: &'static str,
     /// Node of the top-down tree.
     node: &'static str,
     /// Events of the instructions (TEA); `none`: they incur none.
@@ -20,24 +18,19 @@ struct Names {
     on_path: Option<&'static str>,
 }
 
-const ALU: usize = 1;
-const LOAD: usize = 2;
-const FRONT_END: usize = 4;
-const MISPREDICT: usize = 5;
-const FLUSH: usize = 6;
-
-/// Adds the loaded datum, which is 0, and a stride to the offset of the next load.
-const CHASE: &str =
+/// A load whose address depends on the load before: the datum, which is 0, and a stride are added to the offset.
+const DEPENDENT_LOAD: &str =
     "add a2, s3, a4\n ld a3, 0(a2)\n add a4, a4, a3\n add a4, a4, s1\n and a4, a4, s2";
 
-/// Page tables: 1,024 pages from 0x4000_0000 on, of which all even and all odd halves of 512 are one physical page each; memory itself is at its place.
-const PAGES: &str = "
+/// Writes page tables. The first 512 pages from 0x4000_0000 on are the physical page at 0x8400_0000, the next 512 the one after it. RAM has its
+/// physical addresses.
+const WRITE_PAGE_TABLES: &str = "
     li t0, -1
     csrw pmpaddr0, t0
     li t0, 0x1f
     csrw pmpcfg0, t0
     li t0, 0x80800000
-    li t1, 0x200000cf           # a gigabyte, at its place
+    li t1, 0x200000cf           # a page of a gigabyte
     sd t1, 16(t0)
     li t1, 0x20200401
     sd t1, 8(t0)
@@ -58,8 +51,8 @@ const PAGES: &str = "
     li t4, 1024
     bne t3, t4, 3b";
 
-/// Turns translation on, in supervisor mode.
-const TRANSLATE: &str = "
+/// Enters supervisor mode, with translation by the page tables.
+const ENTER_SUPERVISOR_MODE: &str = "
     li t0, (8 << 60) | 0x80800
     csrw satp, t0
     sfence.vma
@@ -72,8 +65,8 @@ const TRANSLATE: &str = "
     mret
 4:";
 
-/// Executes `body` eight times in each of `rounds` rounds of a loop of a function, and returns the report.
-fn report(name: &str, setup: &str, body: &str, rounds: u32, functions: &str) -> Value {
+/// Executes `body` eight times in each of `rounds` iterations of a loop of the function `measured`, and returns the report. `functions`: code beside.
+fn report_of_loop(name: &str, setup: &str, body: &str, rounds: u32, functions: &str) -> Value {
     let dir = scratch(&format!("causes-{name}"));
     let bodies = format!("{body}\n").repeat(8);
     let source = format!(
@@ -83,23 +76,23 @@ fn report(name: &str, setup: &str, body: &str, rounds: u32, functions: &str) -> 
 _start: li t0, 0x6000
 {setup}
     li s0, {rounds}
-    call kernel
+    call measured
     li a0, 1
     la t0, tohost
 1:  sd a0, 0(t0)
     j 1b
 .size _start, .-_start
-.globl kernel
-.type kernel, @function
+.globl measured
+.type measured, @function
 .align 6
-kernel: mv s4, ra
+measured: mv s4, ra
 2:
 {bodies}
     addi s0, s0, -1
     bnez s0, 2b
     mv ra, s4
     ret
-.size kernel, .-kernel
+.size measured, .-measured
 {functions}
 .section .tohost, \"aw\", @progbits
 .align 6
@@ -112,37 +105,39 @@ fromhost: .dword 0
     );
     let elf = assemble(&dir, name, &source);
     succeed(tipsim().arg("exec").arg(&elf).arg("--out").arg(dir.join("out")));
-    json(&Path::new(&dir).join("out/report.json"))
+    json(&dir.join("out/report.json"))
 }
 
-/// Returns the entry of a list that is of a function.
-fn of<'a>(list: &'a Value, field: &str, function: &str) -> Option<&'a Value> {
-    list.as_array()?.iter().find(|entry| entry[field] == function)
+/// Returns the first row of a table whose `field` is `value`.
+#[track_caller]
+fn row_with<'a>(table: &'a Value, field: &str, value: &str) -> &'a Value {
+    let rows = table.as_array().unwrap_or_else(|| panic!("no table with {field}"));
+    rows.iter().find(|row| row[field] == value).unwrap_or_else(|| panic!("no {value}: {rows:?}"))
 }
 
 /// Checks that each section names the cause, for at least a share of the time of a function.
 #[track_caller]
-fn check(name: &str, report: &Value, function: &str, names: &Names, least: f64) {
+fn check(name: &str, report: &Value, function: &str, names: &CauseNames, least: f64) {
     let most = |what: &str, share: &Value, of: f64| {
         let share = share.as_f64().unwrap_or(0.0);
         assert!(share > least * of, "{name}: {what}: {share}, of {of}");
     };
-    let row = of(&report["functions"], "name", function).unwrap_or_else(|| panic!("{name}"));
+    let row = row_with(&report["functions"], "name", function);
     let whole = row["share"].as_f64().unwrap();
     assert!(whole > 0.3, "{name}: {whole}");
-    let place = of(&report["verdict"][0]["places"], "function", function);
-    let cause = &place.unwrap_or_else(|| panic!("{name}: no place"))["cause"];
+    let place = row_with(&report["verdict"][0]["places"], "function", function);
+    let cause = &place["cause"];
     assert_eq!(cause["component"], names.component, "{name}: {cause}");
     most("verdict", &cause["share"], whole);
-    most("cycle stack", &row["stack"][names.category], 1.0);
-    let slots = of(&report["top_down"]["functions"], "name", function).unwrap();
+    let mut categories = report["categories"].as_array().unwrap().iter();
+    let category = categories.position(|category| category == names.category).unwrap();
+    most("cycle stack", &row["stack"][category], 1.0);
+    let slots = row_with(&report["top_down"]["functions"], "name", function);
     most(names.node, &slots["shares"][names.node], 1.0);
     let events = &report["tea"]["processes"][0]["stack"];
     most(names.events, &events[names.events], whole);
     let Some(on_path) = names.on_path else { return };
-    let loops = report["loops"]["loops"].as_array().unwrap_or_else(|| panic!("{name}: no loops"));
-    let found = loops.iter().find(|found| found["label"] == function || loops.len() == 1);
-    let found = found.unwrap_or_else(|| panic!("{name}: {loops:?}"));
+    let found = row_with(&report["loops"]["loops"], "function", function);
     let causes = found["causes"].as_array().unwrap();
     let cycles = |cause: &Value| cause["cycles"].as_f64().unwrap();
     let all: f64 = causes.iter().map(cycles).sum();
@@ -159,19 +154,20 @@ fn each_wait_for_data_is_of_who_answers() {
         ("dram", 4160, 1 << 26, "load-dram", "backend.memory.dram", "ST-L1|ST-LLC", "load_memory"),
     ] {
         let setup = format!("li s1, {stride}\n li s2, {bytes} - 1\n li s3, 0x81000000\n li a4, 0");
-        let report = report(name, &setup, CHASE, 1500, "");
-        let names = Names { component, category: LOAD, node, events, on_path: Some(on_path) };
-        check(name, &report, "kernel", &names, 0.5);
+        let report = report_of_loop(name, &setup, DEPENDENT_LOAD, 1500, "");
+        let names =
+            CauseNames { component, category: "Load stall", node, events, on_path: Some(on_path) };
+        check(name, &report, "measured", &names, 0.5);
     }
-    let names = Names {
+    let names = CauseNames {
         component: "load-l1",
-        category: LOAD,
+        category: "Load stall",
         node: "backend.memory.l1",
         events: "none",
         on_path: Some("load_l1"),
     };
     let setup = "li a3, 0x81000000\n sd a3, 0(a3)\n fence";
-    check("l1", &report("l1", setup, "ld a3, 0(a3)", 1500, ""), "kernel", &names, 0.5);
+    check("l1", &report_of_loop("l1", setup, "ld a3, 0(a3)", 1500, ""), "measured", &names, 0.5);
 }
 
 #[test]
@@ -181,9 +177,9 @@ fn waits_of_the_back_end() {
             "multiplications",
             "li a2, 3",
             "mul a2, a2, a2",
-            Names {
+            CauseNames {
                 component: "alu",
-                category: ALU,
+                category: "ALU stall",
                 node: "backend.core.ports",
                 events: "none",
                 on_path: Some("multiply"),
@@ -193,9 +189,9 @@ fn waits_of_the_back_end() {
             "divisions",
             "li a2, -1\n li a3, 3",
             "div a5, a2, a3\n add a2, a5, a2",
-            Names {
+            CauseNames {
                 component: "divider",
-                category: ALU,
+                category: "ALU stall",
                 node: "backend.core.divider",
                 events: "none",
                 on_path: Some("divide"),
@@ -206,9 +202,9 @@ fn waits_of_the_back_end() {
             "li a1, 0x82000000",
             "sd a2, 0(a1)\n addi a1, a1, 64",
             // The published category of a drained ROB, whatever drained it.
-            Names {
+            CauseNames {
                 component: "front-end-stores",
-                category: FRONT_END,
+                category: "Front-end",
                 node: "backend.memory.store",
                 events: "DR-SQ",
                 on_path: Some("store_queue"),
@@ -218,16 +214,16 @@ fn waits_of_the_back_end() {
             "device",
             "li a1, 0x0200bff8",
             "ld a2, 0(a1)",
-            Names {
+            CauseNames {
                 component: "device",
-                category: LOAD,
+                category: "Load stall",
                 node: "backend.memory.device",
                 events: "none",
                 on_path: Some("device"),
             },
         ),
     ] {
-        check(name, &report(name, setup, body, 1500, ""), "kernel", &names, 0.5);
+        check(name, &report_of_loop(name, setup, body, 1500, ""), "measured", &names, 0.5);
     }
 }
 
@@ -239,9 +235,9 @@ fn what_the_pipeline_does_anew() {
             // A shift register with linear feedback.
             "li a2, 88172645463325252\n li a3, 0xd800000000000000",
             "andi t1, a2, 1\n neg t1, t1\n and t2, t1, a3\n srli a2, a2, 1\n xor a2, a2, t2\n beqz t1, 5f\n addi a4, a4, 1\n5:",
-            Names {
+            CauseNames {
                 component: "mispredict",
-                category: MISPREDICT,
+                category: "Mispredict",
                 node: "bad_speculation.mispredicts",
                 events: "FL-MB",
                 on_path: Some("mispredict"),
@@ -251,9 +247,9 @@ fn what_the_pipeline_does_anew() {
             "fences",
             "",
             "fence rw, rw",
-            Names {
+            CauseNames {
                 component: "flush",
-                category: FLUSH,
+                category: "Misc. flush",
                 node: "bad_speculation.clears",
                 events: "FL-EX",
                 on_path: Some("flush"),
@@ -263,9 +259,9 @@ fn what_the_pipeline_does_anew() {
             "overtaking-loads",
             "li a1, 0x81000000\n li a4, 97\n li a6, 1",
             "div a5, a4, a6\n sub a5, a5, a5\n add a5, a5, a1\n sd a2, 0(a5)\n ld a2, 0(a1)\n addi a2, a2, 1",
-            Names {
+            CauseNames {
                 component: "memory-ordering",
-                category: FLUSH,
+                category: "Misc. flush",
                 node: "bad_speculation.clears",
                 events: "FL-MO",
                 on_path: Some("memory_ordering"),
@@ -273,7 +269,7 @@ fn what_the_pipeline_does_anew() {
         ),
     ] {
         // Instructions commit meanwhile, and the branches wait for their operands.
-        check(name, &report(name, setup, body, 1500, ""), "kernel", &names, 0.25);
+        check(name, &report_of_loop(name, setup, body, 1500, ""), "measured", &names, 0.25);
     }
 }
 
@@ -297,16 +293,8 @@ fn misses_of_tlbs_and_of_the_instruction_cache() {
         addi t3, t3, 1
         li t0, 1024
         bne t3, t0, 5b";
-    let setup = format!("{PAGES}\n{list}\n{TRANSLATE}\n li a3, 0x40000000");
-    let names = Names {
-        component: "load-tlb",
-        category: LOAD,
-        // As in Intel's tree, translation is a part of what is bound by the L1.
-        node: "backend.memory.l1",
-        events: "ST-TLB",
-        on_path: Some("data_tlb"),
-    };
-    check("data-tlb", &report("data-tlb", &setup, "ld a3, 0(a3)", 1000, ""), "kernel", &names, 0.5);
+    let to_list =
+        format!("{WRITE_PAGE_TABLES}\n{list}\n{ENTER_SUPERVISOR_MODE}\n li a3, 0x40000000");
 
     // A jump in each of 1,000 pages to the next one, in 125 lines; the last one returns.
     let jumps = "
@@ -326,15 +314,8 @@ fn misses_of_tlbs_and_of_the_instruction_cache() {
     6:  j .+4104
         ret
     7:";
-    let setup = format!("{PAGES}\n{jumps}\n{TRANSLATE}\n li s1, 0x40000000");
-    let names = Names {
-        component: "front-end-tlb",
-        category: FRONT_END,
-        node: "frontend.latency.itlb",
-        events: "DR-TLB",
-        on_path: None,
-    };
-    check("code-tlb", &report("code-tlb", &setup, "jalr s1", 20, ""), "[firmware]", &names, 0.5);
+    let to_jumps =
+        format!("{WRITE_PAGE_TABLES}\n{jumps}\n{ENTER_SUPERVISOR_MODE}\n li s1, 0x40000000");
 
     // 1,024 lines of code, twice what the cache holds, in an order that no prefetch of the next line helps.
     let block = |n: u32| {
@@ -343,13 +324,60 @@ fn misses_of_tlbs_and_of_the_instruction_cache() {
         format!(".align 6\nblock{n}: addi a2, a2, 1\n {go}\n")
     };
     let blocks: String = (0..1024).map(block).collect();
-    let code = format!(".align 6\n.type walk, @function\nwalk:\n{blocks}.size walk, .-walk\n");
-    let names = Names {
-        component: "front-end-cache",
-        category: FRONT_END,
-        node: "frontend.latency.icache",
-        events: "DR-L1",
-        on_path: None,
-    };
-    check("code-cache", &report("code-cache", "", "call block0", 10, &code), "walk", &names, 0.5);
+    let code = format!(
+        ".align 6\n.type scattered, @function\nscattered:\n{blocks}.size scattered, .-scattered\n"
+    );
+
+    for (name, setup, body, rounds, functions, function, names) in [
+        (
+            "data-tlb",
+            to_list.as_str(),
+            "ld a3, 0(a3)",
+            1000,
+            "",
+            "measured",
+            CauseNames {
+                component: "load-tlb",
+                category: "Load stall",
+                // Top-down has no node for the data TLB: its misses are a part of L1 Bound, as in Intel's tree.
+                node: "backend.memory.l1",
+                events: "ST-TLB",
+                on_path: Some("data_tlb"),
+            },
+        ),
+        (
+            "code-tlb",
+            to_jumps.as_str(),
+            "jalr s1",
+            20,
+            "",
+            // The jumps were written at run time.
+            "[firmware]",
+            CauseNames {
+                component: "front-end-tlb",
+                category: "Front-end",
+                node: "frontend.latency.itlb",
+                events: "DR-TLB",
+                on_path: None,
+            },
+        ),
+        (
+            "code-cache",
+            "",
+            "call block0",
+            10,
+            code.as_str(),
+            "scattered",
+            CauseNames {
+                component: "front-end-cache",
+                category: "Front-end",
+                node: "frontend.latency.icache",
+                events: "DR-L1",
+                on_path: None,
+            },
+        ),
+    ] {
+        let report = report_of_loop(name, setup, body, rounds, functions);
+        check(name, &report, function, &names, 0.5);
+    }
 }

@@ -70,14 +70,13 @@ impl Iterations {
                 if has(row.inst) {
                     iterations.own_cycles += row.commit - excerpt.before(at);
                 }
-                let anew = excerpt.is_executed_anew(at);
-                let was_before = at.checked_sub(1).is_some_and(|at| excerpt.is_executed_anew(at));
-                if row.redirect.is_trap() && !anew || privilege(row.inst) != own {
+                let is_trap = row.redirect.is_trap() && !excerpt.is_executed_anew(at);
+                if is_trap || privilege(row.inst) != own {
                     // An interrupt or a system call makes an iteration like no other.
                     iterations.streak(graph, &look);
                     look = Look::default();
-                } else if row.inst == found.header && was_before && look.header.is_some() {
-                    // The iteration has begun with the row before.
+                } else if look.header.is_some() && at != 0 && excerpt.is_executed_anew(at - 1) {
+                    // The instruction is that of the row before: the iteration goes on, even if it has just begun.
                 } else if row.inst == found.header {
                     iterations.headers += 1;
                     match look.header {

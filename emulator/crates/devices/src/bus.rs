@@ -252,12 +252,12 @@ impl Bus {
     ) -> R {
         let MappedDevice { device, due, .. } = &mut self.slots[slot];
         let (ram, exit, pause) = (&mut self.ram, &mut self.exit, &mut self.pause);
-        ram.begin_device(true);
+        ram.set_device_writes(true);
         let result = call(
             device.as_mut(),
             &mut Cx { now, clock: self.clock, ram, clint: &self.clint, due, exit, pause },
         );
-        self.ram.begin_device(false);
+        self.ram.set_device_writes(false);
         self.sample(slot);
         result
     }

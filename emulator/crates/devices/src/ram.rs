@@ -161,8 +161,8 @@ impl Ram {
 
     /// Says whether what is written by [`Self::slice_mut`] from now on is written by a device.
     #[inline]
-    pub(crate) fn begin_device(&mut self, is_device: bool) {
-        self.device_writes = is_device;
+    pub(crate) fn set_device_writes(&mut self, on: bool) {
+        self.device_writes = on;
     }
 
     /// Takes what devices have written since the last call, in order. A write that goes on where the one before ended is one with it.
@@ -401,11 +401,11 @@ mod tests {
         let mut ram = Ram::new(MIB).unwrap();
         ram.write(RAM_BASE, &[1]).unwrap();
         assert_eq!(ram.take_dma_writes(), []);
-        ram.begin_device(true);
+        ram.set_device_writes(true);
         for at in [8, 16, 64] {
             ram.store(RAM_BASE + at, 8, 0).unwrap();
         }
-        ram.begin_device(false);
+        ram.set_device_writes(false);
         ram.write(RAM_BASE, &[1]).unwrap();
         let expected =
             [DmaWrite { pa: RAM_BASE + 8, len: 16 }, DmaWrite { pa: RAM_BASE + 64, len: 8 }];

@@ -248,23 +248,24 @@ pub struct Watch {
 /// Lines of RAM that a device wrote, or wrote a part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DmaLines {
-    /// Number of the first line: its physical address by the bytes of a line (2 to the power of [`FILTER_LINE_BITS`]).
+    /// Number of the first line: its physical address divided by the bytes of a line, 2 to the power of [`FILTER_LINE_BITS`].
     pub first: u64,
-    /// How many lines, 1 to [`Self::MAX`].
+    /// How many lines, 1 to [`Self::MAX_COUNT`].
     pub count: u32,
 }
 
 impl DmaLines {
-    /// Most lines of a value.
-    pub const MAX: u32 = 4096;
+    /// Largest [`Self::count`]: a damaged file cannot ask for endless work by one number.
+    pub const MAX_COUNT: u32 = 4096;
 
     /// Returns the lines of `len` bytes from `pa` on, as many values as it takes.
     pub fn of(pa: u64, len: u64) -> impl Iterator<Item = Self> {
         let end = pa.saturating_add(len).div_ceil(1 << FILTER_LINE_BITS);
         let first = pa >> FILTER_LINE_BITS;
-        (first..end)
-            .step_by(Self::MAX as usize)
-            .map(move |first| Self { first, count: (end - first).min(Self::MAX.into()) as u32 })
+        (first..end).step_by(Self::MAX_COUNT as usize).map(move |first| Self {
+            first,
+            count: (end - first).min(Self::MAX_COUNT.into()) as u32,
+        })
     }
 
     /// Returns the numbers of the lines.

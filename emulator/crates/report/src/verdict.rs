@@ -191,8 +191,8 @@ impl CommandSums {
         let of_file = |sums: &&CodeSums| symbols.locations[sums.location].module == module;
         let has_lines = |sums: &CodeSums| symbols.locations[sums.location].source.is_some();
         let others_have = || self.instructions.values().filter(of_file).any(has_lines);
-        let has_kernel = symbols.modules.iter().any(|module| &*module.path == "[kernel]");
-        Owner::of(&symbols.module(module).path, made.source.is_some(), others_have, has_kernel)
+        let path = &symbols.module(module).path;
+        Owner::of(path, made.source.is_some(), others_have, symbols.bare_metal)
     }
 
     fn verdict(&self, builder: &mut RowBuilder<'_>, symbols: &Symbols) -> Verdict {

@@ -243,7 +243,7 @@ fn written(calls: usize, seed: u64, pieces: u64) -> (Vec<u8>, Vec<String>) {
                 4 => tell(CoreCall::FenceI),
                 5 => tell(CoreCall::DmaWrite(DmaLines {
                     first: random.below(1 << 40),
-                    count: 1 + random.below(u64::from(DmaLines::MAX)) as u32,
+                    count: 1 + random.below(u64::from(DmaLines::MAX_COUNT)) as u32,
                 })),
                 _ => tell(CoreCall::FlushTlb),
             },

@@ -108,7 +108,7 @@ impl<'a> Resolution<'a> {
             names: Interner::default(),
             functions: HashMap::new(),
             jit_code: HashMap::new(),
-            out: Symbols::default(),
+            out: Symbols { bare_metal: symbolizer.files.bare_metal, ..Symbols::default() },
         }
     }
 }

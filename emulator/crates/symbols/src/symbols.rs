@@ -143,6 +143,8 @@ pub struct Symbols {
     pub locations: Vec<Location>,
     /// What could not be done, one sentence each.
     pub warnings: Vec<String>,
+    /// There is no kernel: the firmware is the one program ([`SymbolFiles::bare_metal`](crate::SymbolFiles)).
+    pub bare_metal: bool,
 }
 
 /// Shown with names that remain mangled.

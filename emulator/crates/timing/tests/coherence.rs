@@ -15,20 +15,22 @@ fn after(first: &str, line: &str) -> Commit {
 /// What `line` committed as on a core of this preset; see [`after`].
 fn after_on(preset: &Preset, first: &str, line: &str) -> Commit {
     let memory = SharedMemory::new(preset, 2);
-    let run = |core: &mut Core<Commits>, source: &str| {
-        let program = Program::new(&format!("FN(f) {source}\n jalr zero,s3\n"));
-        program.define(core);
-        let mut state = State::new();
-        (state.x[11], state.x[19], state.pc) = (DATA, 0x1000, TEXT);
-        program.run(core, &mut state);
-    };
     let mut cores = [0, 1].map(|hart| Core::sharing(&memory, hart, preset, Commits::default()));
-    run(&mut cores[0], first);
+    execute(&mut cores[0], first);
     let [one, two] = &mut cores;
     two.idle_until(one.cycle() + 1000);
     two.other_harts_executed();
-    run(two, line);
+    execute(two, line);
     two.sink().0[0]
+}
+
+/// Executes instructions on a core, with the address of the data in `a1`.
+fn execute(core: &mut Core<Commits>, source: &str) {
+    let program = Program::new(&format!("FN(f) {source}\n jalr zero,s3\n"));
+    program.define(core);
+    let mut state = State::new();
+    (state.x[11], state.x[19], state.pc) = (DATA, 0x1000, TEXT);
+    program.run(core, &mut state);
 }
 
 #[test]
@@ -67,21 +69,16 @@ fn what_a_device_wrote_is_in_the_last_level_cache_alone() {
             .collect();
         let mut now = 0;
         let mut run = |core: &mut Core<Commits>, line: &str| {
-            let program = Program::new(&format!("FN(f) {line}\n jalr zero,s3\n"));
-            program.define(core);
-            let mut state = State::new();
-            (state.x[11], state.x[19], state.pc) = (DATA, 0x1000, TEXT);
             now += 100_000;
             core.idle_until(now);
             core.other_harts_executed();
             let before = core.sink().0.len();
-            program.run(core, &mut state);
+            execute(core, line);
             core.sink().0[before].class
         };
-        // The hart modifies three lines.
+        // The hart modifies three lines, of which a device then writes the second and the third.
         run(&mut cores[0], "sd a2,0(a1); sd a2,64(a1); sd a2,128(a1); fence");
         run(&mut cores[0], "addi a2,a2,1");
-        // The second is written, from its last byte to the third's first.
         cores[0].dma_write(DmaLines { first: (DATA >> 6) + 1, count: 2 });
         let mut load = |offset: u32| run(&mut cores[reader], &format!("ld a2,{offset}(a1)"));
         // The prefetcher fetches the line after one that missed.
@@ -97,5 +94,5 @@ fn bytes_that_a_device_writes_are_on_whole_lines() {
         |pa, len| DmaLines::of(pa, len).map(|lines| (lines.first, lines.count)).collect::<Vec<_>>();
     assert_eq!(of(0x80, 64), [(2, 1)]);
     assert_eq!(of(0xbf, 2), [(2, 2)]);
-    assert_eq!(of(64, (1 << 18) + 1), [(1, DmaLines::MAX), (4097, 1)]);
+    assert_eq!(of(64, (1 << 18) + 1), [(1, DmaLines::MAX_COUNT), (4097, 1)]);
 }

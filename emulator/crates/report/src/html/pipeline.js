@@ -12,8 +12,8 @@
     integer: "operation", multiply: "operation", divide: "divider", fp: "operation", divider_busy: "divider",
     load_l1: "l1", load_forward: "l1", load_l2: "l2", load_llc: "llc", load_memory: "memory", load_peer: "memory",
     device: "memory", data_tlb: "tlb", fetch_tlb: "tlb", store: "store", store_queue: "store", port: "port",
-    mispredict: "branch", memory_ordering: "branch", flush: "branch", fetch: "front", fetch_cache: "llc", width: "front", serialize: "branch",
-    rob_full: "full", registers: "full", load_queue: "full", issue_queue: "full", tags: "full",
+    mispredict: "branch", memory_ordering: "branch", flush: "branch", fetch: "front", fetch_cache: "llc", width: "front",
+    serialize: "branch", rob_full: "full", registers: "full", load_queue: "full", issue_queue: "full", tags: "full",
     commit: "front", before: "front",
   };
   const colour = (cause) => COLOURS[causes[cause][0]] ?? "front";

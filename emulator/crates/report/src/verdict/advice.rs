@@ -61,14 +61,14 @@ const INSTALLED_FOLDERS: [&str; 5] = ["/usr/", "/bin/", "/sbin/", "/lib/", "/lib
 
 impl Owner {
     /// Returns the owner of code in a file. `has_line`: the source line of the code is known; `others_have`: the source lines of other code in the
-    /// file are known; `has_kernel`: there is code of a kernel. Without one, the machine executes the program alone, as its firmware.
+    /// file are known; `bare_metal`: there is no kernel, and the firmware is the program.
     pub(super) fn of(
         module: &str,
         has_line: bool,
         others_have: impl FnOnce() -> bool,
-        has_kernel: bool,
+        bare_metal: bool,
     ) -> Self {
-        if module == "[kernel]" || module == "[firmware]" && has_kernel {
+        if module == "[kernel]" || module == "[firmware]" && !bare_metal {
             return Self::Kernel;
         }
         let name = module.rsplit('/').next().unwrap_or(module);
@@ -341,10 +341,10 @@ mod tests {
         }
         let placed = of_component(Component::FrontEnd, "f", "fence w,w", Owner::Kernel);
         assert!(placed.contains("system calls"), "{placed}");
-        let of = |module, has_line, others: bool| Owner::of(module, has_line, || others, true);
+        let of = |module, has_line, others: bool| Owner::of(module, has_line, || others, false);
         assert_eq!(of("[kernel]", false, false), Owner::Kernel);
         assert_eq!(of("[firmware]", true, true), Owner::Kernel);
-        assert_eq!(Owner::of("[firmware]", true, || true, false), Owner::Program);
+        assert_eq!(Owner::of("[firmware]", true, || true, true), Owner::Program);
         assert_eq!(of("/lib/libc.so.6", false, false), Owner::Library);
         assert_eq!(of("/usr/bin/md5sum", false, false), Owner::Library);
         assert_eq!(of("/usr/lib/libz.so.1", true, true), Owner::Library);

@@ -132,7 +132,7 @@ impl Codec {
                 Kind::DmaWrite => {
                     let first = coder.number(Rest, 0)?;
                     match u32::try_from(coder.number(Rest, 0)?) {
-                        Ok(count @ 1..=DmaLines::MAX) => {
+                        Ok(count @ 1..=DmaLines::MAX_COUNT) => {
                             CoreCall::DmaWrite(DmaLines { first, count })
                         }
                         _ => {

@@ -265,7 +265,7 @@ impl Lsu {
         self.l1d.heed_probes(&mut self.lower);
     }
 
-    /// Takes a line from the caches, as a device wrote it.
+    /// Drops a line that a device wrote from the data caches; the last-level cache has it from now on.
     pub(crate) fn dma_write(&mut self, line: u64) {
         self.l1d.dma_write(line);
         self.lower.dma_write(line);

@@ -280,7 +280,7 @@ impl L1d {
     pub(crate) fn dma_write(&mut self, line: u64) {
         self.tags.invalidate(line);
         self.mshrs.forget(line);
-        // A prefetch that is due is done at the next miss, but was before the write.
+        // Prefetches are done at the next miss, with their own earlier cycles: one of this line would bring back what was there before the write.
         for slot in bits(self.waiting).filter(|&slot| self.wanted[slot].0 == line) {
             self.waiting &= !(1 << slot);
         }

@@ -1,8 +1,8 @@
 //! What lies below the L1 caches: the hart's L2, then what harts share: last-level cache and memory.
 //!
 //! The L2 is inclusive of the L1 data cache and writes back; the last-level cache is memory-side, as in
-//! FireSim's memory model, and includes nothing. What devices write goes there, and out of the caches above. Instruction lines are read-only copies that the L2 does
-//! not track, as in BOOM.
+//! FireSim's memory model, and includes nothing. Instruction lines are read-only copies that the L2 does
+//! not track, as in BOOM. What a device writes goes into the last-level cache, and leaves the caches above it.
 
 use snapshot::{Archive, Snapshot};
 

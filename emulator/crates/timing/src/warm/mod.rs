@@ -52,7 +52,7 @@ pub struct Warming<'a, S> {
 }
 
 /// Stands for a core while its hart executes without timing, and leaves caches, TLBs and predictors as they are, but for what the guest itself
-/// drops of them. The hart executes as fast as without a core.
+/// drops of them, and lines that devices write. The hart executes as fast as without a core.
 pub struct FastForward<'a, S>(Warming<'a, S>);
 
 /// What a core keeps from the first [`Warming`] to [`Core::end_warming`].
