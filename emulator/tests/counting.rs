@@ -108,6 +108,7 @@ fn metrics(text: &str) -> HashMap<String, f64> {
 }
 
 #[test]
+#[ignore = "scripts/test --long"]
 fn perf_counts_as_users_know_it() {
     let dir = scratch("counting-perf");
     compile(&dir);

@@ -42,6 +42,7 @@ fn number(line: &str, name: &str) -> u64 {
 /// A low period costs time and not the system, with call chains on, whatever processes, maps, threads, signals and
 /// stacks do; and the kernel has nothing to complain of.
 #[test]
+#[ignore = "scripts/test --long"]
 fn perf_record_lives_through_a_storm_at_low_periods_with_call_chains() {
     let dir = scratch("driver-storm");
     let storm = repo().join("workloads/storm");
@@ -163,6 +164,7 @@ fn rdcycle_and_rdinstret_count_in_user_programs() {
 /// Two programs on one hart and on two, with disjoint code in user mode and each with a system call of its own: whatever
 /// switches, no sample of one lies in the other's code.
 #[test]
+#[ignore = "scripts/test --long"]
 fn no_sample_of_a_program_lies_in_the_code_of_another() {
     let dir = scratch("driver-crossed");
     let source = "\
@@ -305,6 +307,7 @@ fn several_tip_events_take_turns_or_are_refused_with_the_reason() {
 
 /// The longest of these tests, and so by itself: it runs beside the others. Its programs are shorter here than the test wants.
 #[test]
+#[ignore = "scripts/test --long"]
 fn a_guest_passes_perfs_own_test_of_tip_units() {
     let dir = scratch("driver-perf-test");
     let command = "\
@@ -323,6 +326,7 @@ fn a_guest_passes_perfs_own_test_of_tip_units() {
 /// With samples in memory there is an interrupt for many of them, each sample has the time of its own cycle, and the profile is that of
 /// an interrupt each; on one hart and on two, at low periods, too.
 #[test]
+#[ignore = "scripts/test --long"]
 fn samples_from_memory_take_few_interrupts_and_are_those_of_an_interrupt_each() {
     let dir = scratch("driver-buffer");
     let source = "\

@@ -73,6 +73,7 @@ fn fraction(value: &Value) -> f64 {
 }
 
 #[test]
+#[ignore = "scripts/test --long"]
 fn each_heuristic_in_the_guest_agrees_with_the_hosts_model_of_it() {
     let dir = scratch("heuristics");
     std::fs::write(dir.join("work.c"), WORK).unwrap();

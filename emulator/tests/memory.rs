@@ -27,6 +27,7 @@ fn starts(count: u32) -> String {
 }
 
 #[test]
+#[ignore = "scripts/test --long"]
 fn each_further_program_takes_no_more_memory() {
     let dir = scratch("memory-programs");
     let peak = |count| {

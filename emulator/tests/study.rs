@@ -49,6 +49,7 @@ fn result(out: &Path) -> Value {
 }
 
 #[test]
+#[ignore = "scripts/test --long"]
 fn a_study_that_is_killed_goes_on() {
     let dir = scratch("study");
     let of = dir.join("specs");

@@ -227,16 +227,17 @@ def main() -> None:
     parser.add_argument("--out", default=REPO / "out/guide", type=pathlib.Path, help="where they run")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="chapters at once (default: one for each processor)")
     parser.add_argument("--limit", type=float, default=900, help="seconds that a chapter may take")
+    parser.add_argument("--without", default="", metavar="NAME,…", help="chapters that are left out, if none is asked for")
     parser.add_argument("chapters", nargs="*", help="names of chapters; without, all of them, and the links of all Markdown files")
     arguments = parser.parse_args()
-    chapters = listed_chapters()
-    if arguments.chapters:
-        known = {path.stem: path for path in chapters}
-        unknown = [name for name in arguments.chapters if name not in known]
-        if unknown:
-            raise SystemExit(f"guide: no chapter '{unknown[0]}'; there are: {', '.join(known)}")
-        chapters = [known[name] for name in arguments.chapters]
-    else:
+    known = {path.stem: path for path in listed_chapters()}
+    left_out = arguments.without.split(",") if arguments.without else []
+    unknown = [name for name in arguments.chapters + left_out if name not in known]
+    if unknown:
+        raise SystemExit(f"guide: no chapter '{unknown[0]}'; there are: {', '.join(known)}")
+    names = arguments.chapters or [name for name in known if name not in left_out]
+    chapters = [known[name] for name in names]
+    if not arguments.chapters:
         bad, count, files = links()
         if bad:
             raise SystemExit("\n".join(["guide: links that lead nowhere:", *bad]))

@@ -22,14 +22,15 @@ import report_terms
 from bench import profiles, rtl_trace
 from bench.common import chosen, geometric_mean, on_processors
 from places import LIB, REPO
+from rtl import tap
 from study import parallel_text
 from suites.commands import write_specs
 from suites.common import read_table
 from suites.spec import joined
 
 # Scripts that are called by their users, each with what asks it for help.
-SCRIPTS = [["fleet"], ["study"], ["study", "parallel"], ["run-spec"], ["profile"], ["dev"], ["test"], ["fuzz"], ["fuzz-input"], ["bench"],
-           ["bench", "functional"], ["bench", "profiles"], ["bench", "programs"], ["bench", "samplers"], ["bench", "soak"],
+SCRIPTS = [["fleet"], ["study"], ["study", "parallel"], ["run-spec"], ["profile"], ["rtl"], ["dev"], ["test"], ["fuzz"], ["fuzz-input"],
+           ["bench"], ["bench", "functional"], ["bench", "profiles"], ["bench", "programs"], ["bench", "samplers"], ["bench", "soak"],
            ["bench", "timing"]]
 # Modules that are programs, and that only other programs and tests call.
 PROGRAMS = ["bench.sampling", "bench.what_if", "fleet.test", "suites", "suites.test"]
@@ -182,6 +183,43 @@ class RtlTraces(unittest.TestCase):
         self.assertEqual(profiles.error({self.A: 3, self.B: 1}, {self.A: 1, self.C: 1}), 50)
         loop = [self.A, self.B, self.C, self.A, self.B, self.D]
         self.assertEqual(profiles.blocks(loop), {self.A: self.A, self.B: self.A, self.C: self.C, self.D: self.D})
+
+
+class Taps(unittest.TestCase):
+    """The tap of a tile of BOOM, of which the Verilog says how large it is."""
+
+    def tile(self, folder: Path, link: str = "") -> None:
+        names = [f"auto_out_{name}" for name in (*tap.FROM_TILE, "e_valid")]
+        inputs = [f"auto_out_{name}" for name in tap.TO_TILE]
+        ports = ",\n".join(["  input         clock", "                reset", f"  output [{63}:0] {names[0]}", *names[1:],
+                            f"  input  [3:0] {inputs[0]}", *inputs[1:], "  input [31:0] auto_reset_vector_in"])
+        (folder / "BoomTile.sv").write_text(f"module BoomTile(\n{ports}{link}\n);\nendmodule\n")
+        banks = ", ".join(f"io_enq_valids_{bank}" for bank in range(3))
+        rows = "\n".join(f"  reg         rob_val{of}_{row};" for of in ("", "_1", "_2") for row in range(4))
+        (folder / "Rob.sv").write_text(f"module Rob(\n  input clock, {banks}\n);\n{rows}\nendmodule\n")
+        targets = "\n".join(f"  reg  [39:0]  pcs_{number};" for number in range(5))
+        (folder / "FetchTargetQueue.sv").write_text(f"module FetchTargetQueue(\n  input clock\n);\n{targets}\nendmodule\n")
+
+    def test_sizes_are_those_of_the_verilog(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            self.tile(folder)
+            tile = tap.read(folder)
+            self.assertEqual((tile.prefix, tile.banks, tile.rows, tile.targets), ("auto_out_", 3, 4, 5))
+            text = tap.module(tile)
+            for line in ("  assign head = {valid2[tile.core.rob.com_idx], valid1[tile.core.rob.com_idx], valid0[tile.core.rob.com_idx]};",
+                         f"  wire [3:0] valid1 = {{{', '.join(f'tile.core.rob.rob_val_1_{row}' for row in (3, 2, 1, 0))}}};",
+                         "    .auto_out_c_ready(c_ready[3:0]),", f"    .auto_reset_vector_in({tap.RESET_VECTOR})"):
+                self.assertIn(line, text.splitlines())
+
+    def test_other_verilog_is_refused(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            with self.assertRaisesRegex(tap.TapError, "expected BoomTile.sv"):
+                tap.read(folder)
+            self.tile(folder, ",\n  output other_a_valid")
+            with self.assertRaisesRegex(tap.TapError, "expected one TileLink port.*found 2, 3, 4 and 5"):
+                tap.read(folder)
 
 
 class Comments(unittest.TestCase):

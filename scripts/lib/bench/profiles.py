@@ -127,8 +127,6 @@ def compared(tipsim: pathlib.Path, core: str, elf: pathlib.Path, trace: pathlib.
     texts = {int(row["pc"], 16): row["text"] for row in rows}
     if not ours:
         sys.exit(f"bench: {elf}: the report lists none of its instructions")
-    if not ours:
-        sys.exit(f"bench: {elf}: the report lists none of its instructions")
     whole = found["processes"][0]
     states: dict[str, float] = defaultdict(float)
     for category, share in zip(found["categories"], whole["stack"], strict=True):

@@ -4,7 +4,8 @@ The file has "BOOMTR1", a byte with the number W of banks (at most 4), and a rec
 each slot of the ROB's head row that is valid or commits, the oldest bank first, then one for each slot that is dispatched. All is
 little-endian. Flags: bits 0-3 commits (with what is no instruction of the program), 4-7 commits an instruction, 8-11 the head row's slot
 is valid, 12-15 dispatched, each by bank; 22 a flush; 26 an exception; 27 a branch resolves as mispredicted; 32 the
-ROB rolls back. Other bits are not read here.
+ROB rolls back. Other bits are not read here; scripts/rtl, which writes such traces, has 23-25 the kind of flush, 28-29 the ROB's state,
+48-54 the index of its head, and 55-61 that of the mispredicted branch.
 """
 
 import dataclasses

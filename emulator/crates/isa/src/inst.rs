@@ -67,6 +67,11 @@ impl InstClass {
     /// Number of classes.
     pub const COUNT: usize = Self::Illegal as usize + 1;
 
+    /// Returns true if an instruction of the class is a branch or jump.
+    pub const fn transfers(self) -> bool {
+        matches!(self, Self::Branch | Self::Jal | Self::Jalr)
+    }
+
     /// Returns true if an instruction of the class reads or changes more than registers and memory, or must execute alone in the pipeline.
     pub const fn serialises(self) -> bool {
         matches!(

@@ -191,6 +191,11 @@ impl Step {
         let class = (self.rest >> 16) as u8;
         InstClass::Branch as u8 <= class && class <= InstClass::Jalr as u8
     }
+
+    /// Returns whether the instruction is an integer division, which has an operand in [`Run::operands`].
+    pub const fn divides(self) -> bool {
+        (self.rest >> 16) as u8 == InstClass::IntDiv as u8
+    }
 }
 
 /// Instructions of one page that were executed one after the other. None of them serialises

@@ -25,7 +25,7 @@ use crate::system::System;
 
 const MAGIC: &[u8; 8] = b"tipsimCP";
 /// Goes up with every change to what is saved.
-const VERSION: u32 = 24;
+const VERSION: u32 = 25;
 const PAGE: usize = 4096;
 /// Headers are a few kilobytes, states a few megabytes and what was written to disks.
 const HEADER_MAX: u64 = 1 << 20;

@@ -203,7 +203,8 @@ impl<const RECORDS_STAGES: bool> Timing<RECORDS_STAGES> {
             irq_at: &irq_at,
             spare_work: &|what| spare_worker.is_some_and(|spare_worker| spare_worker.help(what)),
         };
-        let result = match apart {
+        // Halves that alternate would wait for each other on two threads.
+        let result = match apart && !self.core.halves_alternate() {
             true => run_apart(&mut self.core, wiring, host.on_core_thread, run),
             false => run_ahead(&mut self.core, wiring, run),
         };

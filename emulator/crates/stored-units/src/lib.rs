@@ -27,7 +27,7 @@ pub use writer::{UnitWriter, WriterHandle};
 
 const MAGIC: &[u8; 8] = b"TIPUNITS";
 /// Version of the format.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// Bytes of metadata that a reader accepts at most.
 const MAX_METADATA: u32 = 1 << 24;
 /// Bytes of columns from which on a chunk is written.

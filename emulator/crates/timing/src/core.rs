@@ -8,7 +8,7 @@ use isa::{
 
 use crate::Preset;
 use crate::mem::SharedMemory;
-use crate::path::{Path, PathOutput};
+use crate::path::{Done, Path, PathOutput};
 use crate::pipeline::Pipeline;
 use crate::stats::Stats;
 use crate::tap::{CoreCall, CoreTap};
@@ -85,6 +85,11 @@ impl<S> Core<S> {
         self.pipeline.cycle()
     }
 
+    /// Returns whether path and pipeline take turns from branch to branch, as the predictor learns by the pipeline's cycles.
+    pub fn halves_alternate(&self) -> bool {
+        self.path.learns_at_commit()
+    }
+
     /// Passes to a tap, from now on, what [`Ahead`](crate::Ahead), [`Warming`](crate::Warming), [`Self::end_rest`] and [`Self::region`] tell the
     /// core. The tap does not get what the core is told directly as a [`TimingModel`], as the core of one of several harts is.
     pub fn set_tap(&mut self, tap: Box<dyn CoreTap>) {
@@ -109,6 +114,35 @@ impl<S> Core<S> {
 }
 
 impl<S: CommitSink> Core<S> {
+    /// Passes a run part by part, so that the path knows before each branch and jump what the pipeline has trained with.
+    #[cold]
+    fn run_in_parts(&mut self, run: &Run<'_>) -> u64 {
+        let (mut done, mut decoded) = (Done::default(), 0);
+        while let Some((part, packet)) = self.path.part(run, &mut done) {
+            if let Some(packet) = packet {
+                self.path.told(self.pipeline.untrained(packet));
+            }
+            self.output.clear();
+            let extent = self.path.follow(&part, &mut self.output);
+            decoded = self.pipeline.run(extent, &mut self.output.read());
+            if packet.is_some() {
+                self.follow_wrong_path(part.steps[0].id);
+            }
+        }
+        decoded
+    }
+
+    /// Has the path follow what comes after the branch or jump that was executed last, if it is mispredicted.
+    fn follow_wrong_path(&mut self, id: StaticId) {
+        match self.pipeline.trainings.missed.take() {
+            None => self.path.is_right(),
+            Some((fetched, known)) => {
+                let packets = self.path.wrong_path(id, known - fetched);
+                self.pipeline.trainings.mispredicted(known, packets);
+            }
+        }
+    }
+
     /// Returns the running totals of all events, in the order of [`PerfEvent::ALL`].
     pub fn counts(&self) -> Vec<u64> {
         let count = |&event| match event {
@@ -168,6 +202,10 @@ impl<S: CommitSink> TimingModel for Core<S> {
         _before: u64,
     ) -> u64 {
         let page = pa & !0xfff;
+        if self.path.learns_at_commit() && inst.class.transfers() {
+            let packet = self.path.next_packet(pc, inst.len);
+            self.path.told(self.pipeline.untrained(packet));
+        }
         self.output.clear();
         let packet = self.path.fetch(pc, inst.len, page, translated, &mut self.output);
         self.pipeline.fetch(packet, &mut self.output.read())
@@ -178,9 +216,15 @@ impl<S: CommitSink> TimingModel for Core<S> {
         let passed = self.path.pass(executed, &mut self.output);
         let output = &mut self.output.read();
         self.pipeline.retire(executed, &passed, output);
+        if self.path.learns_at_commit() && executed.inst.class.transfers() {
+            self.follow_wrong_path(executed.id);
+        }
     }
 
     fn run(&mut self, run: &Run<'_>, _before: u64) -> u64 {
+        if self.path.learns_at_commit() {
+            return self.run_in_parts(run);
+        }
         self.output.clear();
         let extent = self.path.follow(run, &mut self.output);
         self.pipeline.run(extent, &mut self.output.read())

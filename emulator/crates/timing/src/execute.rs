@@ -206,6 +206,7 @@ impl<S: CommitSink> Pipeline<S> {
             self.observed(micro_op, &retired, DataAccess::default(), flushed);
         }
         if missed {
+            self.trainings.missed = Some((self.front.fetched(), issue + RESOLVE));
             self.window.redirected(Restart::Mispredict);
         }
     }

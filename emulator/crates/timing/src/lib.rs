@@ -41,6 +41,7 @@ mod schedule;
 mod serialize;
 mod stats;
 mod tap;
+mod trainings;
 mod trap;
 mod units;
 mod warm;

@@ -11,9 +11,10 @@ use crate::lsu::{Access, Lsu};
 use crate::mem::SharedMemory;
 use crate::micro_op::{self, Kind, MicroOp, NO_REG, PortMap};
 use crate::observe::Observer;
-use crate::path::{Extent, InstOutput, Packet, Reader, WalkReads};
+use crate::path::{Extent, InstOutput, NextPacket, Packet, Reader, WalkReads};
 use crate::records::{FIRST_OF_ROW, Records};
 use crate::stats::Stats;
+use crate::trainings::Trainings;
 use crate::units::Units;
 use crate::window::Window;
 use crate::without::Removed;
@@ -49,6 +50,8 @@ pub(crate) struct Pipeline<S> {
     pub observer: Observer,
     /// Cycle before the core's first one.
     started: u64,
+    /// What a predictor that learns at commit is told.
+    pub trainings: Trainings,
 }
 
 impl<S> Pipeline<S> {
@@ -74,6 +77,7 @@ impl<S> Pipeline<S> {
             observer: Observer::default(),
             port_map,
             started: 0,
+            trainings: Trainings::new(preset),
         }
     }
 
@@ -200,7 +204,10 @@ impl<S> Pipeline<S> {
     /// Returns true if each instruction is looked at: somebody asks for what issues, or for details, or dependences are
     /// changed.
     fn is_looked_at(&self) -> bool {
-        self.selections.issues | self.observer.is_active() | self.dependences.is_some()
+        self.selections.issues
+            | self.observer.is_active()
+            | self.dependences.is_some()
+            | self.trainings.are_asked()
     }
 
     /// Starts a decode group, and its ROB row.
@@ -246,6 +253,7 @@ snapshot::snapshot!(Pipeline<S> {
     selections,
     observer,
     started,
+    trainings,
 } keeps {
     sink,
     preset,
@@ -276,7 +284,13 @@ impl<S: CommitSink> Pipeline<S> {
     /// Fetches one instruction by itself, up to its decoding; returns the cycle of that.
     pub(crate) fn fetch(&mut self, packet: Option<Packet>, output: &mut Reader<'_>) -> u64 {
         let walk = packet.and_then(|packet| output.packet_walk(packet));
+        self.trainings.starts = packet.is_some();
         self.decode(packet, walk)
+    }
+
+    /// Returns how many packets before the last one the predictor has not been trained with when a packet is fetched.
+    pub(crate) fn untrained(&mut self, packet: NextPacket) -> u64 {
+        self.trainings.left(self.front.fetches(packet))
     }
 
     /// Passes the instruction that was fetched last.
@@ -332,6 +346,9 @@ impl<S: CommitSink> Pipeline<S> {
             Kind::Ideal => {
                 self.ideal::<COUNTED>(micro_op, &access, &passed.forecast);
             }
+        }
+        if COUNTED && std::mem::take(&mut self.trainings.starts) {
+            self.trainings.committed(self.window.committed);
         }
         self.send();
     }
@@ -407,6 +424,9 @@ impl<S: CommitSink> Pipeline<S> {
                 let mut rest = steps.clone();
                 self.ideal_in_run::<COUNTED>(micro_op, id, &mut rest, output);
                 steps = rest;
+            }
+            if COUNTED && step.starts() {
+                self.trainings.committed(self.window.committed);
             }
         }
         self.micro_ops = static_info;

@@ -4,7 +4,7 @@ use commit_trace::{CommitSink, Event};
 use isa::{DmaLines, Executed, PerfEvent, Privilege, Run, Selection, StaticId, StaticInst, Watch};
 
 use crate::observe::ObservedBy;
-use crate::path::{Extent, InstOutput, Packet, Path, PathOutput};
+use crate::path::{Extent, InstOutput, NextPacket, Packet, Path, PathOutput};
 use crate::pipeline::Pipeline;
 
 /// Calls of a batch, at most.
@@ -39,6 +39,12 @@ pub(super) enum Question {
     Count(PerfEvent),
     /// The total of the events that a counter is set to.
     Selected(usize),
+    /// How many packets before the last one the predictor has not been trained with when a packet is fetched.
+    Untrained(NextPacket),
+    /// For how many cycles after the fetch of its packet the branch or jump that was executed last is not known to be mispredicted; 0: it is not.
+    Mispredicted,
+    /// Nothing: the repair of predictors after that goes over so many packets.
+    Repair(u64),
 }
 
 /// What the core says after a batch.
@@ -175,6 +181,14 @@ impl<'a, S: CommitSink> Server<'a, S> {
             Question::Nothing => 0,
             Question::Count(event) => pipeline.count(event),
             Question::Selected(counter) => pipeline.selected(counter),
+            Question::Untrained(packet) => pipeline.untrained(packet),
+            Question::Mispredicted => pipeline.trainings.missed.map_or(0, |(f0, known)| known - f0),
+            Question::Repair(packets) => {
+                if let Some((_, known)) = pipeline.trainings.missed.take() {
+                    pipeline.trainings.mispredicted(known, packets);
+                }
+                0
+            }
         };
         let answer = Answer { decoded: *decoded, now: pipeline.now(), count };
         (pipeline.cycle().max(*decoded), answer)

@@ -10,7 +10,7 @@ use isa::{
 use super::batch::{Answer, Batch, Call, Question};
 use super::cycle_bound::CycleBound;
 use super::link::{BATCHES, BatchChannel};
-use crate::path::Path;
+use crate::path::{Done, NextPacket, Path};
 use crate::tap::{CoreCall, CoreTap};
 
 /// Instructions of a batch, about: some ten microseconds of the core's work.
@@ -169,6 +169,48 @@ impl Queue<'_> {
         answer
     }
 
+    /// Adds a run part by part, so that the path knows before each branch and jump what the core has trained with.
+    #[cold]
+    fn run_in_parts(&mut self, run: &Run<'_>) {
+        let mut done = Done::default();
+        while let Some((part, packet)) = self.path.part(run, &mut done) {
+            if let Some(packet) = packet {
+                self.tell(packet);
+            }
+            self.add(&part);
+            if packet.is_some() {
+                self.follow_wrong_path(part.steps[0].id);
+            }
+        }
+    }
+
+    /// Has the path follow what comes after the branch or jump that was executed last, if it is mispredicted.
+    fn follow_wrong_path(&mut self, id: StaticId) {
+        if !self.path.may_be_wrong() {
+            return;
+        }
+        match self.ask_for(Question::Mispredicted).count {
+            0 => self.path.is_right(),
+            cycles => {
+                let packets = self.path.wrong_path(id, cycles);
+                self.ask_for(Question::Repair(packets));
+            }
+        }
+    }
+
+    /// Adds a run.
+    #[inline(always)]
+    fn add(&mut self, run: &Run<'_>) {
+        self.batch.run(run, self.path);
+        self.instructions += run.steps.len() as u64;
+    }
+
+    /// Tells the path what the core has trained with when it fetches a packet.
+    fn tell(&mut self, packet: NextPacket) {
+        let untrained = self.ask_for(Question::Untrained(packet)).count;
+        self.path.told(untrained);
+    }
+
     /// Reads [`CoreWiring::quiet_until`] if the core has nothing to do; while the core works, its sink may change it.
     fn refresh_quiet(&mut self) {
         if self.answer.is_some() {
@@ -241,6 +283,10 @@ impl TimingModel for Ahead<'_> {
     ) -> u64 {
         let queue = self.0.get_mut();
         queue.tap(|| CoreCall::Fetch { id, inst: *inst, pc, pa, translated });
+        if queue.path.learns_at_commit() && inst.class.transfers() {
+            let packet = queue.path.next_packet(pc, inst.len);
+            queue.tell(packet);
+        }
         let page = pa & !0xfff;
         queue.batch.fetch(pc, inst.len, page, translated, queue.path);
         queue.instructions += 1;
@@ -265,6 +311,9 @@ impl TimingModel for Ahead<'_> {
         let queue = self.0.get_mut();
         queue.tap(|| CoreCall::Retire(*executed));
         queue.batch.retire(executed, queue.path);
+        if queue.path.learns_at_commit() && executed.inst.class.transfers() {
+            queue.follow_wrong_path(executed.id);
+        }
         // The retirement may do something to the machine.
         if queue.exact && queue.reaches(u64::MAX).is_none() {
             queue.ask();
@@ -277,8 +326,10 @@ impl TimingModel for Ahead<'_> {
     fn run(&mut self, run: &Run<'_>, before: u64) -> u64 {
         let queue = self.0.get_mut();
         queue.tap(|| CoreCall::Run(*run));
-        queue.batch.run(run, queue.path);
-        queue.instructions += run.steps.len() as u64;
+        match queue.path.learns_at_commit() {
+            true => queue.run_in_parts(run),
+            false => queue.add(run),
+        }
         let Some(reached) = queue.reaches(before) else {
             return queue.ask().decoded;
         };

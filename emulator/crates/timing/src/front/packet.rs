@@ -5,7 +5,7 @@ use commit_trace::{DataSource, TeaEvents};
 use super::{F4, FrontEnd};
 use crate::mem::{L1d, Lower, Origin, TlbSide, Walk};
 use crate::observe::Translated;
-use crate::path::{Packet, WalkReads};
+use crate::path::{NextPacket, Packet, WalkReads};
 
 /// The memory system below the front end, which the load/store unit shares.
 pub(crate) struct Below<'a> {
@@ -56,6 +56,17 @@ impl FrontEnd {
         self.targets.take(committed + 1);
         self.buffer.arrives(self.entered + 1);
         self.view = super::View::default();
+    }
+
+    /// Returns the cycle in which a packet is fetched first.
+    pub(crate) fn fetches(&self, packet: NextPacket) -> u64 {
+        let f0 = match packet {
+            NextPacket::Same => return self.f0,
+            NextPacket::Sequential if self.view.seen3 == 0 => self.f0 + 1,
+            NextPacket::Sequential => self.f0 + self.view.distance(true, true),
+            NextPacket::AfterTransfer => self.next_f0,
+        };
+        f0.max(self.entered_before.saturating_sub(F4 - 2))
     }
 
     /// Returns the cycles from F0 to the next packet's F0, for a packet that no branch ended.

@@ -5,27 +5,49 @@ use isa::{PathSegment, TransferKind};
 use super::output::Packet;
 use super::position::{Position, Walks};
 use super::role::Role;
+use super::wrong::{Mispredicted, Predicted, Wrong};
 use crate::Preset;
 use crate::mem::LINE_BITS;
 use crate::predict::{FetchSlot, Forecast, History, Last, Outcome, Predictor, Returns};
+
+/// Which packet an instruction belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NextPacket {
+    /// The present one.
+    Same,
+    /// The one that follows in memory.
+    Sequential,
+    /// One that a branch, a jump or a flush leads to.
+    AfterTransfer,
+}
 
 /// Where fetch is, and what the predictors have learnt.
 pub(crate) struct Fetch {
     pub(super) position: Position,
     /// Banks of the packet with a branch that was not taken; a bit each.
-    seen: u8,
-    history: History,
-    predictor: Predictor,
-    returns: Returns,
-    packet_bytes: u64,
+    pub(super) seen: u8,
+    /// What [`Self::seen`] of the packet that starts next begins with.
+    resumed: u8,
+    pub(super) history: History,
+    pub(super) predictor: Predictor,
+    pub(super) returns: Returns,
+    pub(super) packet_bytes: u64,
     pub packet_insts: u32,
     walks: Walks,
+    pub(super) wrong: Wrong,
+    /// Fetch targets, which a wrong path can use up.
+    pub(super) most_targets: u64,
 }
 
-snapshot::snapshot!(Fetch { position, seen, history, predictor, returns } keeps {
+/// The bit of [`Fetch::seen`] of a packet's first bank.
+const FIRST_BANK: u8 = 1;
+
+snapshot::snapshot!(Fetch { position, seen, resumed, history, predictor, returns } keeps {
     packet_bytes,
     packet_insts,
     walks,
+    wrong,
+    most_targets,
 });
 
 impl Fetch {
@@ -34,12 +56,15 @@ impl Fetch {
         Self {
             position: Position::default(),
             seen: 0,
+            resumed: 0,
             history: History::default(),
             predictor: Predictor::new(preset),
             returns: Returns::new(preset.predictor.returns),
             packet_bytes,
             packet_insts,
             walks: Walks::new(packet_bytes, packet_insts),
+            wrong: Wrong::No,
+            most_targets: u64::from(preset.fetch.targets),
         }
     }
 
@@ -52,7 +77,7 @@ impl Fetch {
         }
         self.predictor.packets(1);
         let straddles = self.position.start_packet(pc, len, self.packet_bytes);
-        self.seen = 0;
+        self.seen = std::mem::take(&mut self.resumed);
         // A packet in the page after that of the instruction's first half is taken to follow in physical memory, too: the machine tells one physical
         // address per instruction.
         let line = self.position.start.wrapping_add(to_pa) >> LINE_BITS;
@@ -61,7 +86,7 @@ impl Fetch {
 
     /// Leaves the packet at `left`, which nothing ended, and updates the history.
     #[inline(always)]
-    fn run_on(&mut self, left: Position) {
+    pub(super) fn run_on(&mut self, left: Position) {
         if self.seen == 0 {
             self.history.pass();
             return;
@@ -87,21 +112,28 @@ impl Fetch {
         let (at, bank) = (FetchSlot::new(pc.max(self.position.start)), u8::from(second));
         let after = pc.wrapping_add(u64::from(len));
         let forecast = if role == Role::Branch {
-            self.branch(at, bank, next != after, next)
+            self.branch(at, bank, next != after, next, pc)
         } else {
-            self.jump(role, at, bank, after, next)
+            self.jump(role, at, bank, after, next, pc)
         };
         forecast.in_bank(bank)
     }
 
     #[inline(always)]
-    fn branch(&mut self, at: FetchSlot, bank: u8, taken: bool, next: u64) -> Forecast {
+    fn branch(&mut self, at: FetchSlot, bank: u8, taken: bool, next: u64, pc: u64) -> Forecast {
         let history = self.history.seen(bank.into());
         let forecast = self.predictor.branch(at, history, taken, next);
+        if forecast.last() == Last::Wrong {
+            let predicted = if taken { Predicted::NotTaken } else { Predicted::Taken };
+            self.mispredicted(pc, bank, predicted);
+        }
         if taken {
             self.close(bank, Outcome::Taken);
         } else if forecast.last() == Last::Wrong {
-            self.close(bank, Outcome::NotTaken);
+            match self.keeps_history(pc, next) {
+                true => self.resume(),
+                false => self.close(bank, Outcome::NotTaken),
+            }
         } else {
             self.seen |= 1 << bank;
         }
@@ -123,7 +155,15 @@ impl Fetch {
     }
 
     #[inline(always)]
-    fn jump(&mut self, role: Role, at: FetchSlot, bank: u8, after: u64, next: u64) -> Forecast {
+    fn jump(
+        &mut self,
+        role: Role,
+        at: FetchSlot,
+        bank: u8,
+        after: u64,
+        next: u64,
+        pc: u64,
+    ) -> Forecast {
         if role == Role::Foreseen {
             return self.foreseen(at, bank, next != after, next);
         }
@@ -137,13 +177,26 @@ impl Fetch {
                 (address, empty) = self.returns.ret();
                 match address == next {
                     true => Last::Right,
-                    false => Last::Wrong,
+                    false => {
+                        self.mispredicted(pc, bank, Predicted::Jump(address, -1));
+                        Last::Wrong
+                    }
                 }
             }
             _ => Last::AsF2,
         };
-        if matches!(role, Role::DirectCall | Role::IndirectCall) {
+        let calls = matches!(role, Role::DirectCall | Role::IndirectCall);
+        if calls {
             full = self.returns.call(after);
+        }
+        // Only the pipeline knows what the micro BTB says.
+        if last == Last::AsF2 && self.predictor.learns_at_commit() {
+            match self.predictor.expects_target(at, pc) {
+                Some(target) => {
+                    self.mispredicted(pc, bank, Predicted::Jump(target, isize::from(calls)));
+                }
+                None => self.wrong = Wrong::Unknown,
+            }
         }
         self.close(bank, Outcome::None);
         let is_direct = matches!(role, Role::Direct | Role::DirectCall);
@@ -153,21 +206,50 @@ impl Fetch {
 
     /// Ends the packet with an instruction of `bank`, and updates the history by what that did to it.
     #[inline(always)]
-    fn close(&mut self, bank: u8, last: Outcome) {
+    pub(super) fn close(&mut self, bank: u8, last: Outcome) {
         let in_bank = match last {
             Outcome::None => self.earlier(bank),
             _ => last,
         };
-        let single = bank == 0;
         let (first, second) =
-            if single { (in_bank, Outcome::None) } else { (self.earlier(0), in_bank) };
+            if bank == 0 { (in_bank, Outcome::None) } else { (self.earlier(0), in_bank) };
+        // A branch that is not taken ends its packet if it was mispredicted; it leaves no bank out.
+        let single = match last {
+            Outcome::NotTaken => self.position.end - self.position.start < self.packet_bytes,
+            _ => bank == 0,
+        };
         self.history = self.history.after(first, second, single);
         self.position.limit = 0;
+    }
+
+    /// Returns whether hardware keeps the history that the packet began with after a branch at `pc` that was mispredicted to be taken: if the instruction
+    /// at `next` is in the first bank of the branch's line (`use_same_ghist`, `exu/core.scala:437`, which compares with the line and not with the bank).
+    fn keeps_history(&self, pc: u64, next: u64) -> bool {
+        let line = pc >> LINE_BITS << LINE_BITS;
+        next.wrapping_sub(line) < self.packet_bytes / 2
+    }
+
+    /// Ends the packet with a mispredicted branch, and keeps the history that it began with: the next packet's first bank has seen a branch that was
+    /// not taken, and what this packet's banks saw before is forgotten.
+    fn resume(&mut self) {
+        self.position.limit = 0;
+        self.resumed = FIRST_BANK;
+    }
+
+    /// Notes a misprediction, if wrong paths are followed.
+    #[cold]
+    pub(super) fn mispredicted(&mut self, pc: u64, bank: u8, predicted: Predicted) {
+        if self.predictor.learns_at_commit() {
+            let Self { position, seen, history, .. } = *self;
+            self.wrong =
+                Wrong::Maybe(Mispredicted { pc, bank, predicted, position, seen, history });
+        }
     }
 
     /// Restarts fetch after a flush at commit: the history is cleared too (`exu/core.scala:410`).
     pub(crate) fn flush(&mut self) {
         self.position.limit = 0;
+        self.resumed = 0;
         self.history = History::default();
     }
 
@@ -179,8 +261,29 @@ impl Fetch {
         self.position.limit = 0;
     }
 
+    /// Returns whether the predictors want to be [told](Self::told) what the pipeline has trained with.
+    pub(super) fn learns_at_commit(&self) -> bool {
+        self.predictor.learns_at_commit()
+    }
+
+    /// Takes how many packets before the last one the pipeline has not trained with.
+    pub(super) fn told(&mut self, untrained: u64) {
+        self.predictor.told(Some(untrained));
+    }
+
+    /// Returns the packet that an instruction of `len` bytes at `pc` belongs to, which is executed next.
+    pub(super) fn next_packet(&self, pc: u64, len: u8) -> NextPacket {
+        let Position { limit, room, .. } = self.position;
+        match limit {
+            0 => NextPacket::AfterTransfer,
+            _ if super::over(pc, len, limit, room) => NextPacket::Sequential,
+            _ => NextPacket::Same,
+        }
+    }
+
     /// Follows the path that a log records. Packets are formed and the predictors learn as if each instruction had been followed.
     pub(crate) fn replay(&mut self, segments: &[PathSegment]) {
+        self.predictor.told(None);
         for segment in segments {
             let (lengths, count) = (segment.lengths, segment.lengths.count());
             let Some(last) = count.checked_sub(1) else { continue };
@@ -206,8 +309,13 @@ impl Fetch {
             return;
         }
         self.predictor.packets(packets.into());
+        let mut seen = 0;
         if before.limit == 0 {
             packets -= 1;
+            if self.resumed != 0 {
+                seen = self.after_resuming(segment, packets);
+                packets = packets.saturating_sub(1);
+            }
         } else if self.seen != 0 {
             self.run_on(before);
             packets -= 1;
@@ -216,7 +324,22 @@ impl Fetch {
             // However many packets without a branch are left, the history is the same then.
             self.history.pass();
         }
-        self.seen = 0;
+        self.seen = seen;
+    }
+
+    /// Goes on from the first packet of a segment, which was [resumed](Self::resume), if other `packets` follow it; returns what the last packet's banks have
+    /// seen.
+    #[cold]
+    fn after_resuming(&mut self, segment: &PathSegment, packets: u32) -> u8 {
+        let seen = std::mem::take(&mut self.resumed);
+        if packets == 0 {
+            return seen;
+        }
+        let mut first = Position::default();
+        first.start_packet(segment.start(), segment.lengths.len_at(0), self.packet_bytes);
+        self.seen = seen;
+        self.run_on(first);
+        0
     }
 }
 

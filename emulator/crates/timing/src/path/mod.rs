@@ -9,6 +9,7 @@ mod role;
 mod stores;
 mod tables;
 mod tlb;
+mod wrong;
 
 use isa::{
     Executed, MemAccess, MemKind, PageWalk, RUN_STEPS, Run, StaticId, StaticInst, TransferKind,
@@ -17,7 +18,7 @@ use snapshot::{Archive, Snapshot as _};
 
 use crate::Preset;
 use crate::observe::ObservedBy;
-pub(crate) use fetch::Fetch;
+pub(crate) use fetch::{Fetch, NextPacket};
 use output::Draft;
 pub(crate) use output::{
     Extent, InstOutput, LsuAccess, Packet, PathOutput, Reader, Steps, WalkReads,
@@ -27,6 +28,7 @@ use stores::Stores;
 pub(crate) use stores::{STORES, StoreMatch};
 use tables::Tables;
 use tlb::Tlb;
+use wrong::Code;
 
 use crate::without::Removed;
 
@@ -36,6 +38,8 @@ use crate::without::Removed;
 pub(crate) struct Path {
     /// Roles of the static instructions, by number.
     roles: Vec<Role>,
+    /// For wrong paths, if they are followed.
+    code: Option<Box<Code>>,
     removed: Removed,
     draft: Draft,
     state: State,
@@ -55,7 +59,7 @@ struct State {
 }
 
 // Saved between runs. Roles of instructions are not state: they are announced again, and so are page tables.
-snapshot::snapshot!(Path { state, observed_by } keeps { roles, removed, draft });
+snapshot::snapshot!(Path { state, observed_by } keeps { roles, code, removed, draft });
 
 snapshot::snapshot!(State { fetch, page, itlb, dtlb, stores } keeps { tables });
 
@@ -63,6 +67,7 @@ impl Path {
     pub(crate) fn new(preset: &Preset) -> Self {
         Self {
             roles: Vec::new(),
+            code: preset.predictor.at_commit.then(Box::default),
             removed: Removed::of(preset),
             draft: Draft::new(),
             state: State::new(preset),
@@ -76,12 +81,17 @@ impl Path {
         if index >= self.roles.len() {
             self.roles.resize(index + 1, Role::None);
         }
-        self.roles[index] = Role::of(&inst.inst).without(self.removed.at(inst));
+        let role = Role::of(&inst.inst).without(self.removed.at(inst));
+        self.roles[index] = role;
+        if let Some(code) = &mut self.code {
+            code.define(inst, role);
+        }
     }
 
     /// Takes what was announced to another path: instructions and page tables.
     pub(crate) fn announced_as(&mut self, other: &Self) {
         self.roles.clone_from(&other.roles);
+        self.code.clone_from(&other.code);
         self.state.tables.clone_from(&other.state.tables);
     }
 
@@ -121,7 +131,7 @@ impl Path {
     /// Follows a run, after those that were followed before.
     #[inline(never)]
     pub(crate) fn follow(&mut self, run: &Run<'_>, output: &mut PathOutput) -> Extent {
-        let Self { roles, removed: _, draft, state, observed_by } = self;
+        let Self { roles, code: _, removed: _, draft, state, observed_by } = self;
         let (steps, mut words, accesses) = draft.begin(run);
         // Within a page both addresses go up together.
         let to_pa = run.page.wrapping_sub(run.vpage);
@@ -163,6 +173,70 @@ impl Path {
         // Nothing above has to do with the accesses, and they are followed fastest by themselves.
         let accesses = state.accesses(run, accesses, &mut output.data_walks);
         output.take(steps, words.written(), accesses)
+    }
+
+    /// Returns whether the predictors want to know, before each branch and jump, what the pipeline has trained with.
+    pub(crate) fn learns_at_commit(&self) -> bool {
+        self.state.fetch.learns_at_commit()
+    }
+
+    /// Returns whether the branch or jump that was followed last may be mispredicted, which the pipeline knows then.
+    pub(crate) fn may_be_wrong(&self) -> bool {
+        self.state.fetch.may_be_wrong()
+    }
+
+    /// Notes that it is not.
+    pub(crate) fn is_right(&mut self) {
+        self.state.fetch.is_right();
+    }
+
+    /// Follows the wrong path after a branch or jump that was followed last, if it is mispredicted, which is known so many cycles after the fetch of its
+    /// packet; returns over how many packets the repair of predictors goes.
+    pub(crate) fn wrong_path(&mut self, id: StaticId, cycles: u64) -> u64 {
+        let Some(code) = &self.code else { return 0 };
+        self.state.fetch.wrong_path(code, code.space(id), cycles)
+    }
+
+    /// Takes how many packets before the last one the pipeline has not trained with.
+    pub(crate) fn told(&mut self, untrained: u64) {
+        self.state.fetch.told(untrained);
+    }
+
+    /// Returns the packet that an instruction of `len` bytes at `pc` belongs to, which is executed next.
+    pub(crate) fn next_packet(&self, pc: u64, len: u8) -> NextPacket {
+        self.state.fetch.next_packet(pc, len)
+    }
+
+    /// Returns the next part of a run: a branch or jump, or all that comes before one; and the packet that a branch or jump belongs to. `done` says
+    /// what of the run was returned before.
+    pub(crate) fn part<'r>(
+        &self,
+        run: &Run<'r>,
+        done: &mut Done,
+    ) -> Option<(Run<'r>, Option<NextPacket>)> {
+        let steps = &run.steps[done.steps..];
+        let first = steps.first()?;
+        let transfer = first.is_control_flow();
+        let before = steps.iter().position(|step| step.is_control_flow());
+        let steps = &steps[..if transfer { 1 } else { before.unwrap_or(steps.len()) }];
+        let accesses =
+            |step: &&isa::Step| matches!(self.roles[step.id.0 as usize], Role::Load | Role::Store);
+        let (accesses, operands) = (
+            steps.iter().filter(accesses).count(),
+            steps.iter().filter(|step| step.divides()).count(),
+        );
+        let part = Run {
+            steps,
+            accesses: &run.accesses[done.accesses..][..accesses],
+            operands: &run.operands[done.operands..][..operands],
+            next_pc: run.steps.get(done.steps + steps.len()).map_or(run.next_pc, |n| run.pc(n)),
+            ..*run
+        };
+        done.steps += steps.len();
+        done.accesses += accesses;
+        done.operands += operands;
+        let packet = transfer.then(|| self.next_packet(run.pc(first), first.size()));
+        Some((part, packet))
     }
 
     /// Follows the fetch of the next instruction, which is at `pc` in the page at physical address `page`; returns the
@@ -249,6 +323,14 @@ impl Path {
     pub(crate) fn flush(&mut self) {
         self.state.fetch.flush();
     }
+}
+
+/// How much of a run was [taken](Path::part) so far.
+#[derive(Default)]
+pub(crate) struct Done {
+    steps: usize,
+    accesses: usize,
+    operands: usize,
 }
 
 /// What functional warming finds of a page.

@@ -198,6 +198,14 @@ impl AtCommit {
         (direction, by_table, read)
     }
 
+    /// Returns the direction of a conditional branch on a wrong path.
+    pub(super) fn expects(&mut self, at: FetchSlot, history: u64) -> bool {
+        let random = self.random.clone();
+        let (direction, ..) = self.predict(at, history);
+        self.random = random;
+        direction
+    }
+
     /// Notes the outcome of a conditional branch, of which `read` was read, in packet number `packet`.
     pub(super) fn branch(
         &mut self,

@@ -13,37 +13,57 @@ const REFILL: u64 = 6;
 
 /// Where the path is, in packets.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Clock(u64);
+pub(super) struct Clock {
+    packets: u64,
+    /// Last packet that is trained with, if the pipeline tells; if not, it is estimated.
+    told: Option<u64>,
+}
 
-snapshot::snapshot!(Clock(0));
+snapshot::snapshot!(Clock { packets, told });
 
 impl Clock {
     /// Passes on by so many packets, which start.
     #[inline(always)]
     pub(super) fn packets(&mut self, count: u64) {
-        self.0 += count;
+        self.packets += count;
+    }
+
+    /// Notes that the pipeline trains with all packets so far but the last one, and `untrained` before that; `None`: it does not tell any more.
+    pub(super) fn told(&mut self, untrained: Option<u64>) {
+        self.told = untrained.map(|untrained| self.packets.saturating_sub(1 + untrained));
     }
 
     /// Notes that the packet ended in a misprediction.
     #[inline(always)]
     pub(super) fn missed(&mut self) {
-        self.0 += REFILL;
+        if self.told.is_none() {
+            self.packets += REFILL;
+        }
     }
 
     /// Returns the packet at which the branch that was predicted last is trained with.
     pub(super) fn trains(self) -> u64 {
-        self.0 + 1 + TRAINS
+        match self.told {
+            Some(_) => self.packets,
+            None => self.packets + 1 + TRAINS,
+        }
+    }
+
+    /// Returns the number up to which what waits for [`Self::trains`] is learnt.
+    #[inline(always)]
+    pub(super) fn learns(self) -> u64 {
+        self.told.unwrap_or(self.packets)
     }
 
     /// Returns the last packet that is trained with by now.
     pub(super) fn trained(self) -> Option<u64> {
-        self.0.checked_sub(1 + TRAINS)
+        self.told.or_else(|| self.packets.checked_sub(1 + TRAINS))
     }
 
     /// Returns the packets so far.
     #[inline(always)]
     pub(super) fn now(self) -> u64 {
-        self.0
+        self.packets
     }
 }
 

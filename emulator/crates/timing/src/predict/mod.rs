@@ -222,6 +222,30 @@ impl Predictor {
         self.clock.packets(count);
     }
 
+    /// Returns whether bimodal table and TAGE learn at commit, when the pipeline tells.
+    pub(crate) fn learns_at_commit(&self) -> bool {
+        self.at_commit.is_some()
+    }
+
+    /// Takes how many packets before the last one the pipeline has not trained with; `None`: it does not tell.
+    pub(crate) fn told(&mut self, untrained: Option<u64>) {
+        self.clock.told(untrained);
+    }
+
+    /// Returns the direction that F3 gives to a conditional branch on a wrong path, without its loop predictor.
+    pub(crate) fn expects(&mut self, at: FetchSlot, history: u64) -> bool {
+        match &mut self.at_commit {
+            Some(at_commit) => at_commit.expects(at, history),
+            None => false,
+        }
+    }
+
+    /// Returns where the BTB says that the branch or jump at `pc` goes.
+    pub(crate) fn expects_target(&self, at: FetchSlot, pc: u64) -> Option<u64> {
+        let found = self.btb.find(at);
+        found.hit.then(|| pc & !0xffff_ffff | u64::from(found.target))
+    }
+
     /// Predicts a conditional branch, and has training with its outcome follow. `history` is what its bank saw.
     #[inline(always)]
     pub(crate) fn branch(
@@ -231,7 +255,7 @@ impl Predictor {
         taken: bool,
         target: u64,
     ) -> Forecast {
-        self.btb.train(self.clock.now());
+        self.btb.train(self.clock.learns());
         if self.at_commit.is_some() {
             return self.branch_at_commit(at, history, taken, target);
         }
@@ -299,7 +323,7 @@ impl Predictor {
         last: Last,
         is_direct: bool,
     ) -> Forecast {
-        self.btb.train(self.clock.now());
+        self.btb.train(self.clock.learns());
         let jump = BranchOutcome::jump(target as u32);
         let base = match &mut self.at_commit {
             None => self.bimodal.predict(at),

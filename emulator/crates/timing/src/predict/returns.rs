@@ -39,9 +39,69 @@ impl Returns {
     }
 }
 
+/// What the repair of the stack puts back.
+#[derive(Clone, Copy)]
+pub(crate) struct SavedReturns {
+    top: usize,
+    depth: usize,
+    /// The entry on top as the packet of the misprediction found it.
+    entry: usize,
+    address: u64,
+}
+
+impl Returns {
+    /// Returns what a repair puts back. The mispredicted instruction has pushed so many entries.
+    pub(crate) fn saved(&self, pushed: isize) -> SavedReturns {
+        let Self { addresses, top, depth, size } = self;
+        let entry = top.wrapping_add_signed(-pushed).wrapping_add(*size) % size;
+        SavedReturns { top: *top, depth: *depth, entry, address: addresses[entry] }
+    }
+
+    /// Repairs the stack after a wrong path: the entry on top, and which one that is. Others stay as the wrong path wrote them.
+    pub(crate) fn repair(&mut self, saved: SavedReturns) {
+        (self.top, self.depth) = (saved.top, saved.depth);
+        self.addresses[saved.entry] = saved.address;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_repair_puts_back_the_entry_on_top_alone() {
+        let mut returns = Returns::new(8);
+        for address in [1, 2, 3] {
+            returns.call(address);
+        }
+        let saved = returns.saved(0);
+        // The wrong path returns twice and calls twice.
+        assert_eq!([returns.ret(), returns.ret()], [(3, false), (2, false)]);
+        returns.call(8);
+        returns.call(9);
+        returns.repair(saved);
+        let popped = [returns.ret(), returns.ret(), returns.ret()];
+        assert_eq!(popped, [(3, false), (8, false), (1, false)]);
+    }
+
+    #[test]
+    fn a_repair_puts_back_what_the_mispredicted_return_or_call_found() {
+        let mut returns = Returns::new(8);
+        returns.call(1);
+        assert_eq!(returns.ret(), (1, false));
+        let saved = returns.saved(-1);
+        returns.call(9);
+        returns.repair(saved);
+        assert_eq!((returns.top, returns.depth, returns.addresses[1]), (0, 0, 1));
+        returns.call(1);
+        returns.call(2);
+        let saved = returns.saved(1);
+        assert_eq!([returns.ret(), returns.ret()], [(2, false), (1, false)]);
+        returns.call(8);
+        returns.call(9);
+        returns.repair(saved);
+        assert_eq!([returns.ret(), returns.ret()], [(9, false), (1, false)], "below the call");
+    }
 
     #[test]
     fn last_in_first_out_until_it_wraps() {
