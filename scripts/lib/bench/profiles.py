@@ -1,8 +1,12 @@
-"""Our Oracle's profile of a program beside the one that a per-cycle trace of BOOM's RTL gives of the same binary."""
+"""Our Oracle's profile of programs beside the one that a per-cycle trace of BOOM's RTL gives of the same binary.
+
+Without files: of the programs in workloads/programs, whose profiles by the RTL of MegaBoom are kept there (rtl-mega.json).
+"""
 
 import argparse
 import bisect
 import dataclasses
+import hashlib
 import itertools
 import json
 import pathlib
@@ -11,10 +15,11 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from bench.common import add_paths
+from bench.programs import PROGRAMS, build
 from bench.rtl_trace import EXECUTION, FLUSH, FRONT_END, MISPREDICT, STALL, STATES, Profile, TraceError, cycles, oracle
 
 # Categories of our cycle stacks by what the RTL's trace tells apart.
@@ -34,6 +39,8 @@ class Program:
     code: range
     starts: list[int]
     names: list[str]
+    # Tells what is loaded.
+    digest: str
 
     def function(self, address: int) -> str:
         """Returns the name of the function that an address is in."""
@@ -56,9 +63,11 @@ def program_of(path: pathlib.Path, data: bytes) -> Program:
     segments, sections = struct.unpack_from("<QQ", data, 32)
     segment_size, segment_count, section_size, section_count = struct.unpack_from("<4H", data, 54)
     low, high = [], []
+    loaded = hashlib.sha256()
     for number in range(segment_count):
-        kind, _, _, address, _, _, size = struct.unpack_from("<IIQQQQQ", data, segments + number * segment_size)
+        kind, _, offset, address, _, in_file, size = struct.unpack_from("<IIQQQQQ", data, segments + number * segment_size)
         if kind == PT_LOAD:
+            loaded.update(struct.pack("<Q", address) + data[offset:offset + in_file])
             low.append(address)
             high.append(address + size)
     if not low:
@@ -76,7 +85,7 @@ def program_of(path: pathlib.Path, data: bytes) -> Program:
             if index != 0 and label and not label.startswith("$") and info & 15 in (0, STT_FUNC):
                 functions.setdefault(value, label)
     starts = sorted(functions)
-    return Program(range(min(low), max(high)), starts, [functions[start] for start in starts])
+    return Program(range(min(low), max(high)), starts, [functions[start] for start in starts], loaded.hexdigest())
 
 
 def blocks(path: list[int]) -> dict[int, int]:
@@ -94,6 +103,55 @@ def blocks(path: list[int]) -> dict[int, int]:
     return first
 
 
+@dataclasses.dataclass
+class Reference:
+    """What the RTL says of a program."""
+
+    # What was loaded.
+    digest: str
+    retired: int
+    states: dict[str, int]
+    # By address of an instruction: its cycles, and the first instruction of its block.
+    instructions: dict[int, float]
+    blocks: dict[int, int]
+
+
+def reference_of(program: Program, trace: pathlib.Path) -> Reference:
+    """Returns what a trace says of a program."""
+    found: Profile = oracle(cycles(trace), program.code)
+    if not found.path:
+        raise TraceError(f"{trace}: no instruction of the program commits")
+    states = {state: found.states[state] for state in STATES}
+    return Reference(program.digest, len(found.path), states, found.instructions, blocks(found.path))
+
+
+def as_json(reference: Reference) -> str:
+    """Returns a reference as one line. Addresses are as far from the one before as the row says, and blocks begin that far before them."""
+    rows, before = [], 0
+    for address, own in sorted(reference.instructions.items()):
+        rows.append([address - before, round(own, 1), address - reference.blocks.get(address, address)])
+        before = address
+    whole = {"digest": reference.digest, "retired": reference.retired, "states": reference.states, "instructions": rows}
+    return json.dumps(whole, separators=(",", ":"))
+
+
+def kept(path: pathlib.Path) -> dict[str, Reference]:
+    """Returns the references in a file, by program."""
+    references = {}
+    for name, of in json.loads(path.read_text()).items():
+        addresses = list(itertools.accumulate(distance for distance, _, _ in of["instructions"]))
+        rows = list(zip(addresses, of["instructions"], strict=True))
+        references[name] = Reference(of["digest"], of["retired"], of["states"], {address: own for address, (_, own, _) in rows},
+                                     {address: address - into for address, (_, _, into) in rows})
+    return references
+
+
+def keep(path: pathlib.Path, references: Mapping[str, Reference]) -> None:
+    """Writes references to a file, a line a program."""
+    lines = [f"{json.dumps(name)}: {as_json(reference)}" for name, reference in sorted(references.items())]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
 def error(reference: Mapping[Any, float], ours: Mapping[Any, float]) -> float:
     """Returns the share of the cycles that ours gives to others than the reference does, in percent."""
     whole, own = sum(reference.values()), sum(ours.values())
@@ -109,12 +167,8 @@ def grouped(profile: Mapping[int, float], group: Mapping[int, Any]) -> dict[Any,
     return sums
 
 
-def compared(tipsim: pathlib.Path, core: str, elf: pathlib.Path, trace: pathlib.Path) -> dict[str, Any]:
-    """Runs a program and compares its profile with that of a trace."""
-    program = read_program(elf)
-    reference: Profile = oracle(cycles(trace), program.code)
-    if not reference.path:
-        raise TraceError(f"{trace}: no instruction of {elf} commits")
+def compared(tipsim: pathlib.Path, core: str, elf: pathlib.Path, program: Program, reference: Reference) -> dict[str, Any]:
+    """Runs a program and compares its profile with the RTL's."""
     with tempfile.TemporaryDirectory() as out:
         command: list[str | pathlib.Path] = [tipsim, "exec", "--mode", "timing", "--core", core, "--out", out, elf]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
@@ -139,14 +193,14 @@ def compared(tipsim: pathlib.Path, core: str, elf: pathlib.Path, trace: pathlib.
     apart = sorted(addresses, key=lambda address: -abs(rtl.get(address, 0) - ours.get(address, 0)))
     return {
         "program": elf.stem,
-        "instructions": {"rtl": len(reference.path), "ours": found["totals"]["instructions"]},
+        "instructions": {"rtl": reference.retired, "ours": found["totals"]["instructions"]},
         "cycles": {"rtl": all_cycles, "ours": whole["cycles"]},
         # The report has the most expensive instructions alone.
         "beyond_report": max(0, 1 - sum(ours.values()) / whole["cycles"]),
         "error": {
             "cycles": 100 * (whole["cycles"] / all_cycles - 1),
             "instruction": error(rtl, ours),
-            "block": error(*(grouped(profile, blocks(reference.path)) for profile in (rtl, ours))),
+            "block": error(*(grouped(profile, reference.blocks) for profile in (rtl, ours))),
             "function": error(*(grouped(profile, functions) for profile in (rtl, ours))),
         },
         "states": {state: {"rtl": rtl_states[state], "ours": states[state]} for state in STATES},
@@ -184,13 +238,16 @@ def arguments() -> argparse.Namespace:
 The trace is of BOOM with the preset's parameters, one record for each cycle from reset on; scripts/lib/bench/rtl_trace.py
 has the format. Its profile is made by the rules of the TIP paper's Oracle. Errors are shares of the cycles that we give to
 other instructions, basic blocks or functions.
-Example: scripts/bench profiles multiply.elf multiply.mega.tr.gz --core rtl-mega""", formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="+", type=pathlib.Path, metavar="ELF TRACE",
-                        help="a program, and a trace of the same binary; then others")
+Examples:
+  scripts/bench profiles
+  scripts/bench profiles multiply.elf multiply.mega.tr.gz --core rtl-mega""", formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", type=pathlib.Path, metavar="ELF TRACE",
+                        help="a program, and a trace of the same binary (scripts/rtl); then others")
+    parser.add_argument("--keep", type=pathlib.Path, metavar="FILE", help="write what the traces say to FILE, and compare nothing")
     parser.add_argument("--core", default="rtl-mega", help="core preset (default: rtl-mega)")
     parser.add_argument("--rows", type=int, default=8, metavar="N", help="show so many of the instructions that differ most (default: 8)")
     parser.add_argument("--format", choices=["text", "json"], default="text", help="json: everything as JSON")
-    add_paths(parser, "tipsim")
+    add_paths(parser, "tipsim", "out")
     return parser.parse_args()
 
 
@@ -204,19 +261,38 @@ def means(found: Iterable[dict[str, Any]]) -> None:
     print(f"mean of {len(all_found)} programs: " + ", ".join(each))
 
 
+def asked_for(args: argparse.Namespace) -> Iterator[tuple[pathlib.Path, Program, Reference]]:
+    """Returns programs, each with what the RTL says of it: of the files, or of the kept ones."""
+    for elf, trace in zip(args.files[::2], args.files[1::2], strict=True):
+        program = read_program(elf)
+        yield elf, program, reference_of(program, trace)
+    if args.files:
+        return
+    for name, reference in kept(PROGRAMS / "rtl-mega.json").items():
+        elf = build(name, args.out)
+        program = read_program(elf)
+        if program.digest == reference.digest:
+            yield elf, program, reference
+        else:
+            print(f"{name}: this compiler makes another program of it than the one that the RTL executed; not compared", file=sys.stderr)
+
+
 def main() -> None:
     """Compares what is asked for."""
     args = arguments()
     if len(args.files) % 2:
         sys.exit(f"bench: expected a program and a trace, found {args.files[-1]} alone")
     found = []
-    for elf, trace in zip(args.files[::2], args.files[1::2], strict=True):
-        try:
-            found.append(compared(args.tipsim, args.core, elf, trace))
-        except (OSError, TraceError) as problem:
-            sys.exit(f"bench: {problem}")
-        if args.format == "text":
-            write(found[-1], args.rows)
+    try:
+        if args.keep:
+            keep(args.keep, {elf.stem: reference for elf, _, reference in asked_for(args)})
+            return
+        for elf, program, reference in asked_for(args):
+            found.append(compared(args.tipsim, args.core, elf, program, reference))
+            if args.format == "text":
+                write(found[-1], args.rows)
+    except (OSError, TraceError) as problem:
+        sys.exit(f"bench: {problem}")
     if args.format == "json":
         print(json.dumps(found, indent=2))
     elif len(found) > 1:

@@ -146,7 +146,7 @@ impl<S: CommitSink> Pipeline<S> {
         let (issue, port) = schedule.book(ready, micro_op.ports, lane::INT);
         schedule.release(issue + TAG_FREE, micro_op.lanes & lane::TAG);
         self.issued::<COUNTED>(port, lane::INT, dispatch, issue);
-        self.write_register(micro_op, issue + 1);
+        self.write_register(micro_op, issue + u64::from(micro_op.wake));
         let behind = u64::from(port == self.units.mul_port) * ALU_BEHIND_MUL;
         (dispatch, issue, issue + u64::from(ALU_DONE) + behind)
     }

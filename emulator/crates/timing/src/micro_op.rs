@@ -119,6 +119,8 @@ pub(crate) struct MicroOp {
 
 /// Issue to commit of an ALU instruction: register read, execute, write back, commit.
 pub(crate) const ALU_DONE: u8 = 4;
+/// Issue of an integer instruction to that of its dependents, if they are woken when it writes back.
+const WRITTEN_BACK: u32 = 4;
 /// An ALU behind the multiplier's pipeline writes back this much later (`execution-unit.scala:212`).
 pub(crate) const ALU_BEHIND_MUL: u64 = 2;
 
@@ -221,6 +223,9 @@ impl MicroOp {
             C::IntToFp => (exec.int_to_fp, exec.int_to_fp),
             C::FpDivSqrt if d.is_square_root() => (exec.fsqrt, exec.fsqrt),
             C::FpDivSqrt => (exec.fdiv, exec.fdiv),
+            // Not bypassed (`exu/decode.scala:219-221`).
+            C::Jal | C::Jalr => (WRITTEN_BACK, u32::from(ALU_DONE)),
+            C::IntAlu if d.op == Op::Auipc => (WRITTEN_BACK, u32::from(ALU_DONE)),
             _ => (1, u32::from(ALU_DONE)),
         };
         let queue = match kind {

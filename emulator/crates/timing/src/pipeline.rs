@@ -70,7 +70,7 @@ impl<S> Pipeline<S> {
             records: Records::new(),
             window: Window::new(preset),
             registers: [0; REGISTERS],
-            units: Units::new(preset, &port_map),
+            units: Units::new(&port_map),
             lsu: Lsu::new(preset, memory, hart),
             stats: Stats::default(),
             selections: Selections::default(),

@@ -1,6 +1,5 @@
 //! The state of execution units that the issue schedule does not have.
 
-use crate::Preset;
 use crate::micro_op::{PortMap, port};
 use crate::schedule::lane;
 
@@ -11,8 +10,8 @@ pub(crate) struct Units {
     pub fp_divider_free: u64,
     /// The port whose ALU writes back with the multiplier.
     pub mul_port: u32,
-    /// Latency and port of FP data on its way to the store queue.
-    pub fp_data: (u64, u32),
+    /// Port of FP data on its way to the store queue.
+    pub fp_data: u32,
     pub issued: Issued,
 }
 
@@ -40,13 +39,13 @@ impl Issued {
 snapshot::snapshot!(Units { divider_free, fp_divider_free, issued } keeps { mul_port, fp_data });
 
 impl Units {
-    pub(crate) fn new(preset: &Preset, ports: &PortMap) -> Self {
+    pub(crate) fn new(ports: &PortMap) -> Self {
         Self {
             divider_free: 0,
             fp_divider_free: 0,
             mul_port: ports.mul,
             issued: Issued::default(),
-            fp_data: (u64::from(preset.execute.fp), ports.fp0),
+            fp_data: ports.fp0,
         }
     }
 }

@@ -53,42 +53,36 @@ impl StoreTimes {
 }
 
 impl Lsu {
-    /// Executes a store whose address and data are ready in the cycles given. `fp`: latency of the FP pipeline and its
-    /// port, for FP data.
+    /// Executes a store whose address and data are ready in the cycles given. `fp`: the port that FP data issues to.
     #[inline(always)]
     pub(crate) fn store(
         &mut self,
         micro_op: &MicroOp,
         store: &Access<'_>,
         (address_ready, data_ready): (u64, u64),
-        fp: Option<(u64, u32)>,
+        fp: Option<u32>,
         schedule: &mut Schedule,
     ) -> StoreTimes {
         self.counts.stores += 1;
-        let (address, data_issue, ports, data_in, data_done) = match fp {
-            None => {
-                let (address, data, ports) = issue(micro_op, address_ready, data_ready, schedule);
-                (address, data, ports, data + IN_QUEUE, data + STORE_DONE)
-            }
-            Some((latency, port)) => {
+        let (address, data_issue, ports) = match fp {
+            None => issue(micro_op, address_ready, data_ready, schedule),
+            Some(port) => {
                 self.counts.fp_stores += 1;
                 // FP data waits in the FP queue, its address in the memory queue.
                 let (address, first) = schedule.book(address_ready, micro_op.ports, lane::MEM);
                 let (data, second) = schedule.book(data_ready, port, lane::FP);
-                // FP data goes through the FP pipeline's port 0.
-                let data_in = data + latency;
-                let ports = [first, second];
-                (address, data, ports, data_in, data_in + STORE_DATA_DONE)
+                // On its way to the queue no unit of the FP pipeline works on the data (`exu/execution-units/execution-unit.scala:551`).
+                (address, data, [first, second])
             }
         };
         let first = address + S0;
         let s0 = self.translate(first, store.walk);
         self.counts.dtlb_store_misses += u64::from(store.walk.is_some());
         let tea = if s0 == first { TeaEvents::default() } else { TeaEvents::ST_TLB };
-        let done = (s0 - S0 + STORE_DONE).max(data_done);
+        let done = (s0 - S0 + STORE_DONE).max(data_issue + STORE_DONE);
         StoreTimes {
             address_in: s0 - S0 + IN_QUEUE,
-            data_in,
+            data_in: data_issue + IN_QUEUE,
             issue: address,
             data_issue,
             ports,
