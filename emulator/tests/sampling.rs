@@ -236,7 +236,7 @@ fn samples_of_counters_are_recorded_in_memory_until_there_is_no_room() {
         (2, 501, Some(|row| row.supervisor && row.redirect != "Interrupt")),
         (6, 17, Some(|row| row.redirect == "Mispredict")),
         (2089, 29, Some(|row| row.tea.contains("ST-L1"))),
-        (1, 1009, None),
+        (1, 10007, None),
     ];
     let by_threads = ["one", "two"].map(|threads| {
         events.map(|(event, period, incurs)| {

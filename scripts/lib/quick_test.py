@@ -161,7 +161,7 @@ class RtlTraces(unittest.TestCase):
             rob(head={2: self.C}),
             rob(commits={2: self.C}, head={2: self.C}, flags=1 << 27),  # a mispredicted branch
             rob(), rob(dispatched=(self.A,)), rob(),                    # what is dispatched is of the wrong path
-            rob(dispatched=(self.D,)),
+            rob(dispatched=(self.D,)),                                  # in the ROB from the next cycle on
             rob(commits={3: self.D}, head={3: self.D}, flags=1 << 22),  # flushes
             rob(),
             rob(head={0: self.B}, flags=1 << 32),                       # shows the row that is rolled back
@@ -170,8 +170,8 @@ class RtlTraces(unittest.TestCase):
             trace = Path(directory) / "a.tr.gz"
             trace.write_bytes(gzip.compress(b"BOOMTR1\4" + b"".join(records)))
             found = rtl_trace.oracle(rtl_trace.cycles(trace), range(self.A, self.D + 4))
-            self.assertEqual(found.instructions, {self.A: 1.5, self.B: 0.5, self.C: 6, self.D: 4})
-            self.assertEqual(found.states, {"Execution": 3, "Stall": 2, "Front-end": 2, "Mispredict": 3, "Misc. flush": 2})
+            self.assertEqual(found.instructions, {self.A: 1.5, self.B: 0.5, self.C: 7, self.D: 3})
+            self.assertEqual(found.states, {"Execution": 3, "Stall": 2, "Front-end": 1, "Mispredict": 4, "Misc. flush": 2})
             self.assertEqual(found.path, [self.A, self.B, self.C, self.D])
             for damaged in (b"", b"BOOMTR1", b"BOOMTR1\x09", b"BOOMTR2\4" + records[0], b"BOOMTR1\4" + records[0][:-1], b"BOOMTR1\4abc"):
                 trace = Path(directory) / "b.tr"

@@ -25,8 +25,11 @@ __attribute__((noipa)) static unsigned search(const unsigned *x) {
 #else
 __attribute__((noipa)) static unsigned search(const unsigned *x) {
     unsigned sum = 0;
+    const unsigned *first = sorted;
+    // A compiler would make the address anew for each branchless search, and the loads would wait for it.
+    asm("" : "+r"(first));
     for (int i = 0; i < SIDE; i++) {
-        const unsigned *base = sorted;
+        const unsigned *base = first;
         for (unsigned long half = N / 2; half; half /= 2) {
 #ifdef AFTER_SELECT
             const unsigned long mask = -(unsigned long)(base[half - 1] < x[i]);
@@ -39,7 +42,7 @@ __attribute__((noipa)) static unsigned search(const unsigned *x) {
             }
 #endif
         }
-        sum += base - sorted;
+        sum += base - first;
     }
     return sum;
 }

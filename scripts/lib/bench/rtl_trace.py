@@ -105,8 +105,6 @@ def oracle(trace: Iterator[Cycle], program: range) -> Profile:
             continue
         if cycle.mispredicts or cycle.flushes:
             cause, since = FLUSH if cycle.flushes else MISPREDICT, number
-        elif cycle.dispatches and number > since + WRONG_PATH:
-            cause = FRONT_END
         is_empty = not cycle.head or cycle.rolls_back
         if drained and not is_empty:
             found.add(cycle.head[0], drained)
@@ -126,4 +124,7 @@ def oracle(trace: Iterator[Cycle], program: range) -> Profile:
         else:
             found.add(last, 1)
             found.states[cause] += 1
+        # The ROB has what is dispatched from the next cycle on.
+        if cycle.dispatches and number > since + WRONG_PATH:
+            cause = FRONT_END
     return found

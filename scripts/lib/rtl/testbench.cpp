@@ -149,12 +149,12 @@ class Cache {
         const uint64_t line = address / LINE;
         const auto set = lines.begin() + ptrdiff_t(line % sets * ways), end = set + ptrdiff_t(ways);
         if (std::find(set, end, line) != end) return true;
+        const auto vacant = std::find(set, end, NONE);
         // xorshift64 (Marsaglia, Xorshift RNGs, 2003).
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
-        // A vacant way is not preferred, nor is it in SiFive's inclusive cache.
-        *(set + ptrdiff_t(random % ways)) = line;
+        *(vacant != end ? vacant : set + ptrdiff_t(random % ways)) = line;
         return false;
     }
 
