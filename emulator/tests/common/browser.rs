@@ -24,6 +24,13 @@ const later = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 /// What lets the steps of a test be executed under the page's policy.
 pub(crate) const NONCE: &str = "tipsim-test";
 
+/// Seconds that Chromium may take for a page. Few pages take ten, and once in hundreds of runs it hangs.
+const SECONDS: &str = "120";
+/// Times that a page is opened at most.
+const TRIES: u32 = 2;
+/// Exit status of `timeout` if its command did not end in time.
+const TIMED_OUT: i32 = 124;
+
 /// How a page is opened.
 pub(crate) struct Browser<'a> {
     /// Width and height in pixels.
@@ -136,7 +143,8 @@ impl Browser<'_> {
     }
 
     fn run(&self, page: &Path, picture: &Path) -> Vec<(String, Value)> {
-        let mut chromium = Command::new("chromium");
+        let mut chromium = Command::new("timeout");
+        chromium.args([SECONDS, "chromium"]);
         chromium.args(["--headless", "--no-sandbox", "--disable-gpu"]);
         chromium.args(["--hide-scrollbars", "--enable-logging=stderr"]);
         // A screenshot is of a page that is drawn as a whole.
@@ -150,7 +158,9 @@ impl Browser<'_> {
         chromium.arg(format!("--blink-settings=preferredColorScheme={light}"));
         chromium.arg(format!("--screenshot={}", picture.display()));
         chromium.arg(format!("file://{}", page.display()));
-        let output = chromium.output().expect("start chromium");
+        let mut tries = (0..TRIES).map(|_| chromium.output().expect("start chromium"));
+        let in_time = tries.find(|output| output.status.code() != Some(TIMED_OUT));
+        let output = in_time.unwrap_or_else(|| panic!("chromium hangs: {}", page.display()));
         assert!(output.status.success(), "{}", stderr(&output));
         let log = stderr(&output);
         let lines = log.lines().filter(|line| line.contains(":CONSOLE"));
