@@ -125,7 +125,7 @@ def module(tile: Tile) -> str:
     for bank in range(tile.banks):
         micro_op = f"{rob}.io_enq_uops_{bank}_"
         signals[f"index{bank}"] = f"{micro_op}rob_idx"
-        # Of an instruction's address a micro-op has the low bits alone; the fetch target queue has the packet's.
+        # A micro-op has only the low bits of its address; the fetch target queue has the address of its packet.
         signals[f"pc{bank}"] = f"({{targets[{micro_op}ftq_idx][39:6], 6'd0}} | {micro_op}pc_lob) - ({micro_op}edge_inst ? 2 : 0)"
     for bank in range(tile.banks, 4):
         signals[f"index{bank}"] = signals[f"pc{bank}"] = "0"
